@@ -1,0 +1,73 @@
+# The same few commands by hand and in continuous integration. Needs Python >= 3.11 and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+WORKERS ?= 2
+# Extra arguments for pytest, for example: make test PYTEST="-m 'not slow' tests/geometry"
+PYTEST ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format docs bench pins clean
+
+help:  ## Show this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Stamp files: each group of packages is installed once, and again when its pins change.
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shadowfit needs Python >= 3.11, found %d.%d (choose another one: make PYTHON=python3.12 ...)" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.python pyproject.toml requirements/runtime.txt requirements/build.txt
+	$(PIP) -r requirements/runtime.txt -r requirements/build.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.runtime requirements/test.txt requirements/dev.txt
+	$(PIP) -r requirements/test.txt -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.runtime requirements/docs.txt
+	$(PIP) -r requirements/docs.txt
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) --no-build-isolation --editable '.[bench]' -c requirements/runtime.txt -c requirements/test.txt
+	@touch $@
+
+setup: $(VENV)/.runtime  ## Create .venv with the pinned packages and shadowfit itself
+
+demo: $(VENV)/.runtime  ## Run the demonstration; results in demo/
+	$(BIN)/shadowfit demo --out demo
+
+test: lint  ## Check style and types, then run all tests
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST)
+
+lint: $(VENV)/.test  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.test  ## Put the code into its standard form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.bench  ## Run the benchmark programs in benchmarks/
+	@set -e; for program in benchmarks/[a-z]*.py; do \
+	  test -e "$$program" || { echo "benchmarks/ holds no programs" >&2; exit 1; }; \
+	  echo "== $$program"; $(BIN)/python "$$program"; done
+
+pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject.toml allows
+	rm -rf $(VENV)-pins
+	$(PYTHON) -m venv $(VENV)-pins
+	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[test,dev,docs]'
+	$(VENV)-pins/bin/python requirements/pin.py
+	rm -rf $(VENV)-pins
+
+clean:  ## Remove everything that can be made again, the environment included
+	rm -rf $(VENV) $(VENV)-pins .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build demo dist site
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

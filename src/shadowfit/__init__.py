@@ -1,0 +1,1 @@
+"""Fit a rigid-multibody simulator to recordings by joint estimation of states and parameters."""

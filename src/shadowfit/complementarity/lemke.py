@@ -1,0 +1,189 @@
+"""Lemke's complementary pivoting for linear complementarity problems.
+
+    H z + q + d z₀ = w,   0 ≤ z ⟂ w ≥ 0,   z₀ ≥ 0
+
+With a *cover* ``d > 0`` and ``z₀`` large enough, ``z = 0`` satisfies this. From there variables are exchanged, one
+pair at a time, so that complementarity holds throughout, until ``z₀`` is zero and the problem without it is solved,
+or until the variable that enters can grow without bound (a *secondary ray*). For the copositive matrices of
+contact and friction a ray means that there is no solution. Ties are broken lexicographically, so that no
+set of variables comes back [Cottle, Pang, Stone, The Linear Complementarity Problem, sections 4.4 and 4.9;
+Murty, Linear Complementarity, Linear and Nonlinear Programming, chapter 2].
+
+Shapes are fixed and all loops are `while_loop`: under ``vmap`` a branch is computed for everybody, whereas a loop
+runs only as long as somebody needs it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from shadowfit.complementarity.status import Status
+
+PIVOT_TOLERANCE = 1e-12
+"""Smallest pivot, relative to its column, in the scaled tableau; smaller ones are rounding errors."""
+TIE_TOLERANCE = 1e-13
+"""Rows whose variables reach zero within this distance, relative to the largest variable, are tied."""
+
+
+class Ending(NamedTuple):
+    """Where the pivoting stopped."""
+
+    z: Float[Array, " n"]
+    """Unknowns at the last exchange; a solution only up to the rounding errors of all exchanges."""
+    active: Bool[Array, " n"]
+    """Indices of basic ``z``; their part of ``H`` is regular."""
+    status: Int[Array, ""]
+    """A `Status`; `SOLVED` says that ``z₀`` became zero, not that the solution was verified."""
+    pivots: Int[Array, ""]
+    """Number of exchanges."""
+
+
+class _Tableau(NamedTuple):
+    """Basic variables as affine functions of the others: ``x_basic = table[:, :-1] x_others + table[:, -1]``.
+
+    Variables are numbered ``w_i: i``, ``z_i: n + i``, ``z₀: 2n``.
+    """
+
+    table: Float[Array, "n n+2"]
+    basic: Int[Array, " n"]
+    others: Int[Array, " n+1"]
+
+
+class _Progress(NamedTuple):
+    """State of the pivoting loop."""
+
+    tableau: _Tableau
+    column: Int[Array, ""]
+    """Column of the variable that enters next."""
+    status: Int[Array, ""]
+    """`ITERATION_LIMIT` while there is something left to do."""
+    pivots: Int[Array, ""]
+
+
+def pivot_to_solution(H: Float[Array, "n n"], q: Float[Array, " n"], max_pivots: int) -> Ending:
+    """Run Lemke's method from ``z = 0`` for ``H z + q = w``, ``0 ≤ z ⟂ w ≥ 0``, with n ≥ 1.
+
+    The tolerances expect entries of ``H`` near 1, see `scaling.equilibrate`; the size of ``q`` does not matter.
+    """
+    n = q.shape[0]
+    size = jnp.max(jnp.abs(q))
+    size = jnp.where(size > 0, size, 1.0)
+    start = _covered(_tableau(H, q / size))
+
+    def unfinished(state: _Progress) -> Bool[Array, ""]:
+        return (state.status == Status.ITERATION_LIMIT) & (state.pivots < max_pivots)
+
+    end = lax.while_loop(unfinished, _exchange, start)
+    table, basic, _ = end.tableau
+    values = jnp.zeros(2 * n + 1, H.dtype).at[basic].set(size * jnp.maximum(table[:, -1], 0.0))
+    active = jnp.zeros(2 * n + 1, bool).at[basic].set(True)
+    return Ending(values[n : 2 * n], active[n : 2 * n], end.status, end.pivots)
+
+
+def _tableau(H: Float[Array, "n n"], q: Float[Array, " n"]) -> _Tableau:
+    """``w`` in terms of ``z`` and ``z₀``, with a cover of ones."""
+    n = q.shape[0]
+    variables = jnp.arange(2 * n + 1, dtype=jnp.int32)
+    table = jnp.concatenate([H, jnp.ones((n, 1), H.dtype), q[:, None]], axis=1)
+    return _Tableau(table, variables[:n], variables[n:])
+
+
+def _covered(tableau: _Tableau) -> _Progress:
+    """Let ``z₀`` enter for the most negative ``w``; of equal ones the last is lexicographically smallest."""
+    constant = tableau.table[:, -1]
+    n = constant.shape[0]
+    row = (n - 1 - jnp.argmin(constant[::-1])).astype(jnp.int32)
+    needed = ~(constant[row] >= 0)
+    covered = _where(needed, _pivot(tableau, row, jnp.asarray(n)), tableau)
+    status = jnp.where(needed, Status.ITERATION_LIMIT, Status.SOLVED).astype(jnp.int32)
+    return _Progress(covered, _column_of(covered, _complement(row, n)), status, needed.astype(jnp.int32))
+
+
+def _exchange(state: _Progress) -> _Progress:
+    """Let the entering variable grow until a basic one reaches zero; the complement of that one enters next."""
+    tableau = state.tableau
+    n = tableau.table.shape[0]
+    row, bounded = _ratio_test(tableau, state.column)
+    leaving = tableau.basic[row]
+    exchanged = _where(bounded, _pivot(tableau, row, state.column), tableau)
+    status = jnp.where(leaving == 2 * n, Status.SOLVED, Status.ITERATION_LIMIT)
+    status = jnp.where(bounded, status, Status.RAY).astype(jnp.int32)
+    return _Progress(
+        exchanged, _column_of(exchanged, _complement(leaving, n)), status, state.pivots + bounded
+    )
+
+
+def _where(condition: Bool[Array, ""], first: _Tableau, second: _Tableau) -> _Tableau:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), first, second)
+
+
+def _complement(variable: Int[Array, ""], n: int) -> Int[Array, ""]:
+    """``z_i`` for ``w_i`` and the other way round."""
+    return (variable + n) % (2 * n)
+
+
+def _column_of(tableau: _Tableau, variable: Int[Array, ""]) -> Int[Array, ""]:
+    """Column of a variable that is not basic."""
+    return jnp.argmax(tableau.others == variable)
+
+
+def _pivot(tableau: _Tableau, row: Int[Array, ""], column: Int[Array, ""]) -> _Tableau:
+    """Exchange the basic variable of a row with the variable of a column."""
+    table, basic, others = tableau
+    in_row = jnp.arange(table.shape[0]) == row
+    in_column = jnp.arange(table.shape[1]) == column
+    entering = jnp.where(in_column, 1.0, -table[row]) / table[row, column]  # the row, solved for it
+    substituted = jnp.where(in_column, 0.0, table) + table[:, column][:, None] * entering
+    return _Tableau(
+        jnp.where(in_row[:, None], entering, substituted),
+        jnp.where(in_row, others[column], basic),
+        jnp.where(in_column[:-1], basic[row], others),
+    )
+
+
+def _ratio_test(tableau: _Tableau, column: Int[Array, ""]) -> tuple[Int[Array, ""], Bool[Array, ""]]:
+    """Row of the basic variable that is first to reach zero as the column's grows, and whether any does."""
+    table, basic, _ = tableau
+    n = table.shape[0]
+    slope = table[:, column]
+    falling = slope < -PIVOT_TOLERANCE * jnp.max(jnp.abs(slope))
+    value = jnp.maximum(table[:, -1], 0.0)
+    step = jnp.min(jnp.where(falling, value / jnp.where(falling, -slope, 1.0), jnp.inf))
+    left = jnp.where(falling, value + step * slope, jnp.inf)
+    tied = falling & (left <= TIE_TOLERANCE * jnp.maximum(jnp.max(value), 1.0))
+    artificial = tied & (basic == 2 * n)  # z₀ leaves as soon as it can: that is the solution
+    tied = jnp.where(jnp.any(artificial), artificial, tied)
+    tied = _lexicographic(tableau, jnp.where(falling, -slope, 1.0), tied)
+    return jnp.argmax(jnp.where(tied, -slope, -jnp.inf)), jnp.any(falling)
+
+
+def _lexicographic(
+    tableau: _Tableau, speed: Float[Array, " n"], tied: Bool[Array, " n"]
+) -> Bool[Array, " n"]:
+    """Of tied rows, those that reach zero first when ``ε^k`` is added to ``q_k`` for a vanishing ε.
+
+    The coefficient of ``ε^k`` in the rows is that of ``−w_k`` if ``w_k`` is not basic, and otherwise 1 in the
+    row of ``w_k``. The speed is that at which a row's variable falls.
+    """
+    n = speed.shape[0]
+
+    def undecided(state: tuple[Array, Array]) -> Bool[Array, ""]:
+        tied, k = state
+        return (jnp.sum(tied) > 1) & (k < n)
+
+    def compare(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        tied, k = state
+        in_column = tableau.others == k
+        from_column = -tableau.table[:, jnp.argmax(in_column)]
+        from_row = (tableau.basic == k).astype(speed.dtype)
+        ratio = jnp.where(jnp.any(in_column), from_column, from_row) / speed
+        ratio = jnp.where(tied, ratio, jnp.inf)
+        smallest = jnp.min(ratio)
+        return tied & (ratio <= smallest + TIE_TOLERANCE * jnp.maximum(jnp.abs(smallest), 1.0)), k + 1
+
+    return lax.while_loop(undecided, compare, (tied, jnp.zeros((), jnp.int32)))[0]

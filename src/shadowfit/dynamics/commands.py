@@ -1,0 +1,50 @@
+"""Commands of time steps from held input signals.
+
+A step's command is the mean of the input over the step's interval: ``[t_k, t_k + h]`` for SPOOK, whose impulse moves the
+state from ``t_k`` to ``t_{k+1}``, and ``[t_k − h/2, t_k + h/2]`` for the leapfrog of the exact stepper.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Hold = Literal["zero", "linear"]
+
+
+def held_mean(
+    times: Float[Array, "m"],
+    values: Float[Array, "m"],
+    start: Float[Array, "n"],
+    stop: Float[Array, "n"],
+    hold: Hold = "zero",
+) -> Float[Array, "n"]:
+    """``(1/(b − a)) ∫_a^b u(t) dt`` of a signal held (or connected) between samples; constant beyond its ends."""
+    return (_integral(times, values, stop, hold) - _integral(times, values, start, hold)) / (stop - start)
+
+
+def _integral(times: Array, values: Array, at: Array, hold: Hold) -> Array:
+    """``∫_{t_0}^{at} u dt``, exact."""
+    left = values[:-1] if hold == "zero" else 0.5 * (values[:-1] + values[1:])
+    areas = jnp.concatenate([jnp.zeros(1), jnp.cumsum(left * jnp.diff(times))])
+    index = jnp.clip(jnp.searchsorted(times, at, side="right") - 1, 0, times.shape[0] - 1)
+    beyond = at - times[index]
+    area = areas[index] + values[index] * beyond
+    if hold == "linear":
+        following = jnp.minimum(index + 1, times.shape[0] - 1)
+        gap = times[following] - times[index]
+        slope = jnp.where(gap > 0.0, (values[following] - values[index]) / jnp.where(gap > 0.0, gap, 1.0), 0.0)
+        # Before the first sample the signal keeps its first value.
+        area = area + 0.5 * jnp.where(beyond > 0.0, slope, 0.0) * beyond**2
+    return area
+
+
+def intervals(
+    times: Float[Array, "n"], timestep: Float[Array, ""], discretization: str
+) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+    """Start and end of the interval over which a step's input acts."""
+    shift = 0.0 if discretization == "spook" else -0.5
+    start = times + shift * timestep
+    return start, start + timestep

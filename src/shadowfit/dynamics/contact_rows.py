@@ -1,0 +1,99 @@
+"""Rows of contacts ``c(q) ≥ 0`` at one configuration (see ``velocity_problem`` for the conditions they enter)."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics import rows
+from shadowfit.dynamics.elements import Elements, PlaneElement, StopElement
+from shadowfit.dynamics.velocity_problem import ContactRows
+from shadowfit.geometry import Pose, rotations
+from shadowfit.mechanism.joint_types import Frame
+
+
+def contact_rows(
+    elements: Elements,
+    pose: Pose,
+    velocity: Float[Array, "bodies+1 6"],
+    inverse_mass: Float[Array, "bodies+1 6 6"],
+    geometries: tuple[rows.Geometry, ...],
+    timestep: Float[Array, ""],
+) -> tuple[ContactRows, ...]:
+    """Rows of all contacts; pose and velocity include the world."""
+    built = []
+    for contact in elements.contacts:
+        if isinstance(contact, StopElement):
+            built.append(_stop(elements, contact, velocity, geometries, timestep))
+        else:
+            built.append(_plane(elements, contact, pose, velocity, inverse_mass, timestep))
+    return tuple(built)
+
+
+def _bias(
+    gap: Array, approach: Array, damping: Array, compliance: Array, timestep: Array
+) -> tuple[Array, Array]:
+    """``Σ`` and ``(4/h) Υ c − Υ C v``."""
+    upsilon = 1.0 / (1.0 + 4.0 * damping / timestep)
+    sigma = 4.0 / timestep**2 * compliance * upsilon
+    return jnp.broadcast_to(sigma, gap.shape), upsilon * (4.0 / timestep * gap - approach)
+
+
+def _stop(
+    elements: Elements,
+    stop: StopElement,
+    velocity: Array,
+    geometries: tuple[rows.Geometry, ...],
+    timestep: Array,
+) -> ContactRows:
+    group, member = elements.groups[stop.group], stop.member
+    geometry = geometries[stop.group]
+    row = jnp.zeros((elements.body_count + 1, 6))
+    row = row.at[group.a.bodies[member]].add(geometry.axis_a[member])
+    row = row.at[group.b.bodies[member]].add(geometry.axis_b[member])
+    normal = jnp.stack([row, -row])
+    position = geometry.position[member]
+    # An absent stop is far away, not at infinity, where the products of the pivoting would not be finite.
+    gap = jnp.clip(jnp.stack([position - stop.limit.lower, stop.limit.upper - position]), -1e6, 1e6)
+    approach = jnp.einsum("cbi,bi->c", normal, velocity)
+    sigma, bias = _bias(gap, approach, stop.limit.damping, stop.limit.compliance, timestep)
+    return ContactRows(normal, sigma, bias, None, None, None)
+
+
+def _plane(
+    elements: Elements,
+    element: PlaneElement,
+    pose: Pose,
+    velocity: Array,
+    inverse_mass: Array,
+    timestep: Array,
+) -> ContactRows:
+    contact = element.contact
+    turn = rotations.matrix(pose.orientation)
+    plane, body = element.plane, element.body
+    frame_a = Frame(
+        pose.position[plane] + turn[plane] @ (contact.plane_point - element.plane_com),
+        turn[plane] @ rotations.matrix(contact.plane_rotation),
+    )
+    frame_b = Frame(pose.position[body] + turn[body] @ (contact.center - element.body_com), turn[body])
+    gap, points = contact.shape.points(frame_a, frame_b)
+
+    def row(direction: Array) -> Array:
+        """Relative velocity of the contact points along a direction."""
+        block = jnp.zeros((points.shape[0], elements.body_count + 1, 6))
+        for index, sign in ((body, 1.0), (plane, -1.0)):
+            lever = points - pose.position[index]
+            turning = jnp.cross(lever, direction[None])
+            moving = jnp.broadcast_to(direction, turning.shape)
+            block = block.at[:, index].add(sign * jnp.concatenate([moving, turning], axis=1))
+        return block
+
+    normal = row(frame_a.axes[:, 0])
+    first, second = row(frame_a.axes[:, 1]), row(frame_a.axes[:, 2])
+    tangent = jnp.stack([first, -first, second, -second], axis=1)
+    approach = jnp.einsum("cbi,bi->c", normal, velocity)
+    sigma, bias = _bias(gap, approach, contact.damping, contact.compliance, timestep)
+    mobility = jnp.einsum("cbi,bij,cbj->c", first, inverse_mass, first)
+    return ContactRows(
+        normal, sigma, bias, tangent, contact.stick_time / timestep * mobility, jnp.asarray(contact.friction)
+    )

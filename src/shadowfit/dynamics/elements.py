@@ -1,0 +1,253 @@
+"""A mechanism as stacked arrays: bodies, and joints grouped by type, ready for ``vmap`` over elements of a type.
+
+The grouping is static (it follows from the mechanism's structure), the numbers may be traced. The world is one more body
+behind the last, with zero inverse mass, so that no element needs a special case for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.geometry import rotations
+from shadowfit.mechanism.contacts import JointLimit, PlaneContact
+from shadowfit.mechanism.friction import FrictionLaw
+from shadowfit.mechanism.joint import WORLD, Joint
+from shadowfit.mechanism.joint_types import JointType
+from shadowfit.mechanism.laws import AxisLaw
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.surroundings import Wrench
+
+
+class Bodies(eqx.Module):
+    """Mass [kg] and inertia [kg m²] in body axes, and the centre of mass [m] in the body's frame."""
+
+    mass: Float[Array, "n"]
+    inertia: Float[Array, "n 3 3"]
+    com: Float[Array, "n 3"]
+
+
+class Attachments(eqx.Module):
+    """One side of the joints of a group: body indices, levers from the centre of mass [m] and frames, in body axes."""
+
+    body_indices: tuple[int, ...] = eqx.field(static=True)
+    levers: Float[Array, "n 3"]
+    frames: Float[Array, "n 3 3"]
+
+    @property
+    def bodies(self) -> np.ndarray:
+        """Body indices as an array."""
+        return np.array(self.body_indices)
+
+
+class LawGroup(eqx.Module):
+    """Axis laws of one type: stacked numbers, the place of each law's joint in its group, and its input (−1: none)."""
+
+    law: AxisLaw
+    member_indices: tuple[int, ...] = eqx.field(static=True)
+    input_indices: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def members(self) -> np.ndarray:
+        """Places of the laws' joints as an array."""
+        return np.array(self.member_indices)
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """Input indices as an array."""
+        return np.array(self.input_indices)
+
+
+class JointGroup(eqx.Module):
+    """Joints of one type (and all with or all without dry friction), stacked.
+
+    ``compliance`` has one entry for each gap row; ``joints`` are the indices of the members in the mechanism.
+    """
+
+    kind: JointType
+    a: Attachments
+    b: Attachments
+    compliance: Float[Array, "n m"]
+    damping: Float[Array, "n"]
+    viscous: Float[Array, "n"]
+    friction: FrictionLaw | None
+    laws: tuple[LawGroup, ...]
+    joints: tuple[int, ...] = eqx.field(static=True)
+    gap_rows: int = eqx.field(static=True)
+    has_axis: bool = eqx.field(static=True)
+    linear_rows: int = eqx.field(static=True)
+
+    @property
+    def size(self) -> int:
+        """Number of joints in the group."""
+        return len(self.joints)
+
+    @property
+    def rows(self) -> int:
+        """Equality rows of each member: gap rows, the axis row, and the tangential row of dry friction."""
+        return self.gap_rows + int(self.has_axis) + int(self.friction is not None)
+
+
+class StopElement(eqx.Module):
+    """A joint limit and the place of its joint among the groups."""
+
+    limit: JointLimit
+    group: int = eqx.field(static=True)
+    member: int = eqx.field(static=True)
+
+
+class PlaneElement(eqx.Module):
+    """A contact with a plane, the indices of its two bodies and their centres of mass [m] in the bodies' frames."""
+
+    contact: PlaneContact
+    plane: int = eqx.field(static=True)
+    body: int = eqx.field(static=True)
+    plane_com: Float[Array, "3"]
+    body_com: Float[Array, "3"]
+
+
+class ForceElement(eqx.Module):
+    """A wrench on a body, and the index of its input (−1: none)."""
+
+    wrench: Wrench
+    body: int = eqx.field(static=True)
+    input: int = eqx.field(static=True)
+
+
+class Elements(eqx.Module):
+    """The whole mechanism as stacked arrays; ``joint_places`` gives group and member of each joint of the mechanism."""
+
+    bodies: Bodies
+    groups: tuple[JointGroup, ...]
+    contacts: tuple[StopElement | PlaneElement, ...]
+    forces: tuple[ForceElement, ...]
+    gravity: Float[Array, "3"]
+    joint_places: tuple[tuple[int, int], ...] = eqx.field(static=True)
+
+    @property
+    def body_count(self) -> int:
+        """Number of moving bodies."""
+        return self.bodies.mass.shape[0]
+
+
+def assemble(mechanism: Mechanism) -> Elements:
+    """Stack the numbers of a mechanism by type. Cheap; done once before a loop over time."""
+    index = {name: i for i, name in enumerate((*mechanism.bodies.names, WORLD))}
+    bodies = Bodies(
+        _stack([body.mass for body in mechanism.bodies.values]),
+        _stack([body.inertia.matrix() for body in mechanism.bodies.values]),
+        _stack([body.com for body in mechanism.bodies.values]),
+    )
+    groups = tuple(_group(mechanism, members, index) for members in _members_by_type(mechanism))
+    places = {joint: (g, m) for g, group in enumerate(groups) for m, joint in enumerate(group.joints)}
+    inputs = mechanism.inputs.names
+    forces = tuple(
+        ForceElement(force, index[force.body], inputs.index(force.input) if force.input is not None else -1)
+        for force in mechanism.forces.values
+    )
+    return Elements(
+        bodies,
+        groups,
+        tuple(_contact(mechanism, contact, index, places) for contact in mechanism.contacts.values),
+        forces,
+        mechanism.gravity.vector(),
+        tuple(places[j] for j in range(len(mechanism.joints))),
+    )
+
+
+def _contact(
+    mechanism: Mechanism,
+    contact: JointLimit | PlaneContact,
+    index: dict[str, int],
+    places: dict[int, tuple[int, int]],
+) -> StopElement | PlaneElement:
+    if isinstance(contact, JointLimit):
+        return StopElement(contact, *places[mechanism.joints.index(contact.joint)])
+    return PlaneElement(
+        contact,
+        index[contact.plane],
+        index[contact.body],
+        *(_center_of_mass(mechanism, name) for name in (contact.plane, contact.body)),
+    )
+
+
+def _center_of_mass(mechanism: Mechanism, body: str) -> Array:
+    return jnp.zeros(3) if body == WORLD else jnp.asarray(mechanism.bodies[body].com)
+
+
+def _stack(values: list[Any]) -> Array:
+    return jnp.stack([jnp.asarray(value) for value in values])
+
+
+def _stack_modules(modules: list[Any]) -> Any:
+    """Modules of one type as a single module with stacked leaves; static fields are the first one's."""
+    structure = jax.tree.structure(modules[0])
+    stacked = [_stack(list(column)) for column in zip(*(jax.tree.leaves(m) for m in modules), strict=True)]
+    return jax.tree.unflatten(structure, stacked)
+
+
+def _members_by_type(mechanism: Mechanism) -> list[list[int]]:
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for position, joint in enumerate(mechanism.joints.values):
+        key = (type(joint.kind), jax.tree.structure(joint.kind), type(joint.friction))
+        groups.setdefault(key, []).append(position)
+    return list(groups.values())
+
+
+def _group(mechanism: Mechanism, members: list[int], index: dict[str, int]) -> JointGroup:
+    joints = [mechanism.joints.values[i] for i in members]
+    first = joints[0]
+    rows = first.kind.row_count()
+    return JointGroup(
+        kind=_stack_modules([joint.kind for joint in joints]),
+        a=_attach(mechanism, index, [(j.parent, j.parent_point, j.parent_rotation) for j in joints]),
+        b=_attach(mechanism, index, [(j.child, j.child_point, j.child_rotation) for j in joints]),
+        compliance=_stack([_row_compliance(joint, rows) for joint in joints]),
+        damping=_stack([joint.damping for joint in joints]),
+        viscous=_stack([joint.viscous for joint in joints]),
+        friction=_stack_modules([j.friction for j in joints]) if first.friction is not None else None,
+        laws=_laws(mechanism, joints),
+        joints=tuple(members),
+        gap_rows=rows,
+        has_axis=first.kind.axis_kind is not None,
+        linear_rows=first.kind.linear_rows,
+    )
+
+
+def _attach(mechanism: Mechanism, index: dict[str, int], sides: list[tuple[str, Any, Any]]) -> Attachments:
+    return Attachments(
+        tuple(index[name] for name, _, _ in sides),
+        _stack([point - _center_of_mass(mechanism, name) for name, point, _ in sides]),
+        rotations.matrix(_stack([rotation for _, _, rotation in sides])),
+    )
+
+
+def _row_compliance(joint: Joint, rows: int) -> Array:
+    linear = joint.kind.linear_rows
+    return jnp.concatenate(
+        [
+            jnp.full(linear, joint.compliance.linear, dtype=float),
+            jnp.full(rows - linear, joint.compliance.rotational, dtype=float),
+        ]
+    )
+
+
+def _laws(mechanism: Mechanism, joints: list[Joint]) -> tuple[LawGroup, ...]:
+    by_type: dict[type, list[tuple[int, AxisLaw]]] = {}
+    for member, joint in enumerate(joints):
+        for law in joint.laws.values:
+            by_type.setdefault(type(law), []).append((member, law))
+    names = mechanism.inputs.names
+    return tuple(
+        LawGroup(
+            _stack_modules([law for _, law in entries]),
+            tuple(member for member, _ in entries),
+            tuple(-1 if law.input is None else names.index(law.input) for _, law in entries),
+        )
+        for entries in by_type.values()
+    )

@@ -1,0 +1,80 @@
+"""Looking at a state by name: joint positions and speeds, points of bodies."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics import rows
+from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.state import State, with_world
+from shadowfit.geometry import Pose, rotations
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.sensors import View
+
+
+class StateView(View):
+    """A :class:`View` of one state of a mechanism."""
+
+    mechanism: Mechanism
+    pose: Pose
+    velocity: Float[Array, "bodies+1 6"]
+    geometries: tuple[rows.Geometry, ...]
+    elements: Elements
+
+    def __init__(self, mechanism: Mechanism, state: State, elements: Elements | None = None):
+        self.mechanism = mechanism
+        self.elements = assemble(mechanism) if elements is None else elements
+        self.pose, self.velocity = with_world(state.pose, state.velocity)
+        self.geometries = tuple(rows.geometry(group, self.pose) for group in self.elements.groups)
+
+    def _place(self, joint: str) -> tuple[int, int]:
+        return self.elements.joint_places[self.mechanism.joints.index(joint)]
+
+    def joint_position(self, joint: str) -> Float[Array, ""]:
+        group, member = self._place(joint)
+        return self.geometries[group].position[member]
+
+    def joint_speed(self, joint: str) -> Float[Array, ""]:
+        place, member = self._place(joint)
+        group, geometry = self.elements.groups[place], self.geometries[place]
+        return rows.apply(geometry.axis_a, geometry.axis_b, group, self.velocity)[member]
+
+    def point(self, body: str, point: Float[Array, "3"]) -> Float[Array, "3"]:
+        index = self.mechanism.bodies.index(body)
+        lever = jnp.asarray(point) - self.elements.bodies.com[index]
+        return self.pose.position[index] + rotations.rotate(self.pose.orientation[index], lever)
+
+    def orientation(self, body: str) -> Float[Array, "4"]:
+        return self.pose.orientation[self.mechanism.bodies.index(body)]
+
+    def velocity_of(self, body: str) -> Float[Array, "6"]:
+        """Velocity of a body, world frame."""
+        return self.velocity[self.mechanism.bodies.index(body)]
+
+
+def read_sensors(mechanism: Mechanism, elements: Elements, state: State) -> tuple[Float[Array, "d"], ...]:
+    """Noise-free readings of all sensors, in the mechanism's order."""
+    view = StateView(mechanism, state, elements)
+    return tuple(sensor.read(view) for sensor in mechanism.sensors.values)
+
+
+def gap_values(elements: Elements, pose: Pose) -> Float[Array, "g"]:
+    """All gap rows ``g(q)`` [m, rad], joint types one after another."""
+    whole, _ = with_world(pose, jnp.zeros((pose.position.shape[0], 6)))
+    return jnp.concatenate([rows.gaps(group, whole).ravel() for group in elements.groups] or [jnp.zeros(0)])
+
+
+def gap_jacobian(elements: Elements, pose: Pose) -> Float[Array, "g 6*bodies"]:
+    """``G``, the Jacobian of all gap rows, over all bodies."""
+    whole, _ = with_world(pose, jnp.zeros((pose.position.shape[0], 6)))
+    bodies = elements.body_count
+    blocks = [jnp.zeros((0, 6 * bodies))]
+    for group in elements.groups:
+        geometry = rows.geometry(group, whole)
+        block = jnp.zeros((group.size, group.gap_rows, bodies + 1, 6))
+        members = jnp.arange(group.size)
+        block = block.at[members, :, group.a.bodies].add(geometry.gap_a)
+        block = block.at[members, :, group.b.bodies].add(geometry.gap_b)
+        blocks.append(block[:, :, :bodies].reshape(-1, 6 * bodies))
+    return jnp.concatenate(blocks)

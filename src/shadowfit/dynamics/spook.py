@@ -1,0 +1,139 @@
+"""SPOOK, the paper's time-stepper: regularised constraints, linear in the new velocity.
+
+    [M  −Aᵀ] [v₊]   [M v + h (f + f_g)        ]
+    [A   Σ ] [λ ] = [−(4/h) Υ g + Υ G v  (gap)]        q₊ = q ⊞ h v₊
+
+with dry friction and contacts as complementarity rows of the same system. Along a free axis all laws act together: linearised about
+the start of the step, the axis' impulse is ``h τ(x, s) − K (s₊ − s)`` with
+
+    K = J_shaft − h ∂τ/∂s − (h²/4) ∂τ/∂x .
+
+This is the paper's ``−b h s₊`` for viscous friction, its motor row ``h τ_m − J_shaft (s₊ − s)``, and a spring's compliant SPOOK row, in one;
+``K = 0`` is an ordinary value because the row is scaled by ``√K``.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from shadowfit.dynamics import body_forces, rows
+from shadowfit.dynamics.contact_rows import contact_rows
+from shadowfit.dynamics.elements import Elements, JointGroup
+from shadowfit.dynamics.state import State, with_world
+from shadowfit.dynamics.velocity_problem import (
+    EqualityRows,
+    FrictionRows,
+    VelocityProblem,
+    VelocitySolution,
+    solve,
+)
+
+# Relative to the effective inertia of a joint's bodies about its axis.
+STIFFNESS_FLOOR = 1e-14
+
+
+def step(
+    elements: Elements,
+    state: State,
+    command: Float[Array, "inputs"],
+    timestep: Float[Array, ""],
+    guess: Bool[Array, "z"],
+) -> tuple[State, VelocitySolution]:
+    """One time step [s] under a constant command; ``guess`` is the active set to try first."""
+    problem = velocity_problem(elements, state, command, timestep)
+    solution = solve(elements, problem, guess, symmetric=True)
+    velocity = solution.velocity[:-1]
+    return State(state.pose.plus(timestep * velocity), velocity), solution
+
+
+def velocity_problem(
+    elements: Elements, state: State, command: Float[Array, "inputs"], timestep: Float[Array, ""]
+) -> VelocityProblem:
+    """The mixed LCP of one step."""
+    pose, velocity = with_world(state.pose, state.velocity)
+    inverse_mass = body_forces.inverse_mass(elements, state.pose)
+    impulse = jnp.zeros_like(velocity).at[:-1].set(timestep * _force(elements, state, command))
+    geometries = tuple(rows.geometry(group, pose) for group in elements.groups)
+    equality, friction = [], []
+    for group, geometry in zip(elements.groups, geometries, strict=True):
+        speed = rows.apply(geometry.axis_a, geometry.axis_b, group, velocity)
+        stiffness, push = axis_impulse(group, geometry.position, speed, command, timestep)
+        impulse = impulse.at[group.a.bodies].add(push[:, None] * geometry.axis_a)
+        impulse = impulse.at[group.b.bodies].add(push[:, None] * geometry.axis_b)
+        mobility = tangent_mobility(group, geometry, inverse_mass)
+        equality.append(_equality_rows(group, geometry, velocity, stiffness, mobility, timestep))
+        friction.append(friction_rows(group, speed, timestep))
+    contacts = contact_rows(elements, pose, velocity, inverse_mass, geometries, timestep)
+    free = velocity + jnp.einsum("bij,bj->bi", inverse_mass, impulse)
+    return VelocityProblem(inverse_mass, free, tuple(equality), tuple(friction), contacts)
+
+
+def _force(elements: Elements, state: State, command: Array) -> Float[Array, "bodies 6"]:
+    inertia = body_forces.world_inertia(elements, state.pose)
+    torque = body_forces.gyroscopic_torque(inertia, state.velocity[:, 3:])
+    return body_forces.applied_force(elements, state.pose, command).at[:, 3:].add(torque)
+
+
+def axis_impulse(
+    group: JointGroup, position: Array, speed: Array, command: Array, timestep: Array
+) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+    """``K`` and ``c`` of the axis' impulse ``c − K s₊``, with ``c = h τ + K s``."""
+    if not group.has_axis:
+        return jnp.zeros(group.size), jnp.zeros(group.size)
+    ones = jnp.ones(group.size)
+    torque, by_speed = jax.jvp(lambda s: rows.axis_torque(group, position, s, command), (speed,), (ones,))
+    _, by_position = jax.jvp(lambda x: rows.axis_torque(group, x, speed, command), (position,), (ones,))
+    slope = -timestep * by_speed - 0.25 * timestep**2 * by_position
+    # A law that feeds energy in is taken explicitly: only dissipation and restoring forces are implicit.
+    stiffness = rows.axis_inertia(group) + jnp.maximum(slope, 0.0)
+    return stiffness, timestep * torque + stiffness * speed
+
+
+def tangent_mobility(
+    group: JointGroup, geometry: rows.Geometry, inverse_mass: Float[Array, "bodies+1 6 6"]
+) -> Float[Array, "n"]:
+    """``Ḡ M⁻¹ Ḡᵀ`` over the joint's two bodies: the inverse of their effective inertia about the axis."""
+    total = jnp.zeros(group.size)
+    for side, row in ((group.a, geometry.axis_a), (group.b, geometry.axis_b)):
+        total = total + jnp.einsum("ni,nij,nj->n", row, inverse_mass[side.bodies], row)
+    return total
+
+
+def friction_rows(group: JointGroup, speed: Float[Array, "n"], timestep: Array) -> FrictionRows | None:
+    """Limit of the friction impulse: ``U`` and ``h·level``."""
+    if group.friction is None:
+        return None
+    weights, level = rows.friction_limits(group, speed)
+    return FrictionRows(weights, timestep * level)
+
+
+def _equality_rows(
+    group: JointGroup,
+    geometry: rows.Geometry,
+    velocity: Array,
+    stiffness: Array,
+    mobility: Array,
+    timestep: Array,
+) -> EqualityRows:
+    relaxed = rows.relaxation(group, timestep)
+    closing = rows.apply(geometry.gap_a, geometry.gap_b, group, velocity)
+    row_a, row_b = [geometry.gap_a], [geometry.gap_b]
+    sigma = [relaxed.sigma]
+    bias = [relaxed.upsilon * (4.0 / timestep * geometry.gap - closing)]
+    zero = jnp.zeros((group.size, 1))
+    if group.has_axis:
+        # The floor keeps √K differentiable at K = 0; it acts like 1e-14 of the bodies' inertia.
+        scale = jnp.sqrt(stiffness + STIFFNESS_FLOOR / mobility)[:, None, None]
+        row_a.append(scale * geometry.axis_a[:, None])
+        row_b.append(scale * geometry.axis_b[:, None])
+        sigma.append(jnp.ones((group.size, 1)))
+        bias.append(zero)
+    if group.friction is not None:
+        row_a.append(geometry.axis_a[:, None])
+        row_b.append(geometry.axis_b[:, None])
+        sigma.append((group.friction.stick_time / timestep * mobility)[:, None])
+        bias.append(zero)
+    a, b = jnp.concatenate(row_a, axis=1), jnp.concatenate(row_b, axis=1)
+    return EqualityRows(a, b, a, b, jnp.concatenate(sigma, axis=1), jnp.concatenate(bias, axis=1))

@@ -1,0 +1,29 @@
+"""The state of a mechanism: poses and velocities of all its bodies."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from shadowfit.geometry import Pose
+
+
+class State(eqx.Module):
+    """Poses and velocities of all bodies, possibly with leading axes for time or batch.
+
+    ``velocity`` holds the centre of mass' velocity [m/s] and the angular velocity [rad/s], both in the world frame.
+    """
+
+    pose: Pose
+    velocity: Float[Array, "*n bodies 6"]
+
+    def __getitem__(self, index: object) -> State:
+        return State(self.pose[index], self.velocity[index])
+
+
+def with_world(pose: Pose, velocity: Float[Array, "bodies 6"]) -> tuple[Pose, Float[Array, "bodies+1 6"]]:
+    """Append the world as a body at rest at the origin."""
+    position = jnp.concatenate([pose.position, jnp.zeros((1, 3))])
+    orientation = jnp.concatenate([pose.orientation, jnp.array([[1.0, 0.0, 0.0, 0.0]])])
+    return Pose(position, orientation), jnp.concatenate([velocity, jnp.zeros((1, 6))])

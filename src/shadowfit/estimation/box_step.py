@@ -1,0 +1,173 @@
+"""The small dense system of the parameters: their step within bounds, and their covariance.
+
+The step is a convex quadratic program,
+
+    minimise ½ δᵀHδ + gᵀδ   subject to   lower ≤ δ ≤ upper.
+
+Write the bounds as ``A δ − c = w ≥ 0``, each row of ``A`` being ±1 in one place. The optimality conditions are
+``Hδ + g = Aᵀλ`` with ``0 ≤ λ ⟂ w ≥ 0`` (the paper's appendix on constrained least squares). Eliminating δ leaves a
+linear complementarity problem; with the unconstrained minimum ``δ° = −H⁻¹g``,
+
+    A H⁻¹ Aᵀ λ + (A δ° − c) = w,     0 ≤ λ ⟂ w ≥ 0.
+
+Each row is measured in ``σ_i = √(H⁻¹)_ii``, which makes the diagonal one. In these units no variable of the solution
+is further from δ° than ``R = ‖δ' − δ°‖_H``, where δ' is any point of the box. Bounds beyond R cannot be met; they are
+left out like infinite ones. All right-hand sides then lie within ±R, and a far bound spoils no tolerance.
+
+The LCP decides which bounds are active; the step follows from a solve for the other variables and sits on its
+bounds exactly. Problems of this size are dealt with on the host, where nothing has to be compiled; only the LCP
+solver is compiled, and only when δ° lies outside the box.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import numpy as np
+import scipy.linalg
+from jaxtyping import ArrayLike, Bool, Float
+
+from shadowfit.complementarity import Status, solve_lcp
+from shadowfit.errors import ShadowfitError
+
+FEASIBILITY_TOLERANCE = 1e-8
+"""Excess over a bound that is clipped away as rounding error, relative to ``σ_i R``; more is a failure."""
+
+
+class BoundsError(ShadowfitError):
+    """Bounds of a step that exclude each other or are not numbers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BoxStep:
+    """Solution of the box-constrained quadratic program."""
+
+    step: Float[np.ndarray, " p"]
+    """δ; zero if there is no solution."""
+    gradient: Float[np.ndarray, " p"]
+    """Hδ + g: zero between the bounds, ≥ 0 at a lower and ≤ 0 at an upper one, anything if the variable is fixed."""
+    at_lower: Bool[np.ndarray, " p"]
+    """Lower bound active."""
+    at_upper: Bool[np.ndarray, " p"]
+    """Upper bound active; both are for a fixed variable."""
+    status: Status
+    """How the search ended."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the step solves the problem."""
+        return self.status is Status.SOLVED
+
+
+def box_step(
+    matrix: Float[ArrayLike, "p p"],
+    gradient: Float[ArrayLike, " p"],
+    lower: Float[ArrayLike, " p"],
+    upper: Float[ArrayLike, " p"],
+    guess: BoxStep | None = None,
+) -> BoxStep:
+    """Minimise ``½ δᵀHδ + gᵀδ`` over a box.
+
+    Args:
+        matrix: H, positive definite on the variables that are not fixed; otherwise the status is not `SOLVED`.
+        gradient: g.
+        lower: lower bounds, −∞ where there is none.
+        upper: upper bounds, ∞ where there is none; equal bounds fix a variable.
+        guess: result for a similar problem, whose active bounds are tried first.
+    """
+    H, g, lo, up = (np.asarray(value, dtype=float) for value in (matrix, gradient, lower, upper))
+    if not np.all(lo <= up):
+        i = int(np.flatnonzero(~(lo <= up))[0])
+        raise BoundsError(f"bounds of variable {i} are [{lo[i]}, {up[i]}]; allowed is lower ≤ upper, infinite or not")
+    fixed = lo == up
+    covariance = solve_on(H, ~fixed, np.eye(len(g)))
+    center = _minimum(H, g, np.where(fixed, lo, np.nan))
+    if covariance is None or center is None:
+        return _failed(g, Status.INACCURATE)
+    outside = np.clip(center, lo, up) - center
+    reach = np.sqrt(outside @ H @ outside)
+    if reach == 0.0:
+        return BoxStep(center, H @ center + g, fixed, fixed, Status.SOLVED)
+
+    sigma = np.sqrt(np.where(fixed, 1.0, np.diagonal(covariance)))
+    distance = np.concatenate([center - lo, up - center]) / np.tile(sigma * reach, 2)
+    matters = np.tile(~fixed, 2) & (distance < 1.0 + FEASIBILITY_TOLERANCE)
+    guessed = np.zeros_like(matters) if guess is None else np.concatenate([guess.at_lower, guess.at_upper])
+    active, status = _active_bounds(covariance / np.outer(sigma, sigma), distance, matters, guessed & matters)
+    at_lower, at_upper = np.split(active | np.tile(fixed, 2), 2)
+
+    step = _minimum(H, g, np.where(at_lower, lo, np.where(at_upper, up, np.nan)))
+    if status is not Status.SOLVED or step is None:
+        return _failed(g, status if status is not Status.SOLVED else Status.INACCURATE)
+    clipped = np.clip(step, lo, up)
+    if np.any(np.abs(step - clipped) > FEASIBILITY_TOLERANCE * sigma * reach):
+        return _failed(g, Status.INACCURATE)
+    return BoxStep(clipped, H @ clipped + g, at_lower, at_upper, Status.SOLVED)
+
+
+def parameter_covariance(
+    matrix: Float[ArrayLike, "p p"], free: Bool[ArrayLike, " p"] | None = None
+) -> Float[np.ndarray, "p p"] | None:
+    """Inverse of the reduced, undamped matrix on the free parameters (all if not given), zero on the others.
+
+    None if the matrix is not positive definite there: some combination of parameters is not identifiable.
+    """
+    H = np.asarray(matrix, dtype=float)
+    return solve_on(H, np.ones(len(H), dtype=bool) if free is None else np.asarray(free), np.eye(len(H)))
+
+
+def solve_on(
+    matrix: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"], right: Float[np.ndarray, "p *columns"]
+) -> Float[np.ndarray, "p *columns"] | None:
+    """``x`` with ``H x = right`` on the free variables and zero elsewhere; None if H is not positive definite there.
+
+    H is scaled to a unit diagonal first: units of the parameters differ by many orders of magnitude.
+    """
+    block = matrix[np.ix_(free, free)]
+    diagonal = np.diagonal(block)
+    if not (np.all(np.isfinite(block)) and np.all(diagonal > 0.0)):
+        return None
+    scale = 1.0 / np.sqrt(diagonal)
+    solution = np.zeros_like(right)
+    try:
+        factor = scipy.linalg.cho_factor(block * np.outer(scale, scale), lower=True)
+    except np.linalg.LinAlgError:
+        return None
+    solution[free] = (scale * scipy.linalg.cho_solve(factor, (scale * right[free].T).T).T).T
+    return solution
+
+
+def _minimum(
+    H: Float[np.ndarray, "p p"], g: Float[np.ndarray, " p"], held: Float[np.ndarray, " p"]
+) -> Float[np.ndarray, " p"] | None:
+    """Minimum of ``½ δᵀHδ + gᵀδ`` where ``held`` gives the values of variables that stay, NaN for the others."""
+    free = np.isnan(held)
+    start = np.where(free, 0.0, held)
+    change = solve_on(H, free, g + H @ start)
+    return None if change is None else start - change
+
+
+def _active_bounds(
+    correlation: Float[np.ndarray, "p p"],
+    distance: Float[np.ndarray, " 2p"],
+    matters: Bool[np.ndarray, " 2p"],
+    guess: Bool[np.ndarray, " 2p"],
+) -> tuple[Bool[np.ndarray, " 2p"], Status]:
+    """Solve the LCP in units of σ and R; rows that do not matter become ``0·λ + 1 = w``. Shapes do not vary."""
+    p = len(correlation)
+    A = np.where(matters[:, None], np.concatenate([np.eye(p), -np.eye(p)]), 0.0)
+    solution = _compiled_lcp()(A @ correlation @ A.T, np.where(matters, distance, 1.0), guess)
+    return np.asarray(solution.active), Status(int(solution.status))
+
+
+@functools.cache
+def _compiled_lcp() -> jax.stages.Wrapped:
+    return jax.jit(solve_lcp)
+
+
+def _failed(gradient: Float[np.ndarray, " p"], status: Status) -> BoxStep:
+    """No step at all."""
+    nowhere = np.zeros(len(gradient), dtype=bool)
+    return BoxStep(np.zeros_like(gradient), gradient, nowhere, nowhere, status)

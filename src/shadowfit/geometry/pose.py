@@ -1,0 +1,31 @@
+"""Poses of rigid bodies, and ⊞ and ⊟ on them."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from shadowfit.geometry import rotations
+
+
+class Pose(eqx.Module):
+    """Position of the centre of mass [m] and orientation (unit quaternion ``wxyz``, body to world) of each body."""
+
+    position: Float[Array, "*n 3"]
+    orientation: Float[Array, "*n 4"]
+
+    def plus(self, increment: Float[Array, "*n 6"]) -> Pose:
+        """``q ⊞ δ``: translation [m] added, rotation vector [rad] applied from the left (world frame)."""
+        return Pose(
+            self.position + increment[..., :3], rotations.plus(self.orientation, increment[..., 3:])
+        )
+
+    def minus(self, other: Pose) -> Float[Array, "*n 6"]:
+        """``q ⊟ other``, the increment that takes ``other`` to this pose."""
+        return jnp.concatenate(
+            [self.position - other.position, rotations.minus(self.orientation, other.orientation)], axis=-1
+        )
+
+    def __getitem__(self, index: object) -> Pose:
+        return Pose(self.position[index], self.orientation[index])

@@ -1,0 +1,142 @@
+"""Unit quaternions and rotation vectors.
+
+One convention everywhere: quaternions are ``wxyz`` and map body to world; rotation vectors and angular velocities
+are in the *world* frame, so an increment multiplies from the left::
+
+    e ⊞ ψ = exp(ψ) ⋆ e          a ⊟ b = log(a ⋆ b*)          (b ⊞ (a ⊟ b) = a)
+
+All functions take leading batch axes. Near the zero rotation both branches of every ``where`` stay finite, so the
+derivatives do too.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+# Below this squared angle [rad²] the series are exact to double precision in value and in two derivatives.
+SMALL_SQUARED_ANGLE = 1e-6
+
+
+def multiply(a: Float[Array, "*n 4"], b: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
+    """Hamilton product ``a ⋆ b``."""
+    a_s, a_v = a[..., :1], a[..., 1:]
+    b_s, b_v = b[..., :1], b[..., 1:]
+    scalar = a_s * b_s - jnp.sum(a_v * b_v, axis=-1, keepdims=True)
+    vector = a_s * b_v + b_s * a_v + jnp.cross(a_v, b_v)
+    return jnp.concatenate([scalar, vector], axis=-1)
+
+
+def conjugate(e: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
+    """``e*``, the inverse rotation of a unit quaternion."""
+    return jnp.concatenate([e[..., :1], -e[..., 1:]], axis=-1)
+
+
+def normalise(e: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
+    """Scale to unit length."""
+    return e / jnp.sqrt(jnp.sum(e * e, axis=-1, keepdims=True))
+
+
+def exp(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
+    """Quaternion of a rotation vector [rad]: ``(cos ψ/2, ψ⃗/ψ sin ψ/2)``; its derivative at zero is ``(0, ψ̇/2)``."""
+    squared = jnp.sum(rotation_vector * rotation_vector, axis=-1, keepdims=True)
+    small = squared < SMALL_SQUARED_ANGLE
+    angle = jnp.sqrt(jnp.where(small, 1.0, squared))
+    scalar = jnp.where(small, 1.0 - squared / 8.0 + squared**2 / 384.0, jnp.cos(angle / 2.0))
+    factor = jnp.where(small, 0.5 - squared / 48.0 + squared**2 / 3840.0, jnp.sin(angle / 2.0) / angle)
+    return jnp.concatenate([scalar, factor * rotation_vector], axis=-1)
+
+
+def log(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
+    """Rotation vector [rad] of a unit quaternion, of length at most π: the inverse of :func:`exp`."""
+    shortest = jnp.where(e[..., :1] < 0.0, -e, e)
+    scalar, vector = shortest[..., :1], shortest[..., 1:]
+    squared = jnp.sum(vector * vector, axis=-1, keepdims=True)
+    small = squared < SMALL_SQUARED_ANGLE
+    sine = jnp.sqrt(jnp.where(small, 1.0, squared))
+    # atan2 is regular at the half turn, where arccos has an infinite derivative.
+    exact = 2.0 * jnp.arctan2(sine, scalar) / sine
+    cosine = jnp.where(small, scalar, 1.0)
+    series = 2.0 / cosine * (1.0 - squared / (3.0 * cosine**2) + (squared / cosine**2) ** 2 / 5.0)
+    return jnp.where(small, series, exact) * vector
+
+
+def log_small_angle(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
+    """The paper's sin-like approximation of :func:`log`, ``2 e_s e_v``; off by O(ψ³)."""
+    return 2.0 * e[..., :1] * e[..., 1:]
+
+
+def plus(e: Float[Array, "*n 4"], increment: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
+    """``e ⊞ ψ = exp(ψ) ⋆ e``."""
+    return multiply(exp(increment), e)
+
+
+def minus(a: Float[Array, "*n 4"], b: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
+    """``a ⊟ b``, the rotation vector that takes b to a: ``b ⊞ (a ⊟ b) = a``."""
+    return log(multiply(a, conjugate(b)))
+
+
+def matrix(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3 3"]:
+    """Rotation matrix of a unit quaternion."""
+    w, x, y, z = e[..., 0], e[..., 1], e[..., 2], e[..., 3]
+    rows = [
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+    ]
+    return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def rotate(e: Float[Array, "*n 4"], vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3"]:
+    """The vector turned by the rotation: ``e ⋆ x ⋆ e*``."""
+    t = 2.0 * jnp.cross(e[..., 1:], vector)
+    return vector + e[..., :1] * t + jnp.cross(e[..., 1:], t)
+
+
+def cross_matrix(vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
+    """``[x]×`` with ``[x]× y = x × y``."""
+    x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
+    zero = jnp.zeros_like(x)
+    rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
+    return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def left_jacobian(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
+    """``J(ψ)`` with ``exp(ψ + dψ) = exp(J(ψ) dψ) ⋆ exp(ψ)`` to first order."""
+    squared = jnp.sum(rotation_vector * rotation_vector, axis=-1)[..., None, None]
+    small = squared < SMALL_SQUARED_ANGLE
+    angle = jnp.sqrt(jnp.where(small, 1.0, squared))
+    first = jnp.where(small, 0.5 - squared / 24.0, (1.0 - jnp.cos(angle)) / angle**2)
+    second = jnp.where(small, 1.0 / 6.0 - squared / 120.0, (angle - jnp.sin(angle)) / angle**3)
+    cross = cross_matrix(rotation_vector)
+    return jnp.eye(3) + first * cross + second * (cross @ cross)
+
+
+def left_jacobian_inverse(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
+    """Inverse of :func:`left_jacobian`; the right one is its transpose. Regular for angles below 2π."""
+    squared = jnp.sum(rotation_vector * rotation_vector, axis=-1)[..., None, None]
+    small = squared < SMALL_SQUARED_ANGLE
+    angle = jnp.sqrt(jnp.where(small, 1.0, squared))
+    exact = (1.0 - 0.5 * angle / jnp.tan(0.5 * angle)) / angle**2
+    second = jnp.where(small, 1.0 / 12.0 + squared / 720.0, exact)
+    cross = cross_matrix(rotation_vector)
+    return jnp.eye(3) - 0.5 * cross + second * (cross @ cross)
+
+
+def from_axes(x_axis: np.ndarray, y_axis: np.ndarray | None = None) -> np.ndarray:
+    """Quaternion (NumPy) of a frame with the given x axis and, if given, its y axis near ``y_axis``."""
+    x = np.asarray(x_axis, float) / np.linalg.norm(x_axis)
+    if y_axis is None:
+        y_axis = np.eye(3)[int(np.argmin(np.abs(x)))]
+    z = np.cross(x, y_axis)
+    z /= np.linalg.norm(z)
+    return from_matrix(np.stack([x, np.cross(z, x), z], axis=1))
+
+
+def from_matrix(rotation: np.ndarray) -> np.ndarray:
+    """Quaternion (NumPy, ``wxyz``) of a rotation matrix."""
+    from scipy.spatial.transform import Rotation
+
+    xyzw = Rotation.from_matrix(np.asarray(rotation, float)).as_quat()
+    return np.roll(xyzw, 1)

@@ -1,0 +1,66 @@
+"""Dry friction laws of joints: how large the friction may become.
+
+A law is one pure function of the sliding speed that returns two numbers: a coefficient, which multiplies the joint's
+own constraint forces, and a constant level. The friction impulse of a step obeys ``|λ_t| ≤ Σ_i U_i |λ_i| + h·level`` with
+``U = coefficient·(r r r 1 1)`` for a hinge (r the radius) and ``U = coefficient·(1 1 1/r 1/r 1/r)`` for a slider.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from shadowfit.mechanism.leaves import number
+
+# Sticking is regularised: a stuck joint creeps, its speed decays with this time constant [s] (see stick_time).
+DEFAULT_STICK_TIME = 1e-6
+
+
+class FrictionLaw(eqx.Module):
+    """Interface of a dry friction law. Subclasses are final."""
+
+    dry_radius: eqx.AbstractVar[Any]
+    stick_time: eqx.AbstractVar[Any]
+
+    def limit(self, speed: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Coefficient of the joint's constraint forces, and constant level [N or N m], at a sliding speed."""
+        raise NotImplementedError
+
+
+class Coulomb(FrictionLaw):
+    """Coulomb friction: a coefficient μ on the joint's constraint forces (the paper's) plus a constant level.
+
+    ``dry`` is the paper's μ with ``dry_radius`` its r; ``coulomb`` [N m for a hinge, N for a slider] is a level from
+    preload or a gearbox. ``stick_time`` [s] regularises sticking: ``Σ_t = stick_time/(h m)``, m the effective inertia of the
+    two bodies about the axis, so a stuck joint under a torque τ creeps at ``stick_time·τ/m``.
+    """
+
+    dry: Any = number("1", default=0.0, lower=0.0)
+    coulomb: Any = number("N m | N", default=0.0, lower=0.0)
+    dry_radius: Any = number("m", default=1.0, lower=0.0)
+    stick_time: Any = number("s", default=DEFAULT_STICK_TIME, lower=0.0, tunable=False)
+
+    def limit(self, speed: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        del speed
+        return self.dry, self.coulomb
+
+
+class Stribeck(FrictionLaw):
+    """Coulomb friction that is larger near rest: ``μ = dry + stribeck·exp(−ζ ω²)``, ω the speed at the step's start.
+
+    ``stribeck`` is the excess of the static over the kinetic coefficient, ``stribeck_coulomb`` that of the constant level,
+    ``stribeck_rate`` the transition rate ζ [s²/rad² or s²/m²].
+    """
+
+    dry: Any = number("1", default=0.0, lower=0.0)
+    stribeck: Any = number("1", default=0.0, lower=0.0)
+    coulomb: Any = number("N m | N", default=0.0, lower=0.0)
+    stribeck_coulomb: Any = number("N m | N", default=0.0, lower=0.0)
+    stribeck_rate: Any = number("s²/rad² | s²/m²", default=1.0, lower=0.0)
+    dry_radius: Any = number("m", default=1.0, lower=0.0)
+    stick_time: Any = number("s", default=DEFAULT_STICK_TIME, lower=0.0, tunable=False)
+
+    def limit(self, speed: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        near_rest = jnp.exp(-self.stribeck_rate * speed**2)
+        return self.dry + self.stribeck * near_rest, self.coulomb + self.stribeck_coulomb * near_rest

@@ -1,0 +1,163 @@
+"""Named numeric leaves: every number of a mechanism has one dotted name, used in fits, tables, files and errors.
+
+A part (body, joint, motor, ...) is an Equinox module whose numeric fields are declared with :func:`number`,
+:func:`vector` or :func:`rotation`; the field's name is the last word of the leaf's name and the declaration carries
+unit and allowed range. :func:`walk` lists the leaves of a part, :func:`read` and :func:`write` access them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from shadowfit.errors import UnknownNameError, nearest
+
+COMPONENTS = ("x", "y", "z")
+
+
+def as_number(value: Any) -> Any:
+    """A float64 NumPy array, or the JAX array or tracer it already is."""
+    return value if isinstance(value, jax.Array) else np.asarray(value, dtype=float)
+
+
+def number(
+    unit: str, *, default: Any = dataclasses.MISSING, lower: float = -np.inf, tunable: bool = True
+) -> Any:
+    """Declare a scalar leaf in ``unit``, allowed to be at least ``lower``."""
+    return _field("number", unit, default, lower, tunable)
+
+
+def vector(unit: str, *, default: Any = (0.0, 0.0, 0.0)) -> Any:
+    """Declare a leaf of three components, named ``.x``, ``.y``, ``.z``."""
+    return _field("vector", unit, default, -np.inf, True)
+
+
+def rotation(*, default: Any = (1.0, 0.0, 0.0, 0.0)) -> Any:
+    """Declare a rotation (unit quaternion ``wxyz``): one leaf, three degrees of freedom when estimated."""
+    return _field("rotation", "rad", default, -np.inf, True)
+
+
+def _field(kind: str, unit: str, default: Any, lower: float, tunable: bool) -> Any:
+    metadata = {"leaf": kind, "unit": unit, "lower": lower, "tunable": tunable}
+    options = {} if default is dataclasses.MISSING else {"default": default}
+    return eqx.field(converter=as_number, metadata=metadata, **options)
+
+
+def transparent(**options: Any) -> Any:
+    """Declare a sub-part whose leaves carry the name of the part itself (``hinge1.dry``, not ``hinge1.friction.dry``)."""
+    return eqx.field(metadata={"transparent": True}, **options)
+
+
+class Parts(eqx.Module):
+    """An ordered mapping of names to parts; the names are static, so they survive every tree transformation."""
+
+    names: tuple[str, ...] = eqx.field(static=True)
+    values: tuple[Any, ...]
+
+    def __init__(self, parts: Mapping[str, Any] | None = None):
+        parts = parts or {}
+        self.names = tuple(parts)
+        self.values = tuple(parts.values())
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[self.index(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Pairs of name and part, in order."""
+        return iter(zip(self.names, self.values, strict=True))
+
+    def index(self, name: str) -> int:
+        """Position of a name; an unknown one raises with the nearest valid names."""
+        if name not in self.names:
+            raise UnknownNameError(f"there is no part {name!r}{nearest(name, self.names)}")
+        return self.names.index(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """Where a named number sits and what it may be."""
+
+    name: str
+    path: tuple[str | int, ...]
+    kind: Literal["number", "rotation"]
+    unit: str
+    lower: float
+    tunable: bool
+    component: int | None = None
+
+
+def walk(part: Any, prefix: str = "", path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
+    """The leaves of a part and its sub-parts, depth first, in order of declaration."""
+    if isinstance(part, Parts):
+        for index, (name, value) in enumerate(part.items()):
+            yield from walk(value, _join(prefix, name), (*path, "values", index))
+        return
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        here = (*path, field.name)
+        if "leaf" in field.metadata:
+            yield from _leaf(field, _join(prefix, field.name), here)
+        elif isinstance(value, eqx.Module):
+            inside = field.metadata.get("transparent", False) or isinstance(value, Parts)
+            yield from walk(value, prefix if inside else _join(prefix, field.name), here)
+
+
+def _leaf(field: dataclasses.Field, name: str, path: tuple[str | int, ...]) -> Iterator[Leaf]:
+    meta = field.metadata
+    common = {"unit": meta["unit"], "lower": meta["lower"], "tunable": meta["tunable"]}
+    if meta["leaf"] == "vector":
+        for component, letter in enumerate(COMPONENTS):
+            yield Leaf(f"{name}.{letter}", path, "number", component=component, **common)
+    else:
+        yield Leaf(name, path, meta["leaf"], **common)
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _follow(part: Any, path: tuple[str | int, ...]) -> Any:
+    for step in path:
+        part = part[step] if isinstance(step, int) else getattr(part, step)
+    return part
+
+
+def read(part: Any, leaf: Leaf) -> Any:
+    """The value of a leaf: a scalar, or four quaternion components."""
+    value = _follow(part, leaf.path)
+    return value if leaf.component is None else value[leaf.component]
+
+
+def write(part: Any, values: Mapping[Leaf, Any]) -> Any:
+    """The part with new values in some of its leaves; works on tracers."""
+    arrays: dict[tuple[str | int, ...], Any] = {}
+    for leaf, value in values.items():
+        if leaf.component is None:
+            arrays[leaf.path] = as_number(value)
+            continue
+        current = arrays.get(leaf.path, _follow(part, leaf.path))
+        if isinstance(value, jax.Array) or isinstance(current, jax.Array):
+            arrays[leaf.path] = jnp.asarray(current).at[leaf.component].set(value)
+        else:
+            current = np.array(current, dtype=float)
+            current[leaf.component] = value
+            arrays[leaf.path] = current
+    if not arrays:
+        return part
+    paths = tuple(arrays)
+    return eqx.tree_at(lambda p: [_follow(p, path) for path in paths], part, [arrays[path] for path in paths])

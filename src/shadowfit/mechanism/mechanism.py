@@ -1,0 +1,182 @@
+"""The mechanism: named bodies, joints, contacts, sensors, inputs and forces, and gravity."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from shadowfit.errors import MechanismError, UnknownNameError, nearest
+from shadowfit.mechanism import leaves
+from shadowfit.mechanism.contacts import JointLimit, PlaneContact
+from shadowfit.mechanism.joint import WORLD, Joint
+from shadowfit.mechanism.leaves import Leaf, Parts
+from shadowfit.mechanism.sensors import JointPosition, JointSpeed, Sensor
+from shadowfit.mechanism.surroundings import Gravity, Input, Wrench
+
+# A quaternion further from unit length than this was not meant as a rotation.
+UNIT_TOLERANCE = 1e-6
+
+
+class Mechanism(eqx.Module):
+    """A rigid multibody system. Checked when built; frozen; every numeric leaf has a dotted name.
+
+    Numbers are read with :meth:`get` and replaced, in a new mechanism, with :meth:`set`. Names of parts must differ from one
+    another, since a leaf is addressed as ``part.leaf``.
+    """
+
+    bodies: Parts
+    joints: Parts
+    contacts: Parts
+    forces: Parts
+    sensors: Parts
+    inputs: Parts
+    gravity: Gravity
+    name: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        bodies: Mapping[str, Any],
+        joints: Mapping[str, Joint] | None = None,
+        *,
+        contacts: Mapping[str, JointLimit | PlaneContact] | None = None,
+        forces: Mapping[str, Wrench] | None = None,
+        sensors: Mapping[str, Sensor] | None = None,
+        inputs: Mapping[str, Input] | None = None,
+        gravity: Gravity | None = None,
+        name: str = "mechanism",
+    ):
+        self.bodies = Parts(bodies)
+        self.joints = Parts(joints)
+        self.contacts = Parts(contacts)
+        self.forces = Parts(forces)
+        self.sensors = Parts(sensors)
+        self.inputs = Parts(inputs)
+        self.gravity = gravity or Gravity()
+        self.name = name
+        self.check()
+
+    def leaves(self) -> dict[str, Leaf]:
+        """All named numbers, in order."""
+        return {leaf.name: leaf for leaf in leaves.walk(self)}
+
+    def leaf(self, name: str) -> Leaf:
+        """One named number; an unknown name raises with the nearest valid ones."""
+        known = self.leaves()
+        if name not in known:
+            raise UnknownNameError(f"{self.name} has no parameter {name!r}{nearest(name, known)}")
+        return known[name]
+
+    def match(self, pattern: str) -> list[str]:
+        """Names of tunable numbers that match a shell-style pattern such as ``*.inertia.*``."""
+        names = [name for name, leaf in self.leaves().items() if leaf.tunable]
+        found = fnmatch.filter(names, pattern)
+        if not found:
+            raise UnknownNameError(f"{self.name} has no parameter {pattern!r}{nearest(pattern, self.leaves())}")
+        return found
+
+    def get(self, name: str) -> Any:
+        """Value of a named number: a float, or four quaternion components."""
+        value = np.asarray(leaves.read(self, self.leaf(name)))
+        return float(value) if value.ndim == 0 else value
+
+    def set(self, values: Mapping[str, Any]) -> Mechanism:
+        """A mechanism with some numbers replaced, checked like a new one: ``m.set({"hinge1.viscous": 1e-3})``."""
+        replaced = self.write(values)
+        replaced.check()
+        return replaced
+
+    def write(self, values: Mapping[str, Any]) -> Mechanism:
+        """As :meth:`set` without checks; the values may be traced."""
+        known = self.leaves()
+        return leaves.write(self, {known.get(name) or self.leaf(name): value for name, value in values.items()})
+
+    def unit(self, name: str) -> str:
+        """Unit of a named number; where it depends on the joint (``N m | N``), the one that applies."""
+        leaf = self.leaf(name)
+        if "|" not in leaf.unit:
+            return leaf.unit
+        rotary, linear = (text.strip() for text in leaf.unit.split("|"))
+        return linear if self._is_translation(name.split(".")[0]) else rotary
+
+    def _is_translation(self, part: str) -> bool:
+        if part in self.sensors:
+            return not getattr(self.sensors[part], "rotary", True)
+        if part in self.contacts:
+            part = getattr(self.contacts[part], "joint", part)
+        return part in self.joints and self.joints[part].kind.axis_kind == "translation"
+
+    def check(self) -> None:
+        """Raise a named error where the mechanism is not physical or not consistent."""
+        self._check_names()
+        self._check_references()
+        self._check_numbers()
+        for parts in (self.bodies, self.joints, self.contacts):
+            for name, part in parts.items():
+                part.check(name)
+
+    def _check_names(self) -> None:
+        groups = (self.bodies, self.joints, self.contacts, self.forces, self.sensors, self.inputs)
+        seen: set[str] = {WORLD, "gravity"}
+        for name in (name for parts in groups for name in parts):
+            if not name.isidentifier():
+                raise MechanismError(f"{name!r} is not a valid name; use letters, digits and underscores")
+            if name in seen:
+                raise MechanismError(f"the name {name!r} is used twice (or is reserved); part names must be unique")
+            seen.add(name)
+        if len(self.bodies) == 0:
+            raise MechanismError("a mechanism needs at least one body")
+
+    def _check_references(self) -> None:
+        bodies = (*self.bodies.names, WORLD)
+        for name, joint in self.joints.items():
+            self._require(joint.parent, bodies, f"parent of joint {name!r}")
+            self._require(joint.child, bodies, f"child of joint {name!r}")
+            for law_name, law in joint.laws.items():
+                if law.input is not None:
+                    self._require(law.input, self.inputs.names, f"input of {name}.{law_name}")
+        for name, contact in self.contacts.items():
+            if isinstance(contact, JointLimit):
+                self._require_axis(contact.joint, f"contact {name!r}")
+            else:
+                self._require(contact.body, self.bodies.names, f"body of contact {name!r}")
+                self._require(contact.plane, bodies, f"plane of contact {name!r}")
+        for name, force in self.forces.items():
+            self._require(force.body, self.bodies.names, f"body of force {name!r}")
+            if force.input is not None:
+                self._require(force.input, self.inputs.names, f"input of force {name!r}")
+        for name, sensor in self.sensors.items():
+            if isinstance(sensor, JointPosition | JointSpeed):
+                self._require_axis(sensor.joint, f"sensor {name!r}")
+                if sensor.rotary == (self.joints[sensor.joint].kind.axis_kind == "translation"):
+                    raise MechanismError(f"sensor {name!r}: rotary must be {not sensor.rotary} for joint {sensor.joint!r}")
+            elif getattr(sensor, "body", None) is not None:
+                self._require(sensor.body, self.bodies.names, f"body of sensor {name!r}")
+
+    def _require_axis(self, joint: str, where: str) -> None:
+        self._require(joint, self.joints.names, f"joint of {where}")
+        if self.joints[joint].kind.axis_kind is None:
+            raise MechanismError(f"{where} refers to joint {joint!r}, which has no free axis")
+
+    @staticmethod
+    def _require(name: str, valid: tuple[str, ...], what: str) -> None:
+        if name not in valid:
+            raise UnknownNameError(f"the {what} is {name!r}, which does not exist{nearest(name, valid)}")
+
+    def _check_numbers(self) -> None:
+        for name, leaf in self.leaves().items():
+            value = np.asarray(leaves.read(self, leaf), float)
+            if leaf.kind == "rotation":
+                if not abs(np.linalg.norm(value) - 1.0) < UNIT_TOLERANCE:
+                    raise MechanismError(f"{name} is {value}; a rotation is a unit quaternion (w x y z)")
+            elif np.isnan(value) or (np.isinf(value) and not _may_be_infinite(name)):
+                raise MechanismError(f"{name} is {value}; it must be a finite number [{leaf.unit}]")
+            elif value < leaf.lower:
+                raise MechanismError(f"{name} is {value:g}; it must be at least {leaf.lower:g} [{leaf.unit}]")
+
+
+def _may_be_infinite(name: str) -> bool:
+    return name.rsplit(".", 1)[-1] in ("lower", "upper")

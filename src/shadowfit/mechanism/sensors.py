@@ -1,0 +1,179 @@
+"""Sensors: functions of the mechanism's state that a recording can hold.
+
+Each sensor has a standard deviation ``std`` of its noise, in its unit, and an ``offset`` that is added to the true value.
+``residual`` is the difference between prediction and measurement: angles wrap, orientations use ⊟.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from shadowfit.geometry import rotations
+from shadowfit.mechanism.leaves import number, vector
+
+
+class View(eqx.Module):
+    """What a sensor may look at: poses and velocities of bodies and joints, by name (see ``dynamics.kinematics``)."""
+
+    def joint_position(self, joint: str) -> Float[Array, ""]:
+        """Position of a joint's free axis [rad or m]."""
+        raise NotImplementedError
+
+    def joint_speed(self, joint: str) -> Float[Array, ""]:
+        """Speed of a joint's free axis [rad/s or m/s]."""
+        raise NotImplementedError
+
+    def point(self, body: str, point: Float[Array, "3"]) -> Float[Array, "3"]:
+        """World position [m] of a point given in the body's frame."""
+        raise NotImplementedError
+
+    def orientation(self, body: str) -> Float[Array, "4"]:
+        """Orientation of a body, ``wxyz``."""
+        raise NotImplementedError
+
+    def velocity_of(self, body: str) -> Float[Array, "6"]:
+        """Velocity of the centre of mass [m/s] and angular velocity [rad/s], world frame."""
+        raise NotImplementedError
+
+
+class Sensor(eqx.Module):
+    """Interface of a sensor. Subclasses are final. ``components`` name the channels of a sensor with several values."""
+
+    components: ClassVar[tuple[str, ...]] = ("",)
+    error_components: ClassVar[tuple[str, ...] | None] = None
+    needs_velocity: ClassVar[bool] = False
+
+    std: eqx.AbstractVar[Any]
+
+    def unit(self) -> str:
+        """Unit of the reading."""
+        raise NotImplementedError
+
+    def read(self, view: View) -> Float[Array, "d"]:
+        """The noise-free reading."""
+        raise NotImplementedError
+
+    def residual(self, reading: Float[Array, "d"], measured: Float[Array, "d"]) -> Float[Array, "e"]:
+        """Prediction minus measurement."""
+        return reading - measured
+
+    def follow(self, readings: Float[Array, "t d"]) -> Float[Array, "t d"]:
+        """Readings over time as the sensor would record them: an encoder counts its turns."""
+        return readings
+
+    def error_size(self) -> int:
+        """Number of residual components."""
+        return len(self.error_components or self.components)
+
+
+class JointPosition(Sensor):
+    """Encoder of a hinge [rad] or a slider [m]: ``x + offset``. Hinge angles wrap, over as many turns as there are."""
+
+    joint: str = eqx.field(static=True)
+    std: Any = number("rad | m", default=1e-3, lower=0.0, tunable=False)
+    offset: Any = number("rad | m", default=0.0)
+    rotary: bool = eqx.field(static=True, default=True)
+
+    def unit(self) -> str:
+        return "rad" if self.rotary else "m"
+
+    def read(self, view: View) -> Float[Array, "1"]:
+        return jnp.reshape(view.joint_position(self.joint) + self.offset, (1,))
+
+    def residual(self, reading: Float[Array, "1"], measured: Float[Array, "1"]) -> Float[Array, "1"]:
+        difference = reading - measured
+        if not self.rotary:
+            return difference
+        return difference - 2.0 * jnp.pi * jnp.round(difference / (2.0 * jnp.pi))
+
+    def follow(self, readings: Float[Array, "t 1"]) -> Float[Array, "t 1"]:
+        return jnp.unwrap(readings, axis=0) if self.rotary else readings
+
+
+class JointSpeed(Sensor):
+    """Speed of a hinge [rad/s] or a slider [m/s]."""
+
+    needs_velocity = True
+
+    joint: str = eqx.field(static=True)
+    std: Any = number("rad/s | m/s", default=1e-2, lower=0.0, tunable=False)
+    offset: Any = number("rad/s | m/s", default=0.0)
+    rotary: bool = eqx.field(static=True, default=True)
+
+    def unit(self) -> str:
+        return "rad/s" if self.rotary else "m/s"
+
+    def read(self, view: View) -> Float[Array, "1"]:
+        return jnp.reshape(view.joint_speed(self.joint) + self.offset, (1,))
+
+
+class PointPosition(Sensor):
+    """World position [m] of a point of a body, channels ``name.x``, ``name.y``, ``name.z``."""
+
+    components = ("x", "y", "z")
+
+    body: str = eqx.field(static=True)
+    point: Any = vector("m")
+    std: Any = number("m", default=1e-3, lower=0.0, tunable=False)
+    offset: Any = vector("m")
+
+    def unit(self) -> str:
+        return "m"
+
+    def read(self, view: View) -> Float[Array, "3"]:
+        return view.point(self.body, self.point) + self.offset
+
+
+class BodyOrientation(Sensor):
+    """Orientation of a body, a quaternion in the channels ``name.w`` ... ``name.z``; the residual is a rotation vector [rad]."""
+
+    components = ("w", "x", "y", "z")
+    error_components = ("x", "y", "z")
+
+    body: str = eqx.field(static=True)
+    std: Any = number("rad", default=1e-2, lower=0.0, tunable=False)
+
+    def unit(self) -> str:
+        return "1"
+
+    def read(self, view: View) -> Float[Array, "4"]:
+        return view.orientation(self.body)
+
+    def residual(self, reading: Float[Array, "4"], measured: Float[Array, "4"]) -> Float[Array, "3"]:
+        return rotations.minus(reading, rotations.normalise(measured))
+
+
+class BodyRate(Sensor):
+    """Angular rate of a body in its own axes [rad/s], as a gyroscope fixed to it measures."""
+
+    components = ("x", "y", "z")
+    needs_velocity = True
+
+    body: str = eqx.field(static=True)
+    std: Any = number("rad/s", default=1e-2, lower=0.0, tunable=False)
+    offset: Any = vector("rad/s")
+
+    def unit(self) -> str:
+        return "rad/s"
+
+    def read(self, view: View) -> Float[Array, "3"]:
+        spin = view.velocity_of(self.body)[3:]
+        return rotations.rotate(rotations.conjugate(view.orientation(self.body)), spin) + self.offset
+
+
+class FunctionSensor(Sensor):
+    """A user's own scalar function of the :class:`View`."""
+
+    function: Callable[[View], Float[Array, ""]] = eqx.field(static=True)
+    std: Any = number("unit", default=1.0, lower=0.0, tunable=False)
+    offset: Any = number("unit", default=0.0)
+    label: str = eqx.field(static=True, default="1")
+
+    def unit(self) -> str:
+        return self.label
+
+    def read(self, view: View) -> Float[Array, "1"]:
+        return jnp.reshape(self.function(view) + self.offset, (1,))

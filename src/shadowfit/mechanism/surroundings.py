@@ -1,0 +1,50 @@
+"""What acts on a mechanism from outside: gravity, inputs, and forces on bodies."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from shadowfit.geometry import rotations
+from shadowfit.mechanism.leaves import number, rotation, vector
+
+
+class Gravity(eqx.Module):
+    """Gravity: ``tilt`` turns the vector ``(0, 0, −acceleration)``, as a stand that is not level does."""
+
+    acceleration: Any = number("m/s²", default=9.82, lower=0.0)
+    tilt: Any = rotation()
+
+    def vector(self) -> Float[Array, "3"]:
+        """Acceleration of gravity in the world [m/s²]."""
+        down = -self.acceleration * jnp.array([0.0, 0.0, 1.0])
+        return rotations.rotate(self.tilt, down)
+
+
+class Input(eqx.Module):
+    """A recorded signal that drives the mechanism: ``gain·u(t − delay) + offset``, held between its samples.
+
+    ``hold`` says what happens between samples: ``zero`` keeps the last one, ``linear`` connects them.
+    """
+
+    gain: Any = number("1", default=1.0)
+    offset: Any = number("unit", default=0.0)
+    delay: Any = number("s", default=0.0, lower=0.0)
+    hold: Literal["zero", "linear"] = eqx.field(static=True, default="zero")
+    unit: str = eqx.field(static=True, default="1")
+
+
+class Wrench(eqx.Module):
+    """A force [N] and torque [N m] on a body at its centre of mass, constant or times an input.
+
+    ``frame`` says whether the components are in the world's or in the body's axes.
+    """
+
+    body: str = eqx.field(static=True)
+    force: Any = vector("N")
+    torque: Any = vector("N m")
+    input: str | None = eqx.field(static=True, default=None)
+    frame: Literal["world", "body"] = eqx.field(static=True, default="world")

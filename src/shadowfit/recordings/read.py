@@ -1,0 +1,138 @@
+"""Reading a recording: which column is the time, what the channels are called, and everything in SI units."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shadowfit.errors import RecordingError, UnknownNameError, nearest
+from shadowfit.recordings.checks import check_recording
+from shadowfit.recordings.headings import TIME_NAMES, Heading, parse_headings
+from shadowfit.recordings.recording import Recording
+from shadowfit.recordings.table import Table, load_table
+
+
+def read_recording(
+    path_or_frame: Any,
+    *,
+    channels: Mapping[str, str] | None = None,
+    time: str | None = None,
+    name: str | None = None,
+) -> Recording:
+    """Read a recording from a file or a frame, check it and convert it to SI units.
+
+    Units in headings (`theta [deg]`, `theta (deg)`, `theta_deg`, `Time (ms)`, `w_rad_s`, `tau_Nm`) are taken
+    off the names and converted; values without a unit are taken as SI. What is remarkable but no error ends
+    up in `Recording.warnings`. A column of words is left out.
+
+    Args:
+        path_or_frame: path of a CSV (`.csv`, `.tsv`, `.txt`), NumPy (`.npz`) or Parquet (`.parquet`) file; a
+            pandas or Polars frame; or a mapping of headings to arrays.
+        channels: names of sensors or inputs → columns, written with or without their units, such as
+            `{"theta": "alpha_rad"}`. Other columns keep their own names.
+        time: the column of times; without it `time`, `t`, `t_s`, `Time (ms)`, ... are tried.
+        name: name of the recording; without it the file's name.
+
+    Raises:
+        RecordingError: the file or its contents are not usable; the message says where and what to do.
+        UnknownNameError: a named column does not exist.
+    """
+    table = load_table(path_or_frame)
+    headings = parse_headings(table.columns)
+    time_heading = _time_heading(headings, time, table.source)
+    others = [heading for heading in headings if heading is not time_heading]
+    times = _numbers(table, time_heading, "the time")
+    chosen, notes = _name_channels(others, dict(channels or {}), table)
+
+    samples, kept = {}, {}
+    for key, heading in chosen.items():
+        values = table.columns[heading.text]
+        mapped = key in (channels or {})
+        if values is None and not mapped:
+            notes.append(f"column {heading.text!r} holds words and was left out")
+        elif values is not None and len(values) != len(times) and not mapped:
+            notes.append(f"{heading.text!r} has {len(values)} values for {len(times)} times and was left out")
+        else:
+            samples[key] = _si(_numbers(table, heading, f"channel {key!r}"), heading)
+            kept[key] = heading
+    recording = Recording(
+        time=_si(times, time_heading),
+        channels=samples,
+        units={key: heading.unit.symbol for key, heading in kept.items() if heading.unit is not None},
+        name=name or table.name,
+        source=table.source,
+        columns={key: heading.text for key, heading in kept.items() if heading.text != key},
+    )
+    return dataclasses.replace(recording, warnings=(*table.notes, *notes, *check_recording(recording)))
+
+
+def _time_heading(headings: Sequence[Heading], time: str | None, where: str) -> Heading:
+    if time is not None:
+        heading = _find(headings, time, where)
+    else:
+        found = [h for candidate in TIME_NAMES for h in headings if h.name.lower() == candidate]
+        if not found:
+            columns = ", ".join(repr(h.text) for h in headings)
+            raise RecordingError(
+                f"{where}: no column of times among {columns}; call it 'time' (in seconds) or 'time [ms]', or "
+                "say which column it is; columns of text files are separated by comma, semicolon or tab"
+            )
+        heading = found[0]
+    if heading.unit is not None and heading.unit.symbol != "s":
+        raise RecordingError(f"{where}: the times in column {heading.text!r} are in {heading.unit.symbol}, not in s")
+    return heading
+
+
+def _find(headings: Sequence[Heading], text: str, where: str) -> Heading:
+    """The column that a user means: by its heading, or by its name without unit where only one has it."""
+    for heading in headings:
+        if heading.text == text.strip():
+            return heading
+    named = [heading for heading in headings if heading.name == text.strip()]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        columns = " and ".join(repr(heading.text) for heading in named)
+        raise UnknownNameError(f"{where}: {text!r} may mean {columns}; write the whole heading")
+    valid = [heading.text for heading in headings]
+    raise UnknownNameError(f"{where}: there is no column {text!r}{nearest(text, valid)}")
+
+
+def _name_channels(
+    headings: Sequence[Heading], mapping: Mapping[str, str], table: Table
+) -> tuple[dict[str, Heading], list[str]]:
+    """Channel name → column: the user's names, then each column's own, or its whole heading if that is taken.
+
+    Returned with notes about columns that are called otherwise than their headings promise.
+    """
+    chosen = {key: _find(headings, column, table.source) for key, column in mapping.items()}
+    notes = []
+    rest = [heading for heading in headings if heading not in chosen.values()]
+    for heading in rest:
+        alike = [other.text for other in rest if other.name == heading.name and other is not heading]
+        key = heading.text if alike or heading.name in mapping else heading.name
+        if alike:
+            notes.append(f"column {key!r} keeps its whole heading as name, as there is also {', '.join(alike)}")
+        if key in chosen:
+            notes.append(f"column {heading.text!r} was left out: another column was given the name {key!r}")
+        else:
+            chosen[key] = heading
+    return chosen, notes
+
+
+def _numbers(table: Table, heading: Heading, role: str) -> NDArray[np.float64]:
+    values = table.columns[heading.text]
+    if values is None:
+        raise RecordingError(
+            f"{table.source}: column {heading.text!r} is used for {role} but holds words; it needs numbers "
+            "with a decimal point"
+        )
+    return values
+
+
+def _si(values: NDArray[np.float64], heading: Heading) -> NDArray[np.float64]:
+    return values if heading.unit is None else values * heading.unit.factor

@@ -1,0 +1,150 @@
+"""Tables: columns by heading, from files and frames of any kind, before names and units are settled.
+
+Each reader either returns a table or raises a `RecordingError` that names the file and the place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shadowfit.errors import RecordingError, nearest
+from shadowfit.recordings.cells import numbers
+from shadowfit.recordings.delimited import read_delimited
+from shadowfit.recordings.headings import check_headings
+
+FORMATS = "CSV (.csv, .tsv, .txt), NumPy (.npz) and Parquet (.parquet)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Columns by heading, not yet interpreted."""
+
+    columns: Mapping[str, NDArray[np.float64] | None]
+    """Heading → numbers, shape (n,); None for a column of words."""
+    source: str
+    """Path of the file or kind of the table, for messages."""
+    name: str
+    """The file's name without its ending."""
+    notes: tuple[str, ...] = ()
+    """What was left out."""
+
+
+def load_table(source: Any) -> Table:
+    """A table from a path, from a pandas or Polars frame, or from a mapping of headings to arrays."""
+    if isinstance(source, str | os.PathLike):
+        return _from_file(Path(source))
+    if isinstance(source, Mapping):
+        arrays = {str(key).strip(): values for key, values in source.items()}
+        return _from_arrays(arrays, "mapping", "recording")
+    if hasattr(source, "collect"):  # a Polars LazyFrame is a promise of a frame
+        source = source.collect()
+    if hasattr(source, "columns") and hasattr(source, "__getitem__"):
+        return _from_frame(source, f"{type(source).__module__.split('.')[0]} frame", "recording")
+    raise RecordingError(
+        f"a recording is read from a path, a frame or a mapping of names to arrays, not from {type(source).__name__}"
+    )
+
+
+def _from_file(path: Path) -> Table:
+    readers: dict[str, Callable[[Path], Table]] = {
+        **dict.fromkeys((".csv", ".tsv", ".txt"), _from_text),
+        ".npz": _from_npz,
+        **dict.fromkeys((".parquet", ".pq"), _from_parquet),
+    }
+    ending = path.suffix.lower()
+    try:
+        if path.is_dir():
+            raise RecordingError(f"{path} is a folder; name a file in it")
+        if not path.exists():
+            raise RecordingError(f"{path}: there is no such file{_files_beside(path)}")
+        if ending not in readers:
+            raise RecordingError(f"{path}: the ending {ending!r} tells no known format; known are {FORMATS}")
+        return readers[ending](path)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _files_beside(path: Path) -> str:
+    """The end of a message: files in the same folder whose names are near."""
+    folder = path.parent
+    names = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
+    return nearest(path.name, names) if names else ""
+
+
+def _from_text(path: Path) -> Table:
+    columns = read_delimited(path.read_bytes(), str(path))
+    return Table(columns, str(path), path.stem)
+
+
+def _from_npz(path: Path) -> Table:
+    if not zipfile.is_zipfile(path):
+        raise RecordingError(f"{path}: is not an NPZ archive; write it with numpy.savez(path, time=..., theta=...)")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except Exception as error:  # what a damaged archive raises depends on the damaged byte
+        raise RecordingError(
+            f"{path}: is damaged, or holds objects other than numbers ({error}); write it again with numpy.savez"
+        ) from error
+    return _from_arrays(arrays, str(path), path.stem)
+
+
+def _from_parquet(path: Path) -> Table:
+    import polars  # noqa: PLC0415  (a third of a second that only Parquet files need)
+
+    try:
+        frame = polars.read_parquet(path.read_bytes())
+    except (Exception, polars.exceptions.PanicException) as error:  # a panic is no Exception
+        raise RecordingError(
+            f"{path}: is not a readable Parquet file ({_first_line(error)}); write it again"
+        ) from error
+    return _from_frame(frame, str(path), path.stem)
+
+
+def _from_frame(frame: Any, source: str, name: str) -> Table:
+    """From anything with `columns` and `frame[heading]`: pandas, Polars, and what looks like them."""
+    headings = [str(heading).strip() for heading in frame.columns]
+    check_headings(headings, source)
+    arrays = {heading: frame[key] for heading, key in zip(headings, frame.columns, strict=True)}
+    return _from_arrays(arrays, source, name)
+
+
+def _from_arrays(arrays: Mapping[str, Any], source: str, name: str) -> Table:
+    """Vectors become columns; other arrays (settings kept beside the data) are left out."""
+    try:
+        columns = {key: np.asarray(values) for key, values in arrays.items()}
+    except ValueError as error:
+        raise RecordingError(f"{source}: a column is no array ({error})") from error
+    notes = tuple(
+        f"array {key!r} has {array.ndim} dimensions instead of one and was left out"
+        for key, array in columns.items()
+        if array.ndim != 1
+    )
+    vectors = {key: array for key, array in columns.items() if array.ndim == 1}
+    numeric = {key: _column(array, f"{source}, column {key!r}") for key, array in vectors.items()}
+    return Table(numeric, source, name, notes)
+
+
+def _column(array: NDArray[Any], where: str) -> NDArray[np.float64] | None:
+    """Numbers of a column; dates and durations in seconds (dates from the first one on); None for words."""
+    if array.dtype.kind in "fiub":
+        return array.astype(np.float64)
+    if array.dtype.kind == "M":
+        array = array - array[:1]
+    if array.dtype.kind == "m":
+        return np.asarray(array / np.timedelta64(1, "s"), dtype=np.float64)
+    if array.dtype.kind in "OUT":
+        return numbers([str(cell) for cell in array], lambda row: f"{where}, row {row + 1}")
+    raise RecordingError(f"{where}: values of type {array.dtype} cannot be read as real numbers")
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

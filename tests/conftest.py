@@ -1,0 +1,33 @@
+"""Settings for all tests: double precision, compilation cache, property-based testing, recordings."""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import jax
+import pytest
+
+jax.config.update("jax_enable_x64", True)
+
+# Each pytest-xdist worker keeps a cache of its own: JAX writes entries in place, so a worker could read half
+# of another's. Programs that compile in a blink are cheaper to compile again than to store.
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".cache" / "jax" / _worker))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+# Compilation makes the first example slow, hence no deadline. In continuous integration every run sees the
+# same examples; elsewhere each run explores new ones.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder with recordings of real machines, from the environment variable SHADOWFIT_DATA."""
+    folder = os.environ.get("SHADOWFIT_DATA")
+    if not folder:
+        pytest.skip("SHADOWFIT_DATA is not set: this test needs the folder with recordings of real machines")
+    if not Path(folder).is_dir():
+        pytest.fail(f"SHADOWFIT_DATA is {folder!r}, which is not a folder")
+    return Path(folder)
