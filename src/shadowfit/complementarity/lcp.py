@@ -41,6 +41,9 @@ SOLVED_TOLERANCE = 1e-9
 ACCEPT_TOLERANCE = 1e-12
 """Largest `violation` at which the search stops early. Stable solves reach 1e-15; what lies between the two
 tolerances is ill-conditioned, and gets its chance with Lemke's method before the best point found is taken."""
+CANCELLATION = 1e3
+"""How much larger than ``q`` the terms of ``H z`` may be before the violation is measured against ``q``. Without this,
+a huge ``z`` that rounding errors made out of a singular matrix would pass for a solution."""
 NEWTON_STEPS = 4
 """Changes of the active set before Lemke's method takes over."""
 
@@ -95,9 +98,10 @@ def solve_lcp(
 def violation(H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n"]) -> Float[Array, ""]:
     """How far ``z ≥ 0`` is from a solution; infinite if anything is NaN.
 
-        max_i e_i / max_i (|q_i| + Σ_j |H_ij| z_j),   e_i = |w_i| where z_i > 0, max(−w_i, 0) elsewhere
+        max_i e_i / max_i s_i,   e_i = |w_i| where z_i > 0 and max(−w_i, 0) elsewhere,   s_i = |q_i| + Σ_j |H_ij| z_j
 
     with each row in the units of `scaling.equilibrate`, since rows may be velocities, impulses or pure numbers.
+    The scale is not taken larger than `CANCELLATION` times the largest |q_i|.
     """
     rows, columns = scaling.equilibrate(H)
     return _violation(rows[:, None] * H * columns, rows * q, z / columns)
@@ -106,7 +110,8 @@ def violation(H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n
 def _violation(H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n"]) -> Float[Array, ""]:
     """`violation` of a problem that is in its own units already."""
     w = H @ z + q
-    scale = jnp.max(jnp.abs(H) @ z + jnp.abs(q))
+    offset = jnp.abs(q)
+    scale = jnp.minimum(jnp.max(jnp.abs(H) @ z + offset), CANCELLATION * jnp.max(offset))
     excess = jnp.max(jnp.where(z > 0, jnp.abs(w), jnp.maximum(-w, 0.0)))
     relative = excess / jnp.where(scale > 0, scale, 1.0)
     return jnp.where(jnp.isfinite(relative), relative, jnp.inf)

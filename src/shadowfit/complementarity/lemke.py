@@ -24,10 +24,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from shadowfit.complementarity.status import Status
 
-PIVOT_TOLERANCE = 1e-12
-"""Smallest pivot, relative to its column, in the scaled tableau; smaller ones are rounding errors."""
-TIE_TOLERANCE = 1e-13
-"""Rows whose variables reach zero within this distance, relative to the largest variable, are tied."""
+PIVOT_TOLERANCE = 1e-11
+"""Smallest pivot, relative to its row or column, whichever is smaller; below, it may be a rounding error. At 1e-12
+some problems without a solution were pivoted into one of size 1e12."""
+TIE_TOLERANCE = 1e-12
+"""Rows whose variables reach zero within this distance, relative to the largest variable, are tied. At 1e-13 some
+degenerate, ill-conditioned problems ended on a ray although they have a solution."""
 
 
 class Ending(NamedTuple):
@@ -151,7 +153,8 @@ def _ratio_test(tableau: _Tableau, column: Int[Array, ""]) -> tuple[Int[Array, "
     table, basic, _ = tableau
     n = table.shape[0]
     slope = table[:, column]
-    falling = slope < -PIVOT_TOLERANCE * jnp.max(jnp.abs(slope))
+    size = jnp.abs(table[:, :-1])
+    falling = slope < -PIVOT_TOLERANCE * jnp.minimum(jnp.max(size, axis=1), jnp.max(size[:, column]))
     value = jnp.maximum(table[:, -1], 0.0)
     step = jnp.min(jnp.where(falling, value / jnp.where(falling, -slope, 1.0), jnp.inf))
     left = jnp.where(falling, value + step * slope, jnp.inf)

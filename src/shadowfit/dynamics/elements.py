@@ -46,16 +46,10 @@ class Attachments(eqx.Module):
 
 
 class LawGroup(eqx.Module):
-    """Axis laws of one type: stacked numbers, the place of each law's joint in its group, and its input (−1: none)."""
+    """One axis law of each joint of a group, all of the same type: stacked numbers, and their inputs (−1: none)."""
 
     law: AxisLaw
-    member_indices: tuple[int, ...] = eqx.field(static=True)
     input_indices: tuple[int, ...] = eqx.field(static=True)
-
-    @property
-    def members(self) -> np.ndarray:
-        """Places of the laws' joints as an array."""
-        return np.array(self.member_indices)
 
     @property
     def inputs(self) -> np.ndarray:
@@ -64,7 +58,7 @@ class LawGroup(eqx.Module):
 
 
 class JointGroup(eqx.Module):
-    """Joints of one type (and all with or all without dry friction), stacked.
+    """Joints with the same type, dry friction law and axis laws, stacked.
 
     ``compliance`` has one entry for each gap row; ``joints`` are the indices of the members in the mechanism.
     """
@@ -194,7 +188,8 @@ def _stack_modules(modules: list[Any]) -> Any:
 def _members_by_type(mechanism: Mechanism) -> list[list[int]]:
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, joint in enumerate(mechanism.joints.values):
-        key = (type(joint.kind), jax.tree.structure(joint.kind), type(joint.friction))
+        laws = tuple(type(law) for law in joint.laws.values)
+        key = (type(joint.kind), jax.tree.structure(joint.kind), type(joint.friction), laws)
         groups.setdefault(key, []).append(position)
     return list(groups.values())
 
@@ -238,16 +233,11 @@ def _row_compliance(joint: Joint, rows: int) -> Array:
 
 
 def _laws(mechanism: Mechanism, joints: list[Joint]) -> tuple[LawGroup, ...]:
-    by_type: dict[type, list[tuple[int, AxisLaw]]] = {}
-    for member, joint in enumerate(joints):
-        for law in joint.laws.values:
-            by_type.setdefault(type(law), []).append((member, law))
     names = mechanism.inputs.names
     return tuple(
         LawGroup(
-            _stack_modules([law for _, law in entries]),
-            tuple(member for member, _ in entries),
-            tuple(-1 if law.input is None else names.index(law.input) for _, law in entries),
+            _stack_modules(list(laws)),
+            tuple(-1 if law.input is None else names.index(law.input) for law in laws),
         )
-        for entries in by_type.values()
+        for laws in zip(*(joint.laws.values for joint in joints), strict=True)
     )

@@ -31,7 +31,7 @@ def potential(elements: Elements, state: State) -> Float[Array, ""]:
     for group in elements.groups:
         position = rows.geometry(group, pose).position
         for laws in group.laws:
-            stored = jax.vmap(lambda law, x: law.energy(x))(laws.law, position[laws.members])
+            stored = jax.vmap(lambda law, x: law.energy(x))(laws.law, position)
             energy = energy + jnp.sum(stored)
     return energy
 

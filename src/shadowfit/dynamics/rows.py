@@ -105,9 +105,7 @@ def axis_torque(
     for laws in group.laws:
         # Index −1 (no input) reads the appended zero.
         commands = jnp.append(command, 0.0)[laws.inputs]
-        evaluate = jax.vmap(lambda law, x, s, u: law.torque(x, s, u))
-        value = evaluate(laws.law, position[laws.members], speed[laws.members], commands)
-        torque = torque.at[laws.members].add(value)
+        torque = torque + jax.vmap(lambda law, x, s, u: law.torque(x, s, u))(laws.law, position, speed, commands)
     return torque
 
 
@@ -115,7 +113,7 @@ def axis_inertia(group: JointGroup) -> Float[Array, "n"]:
     """Inertia of motors' shafts along the free axis of each joint."""
     inertia = jnp.zeros(group.size)
     for laws in group.laws:
-        inertia = inertia.at[laws.members].add(jax.vmap(lambda law: law.inertia())(laws.law))
+        inertia = inertia + jax.vmap(lambda law: law.inertia())(laws.law)
     return inertia
 
 

@@ -14,9 +14,10 @@ Each row is measured in ``σ_i = √(H⁻¹)_ii``, which makes the diagonal one.
 is further from δ° than ``R = ‖δ' − δ°‖_H``, where δ' is any point of the box. Bounds beyond R cannot be met; they are
 left out like infinite ones. All right-hand sides then lie within ±R, and a far bound spoils no tolerance.
 
-The LCP decides which bounds are active; the step follows from a solve for the other variables and sits on its
-bounds exactly. Problems of this size are dealt with on the host, where nothing has to be compiled; only the LCP
-solver is compiled, and only when δ° lies outside the box.
+Which bounds are active is found by Newton steps on ``min(λ, w) = 0`` first: each one releases bounds whose λ is
+negative and adds those that are exceeded. They run on the host, where nothing has to be compiled, and nearly always
+end at the solution. When they do not, the LCP goes to Lemke's method, whose compilation takes seconds. The step
+then follows from a solve for the other variables and sits on its bounds exactly.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ from jaxtyping import ArrayLike, Bool, Float
 from shadowfit.complementarity import Status, solve_lcp
 from shadowfit.errors import ShadowfitError
 
+NEWTON_STEPS = 20
+"""Changes of the set of active bounds before Lemke's method takes over; five are usual."""
+ROUNDING = 1e-12
+"""Excess over a bound, relative to ``σ_i R``, that does not make it active: both choices agree up to rounding."""
 FEASIBILITY_TOLERANCE = 1e-8
-"""Excess over a bound that is clipped away as rounding error, relative to ``σ_i R``; more is a failure."""
+"""Excess that is clipped away, in the same units; more is a failure. The LCP is verified to 1e-9."""
 
 
 class BoundsError(ShadowfitError):
@@ -93,9 +98,11 @@ def box_step(
 
     sigma = np.sqrt(np.where(fixed, 1.0, np.diagonal(covariance)))
     distance = np.concatenate([center - lo, up - center]) / np.tile(sigma * reach, 2)
-    matters = np.tile(~fixed, 2) & (distance < 1.0 + FEASIBILITY_TOLERANCE)
-    guessed = np.zeros_like(matters) if guess is None else np.concatenate([guess.at_lower, guess.at_upper])
-    active, status = _active_bounds(covariance / np.outer(sigma, sigma), distance, matters, guessed & matters)
+    guessed = np.zeros(2 * len(g), dtype=bool) if guess is None else np.concatenate([guess.at_lower, guess.at_upper])
+    status = Status.SOLVED
+    active = _active_by_newton(H, g, lo, up, guessed, ROUNDING * sigma * reach)
+    if active is None:
+        active, status = _active_by_pivoting(covariance / np.outer(sigma, sigma), distance, ~fixed, guessed)
     at_lower, at_upper = np.split(active | np.tile(fixed, 2), 2)
 
     step = _minimum(H, g, np.where(at_lower, lo, np.where(at_upper, up, np.nan)))
@@ -149,16 +156,45 @@ def _minimum(
     return None if change is None else start - change
 
 
-def _active_bounds(
+def _active_by_newton(
+    H: Float[np.ndarray, "p p"],
+    g: Float[np.ndarray, " p"],
+    lower: Float[np.ndarray, " p"],
+    upper: Float[np.ndarray, " p"],
+    guess: Bool[np.ndarray, " 2p"],
+    rounding: Float[np.ndarray, " p"],
+) -> Bool[np.ndarray, " 2p"] | None:
+    """Active bounds (all lower, then all upper) by Newton steps on ``min(λ, w) = 0``; None if they do not end."""
+    fixed = lower == upper
+    at_lower, at_upper = np.split(guess & np.isfinite(np.concatenate([lower, upper])), 2)
+    for _ in range(NEWTON_STEPS):
+        at_upper = at_upper & ~at_lower
+        step = _minimum(H, g, np.where(at_lower | fixed, lower, np.where(at_upper, upper, np.nan)))
+        if step is None:
+            return None
+        slope = H @ step + g
+        now_lower = ~fixed & np.where(at_lower, slope > 0.0, step < lower - rounding)
+        now_upper = ~fixed & np.where(at_upper, slope < 0.0, step > upper + rounding)
+        if np.array_equal(now_lower, at_lower) and np.array_equal(now_upper, at_upper):
+            return np.concatenate([at_lower, at_upper])
+        at_lower, at_upper = now_lower, now_upper
+    return None
+
+
+def _active_by_pivoting(
     correlation: Float[np.ndarray, "p p"],
     distance: Float[np.ndarray, " 2p"],
-    matters: Bool[np.ndarray, " 2p"],
+    free: Bool[np.ndarray, " p"],
     guess: Bool[np.ndarray, " 2p"],
 ) -> tuple[Bool[np.ndarray, " 2p"], Status]:
-    """Solve the LCP in units of σ and R; rows that do not matter become ``0·λ + 1 = w``. Shapes do not vary."""
+    """Active bounds from the LCP in units of σ and R.
+
+    The rows of bounds that cannot matter become ``0·λ + 1 = w``, so that the size is always 2p.
+    """
     p = len(correlation)
+    matters = np.tile(free, 2) & (distance < 1.0 + FEASIBILITY_TOLERANCE)
     A = np.where(matters[:, None], np.concatenate([np.eye(p), -np.eye(p)]), 0.0)
-    solution = _compiled_lcp()(A @ correlation @ A.T, np.where(matters, distance, 1.0), guess)
+    solution = _compiled_lcp()(A @ correlation @ A.T, np.where(matters, distance, 1.0), guess & matters)
     return np.asarray(solution.active), Status(int(solution.status))
 
 

@@ -30,7 +30,8 @@ def lowpass(
         |H(f)|² = 1 / (1 + (tan(π f/f_s) / tan(π f_c/f_s))^(2 order)),
 
     1 at rest and 1/2 at the cut-off f_c. The ends are continued by point reflection, which keeps straight
-    lines straight and the first and last value as they are. Uneven or missing samples are first brought to an
+    lines straight and the first and last value as they are; within a period 1/f_c of the ends the error is up
+    to |ẍ|/(3 (2π f_c)²). Uneven or missing samples are first brought to an
     even grid of the median interval 1/f_s by monotone interpolation; before the first and after the last
     present sample the signal is held.
 
