@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
+
 from reference.elliptic import period, released_angle, small_angle_frequency
 from reference.mujoco_models import furuta_mjcf, simulate_four_bar, simulate_furuta
 from reference.reduced_ode import (
@@ -110,16 +111,14 @@ def chain_bodies(model: Chain, q: NDArray[np.complex128]) -> list[Body]:
 
 
 def four_bar_bodies(model: FourBar, q: NDArray[np.complex128]) -> list[Body]:
-    """Newton's method closes the loop, from the model's own angles: at real parts to converge, then along the step."""
+    """The loop is closed by Newton's method, whose real Jacobian carries the imaginary part over exactly."""
     lengths = np.array([model.crank, model.coupler, model.rocker])
     angles = model.link_angles(q[0].real).astype(complex)
     angles[0] = q[0]
-    for _ in range(4):
-        unit = np.exp(1j * angles.real) * np.array([1, 1, -1]) * lengths
-        real = np.array([[unit.real[1], unit.real[2]], [unit.imag[1], unit.imag[2]]])
-        jacobian = np.array([[-real[1, 0], -real[1, 1]], [real[0, 0], real[0, 1]]])
+    for _ in range(3):
         x, z = lengths * np.cos(angles), lengths * np.sin(angles)
         gap = np.array([x[0] + x[1] - x[2] - model.ground, z[0] + z[1] - z[2]])
+        jacobian = np.array([[-z[1], z[2]], [x[1], -x[2]]]).real
         angles[1:] -= np.linalg.solve(jacobian, gap)
     rotations = [turn(-Y, angle) for angle in angles]
     crank, coupler, rocker = (r @ (length * X) for r, length in zip(rotations, lengths, strict=True))
@@ -211,13 +210,13 @@ def test_energy_is_that_of_bodies_in_space(model: Model) -> None:
 def test_force_satisfies_lagranges_equations(model: Model) -> None:
     """Without input and friction: f = dT/dq - dV/dq - (dM/dt) qd, all three by differences of bodies in space."""
     for q, qd in random_states(model):
-        damping = model.force(q, 0 * qd, 0.0) - 0.5 * (model.force(q, qd, 0.0) + model.force(q, -qd, 0.0))
-        even = model.force(q, 0 * qd, 0.0) - damping  # friction is odd in qd, all other terms are even
+        # Friction is odd in qd and all other terms are even.
+        frictionless = 0.5 * (model.force(q, qd, 0.0) + model.force(q, -qd, 0.0))
         expected = (
             gradient(lambda q, qd=qd: kinetic_energy(model, q, qd) - potential_energy(model, q), q)
             - slope(lambda s, q=q, qd=qd: mass_matrix(model, q + s * qd)) @ qd
         )
-        np.testing.assert_allclose(even, expected, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(frictionless, expected, rtol=1e-8, atol=1e-9)
 
 
 @MODELS
@@ -261,7 +260,8 @@ def test_cart_pole_swings_towards_minus_x_for_positive_angles() -> None:
     model = CartPole()
     motion = solve(model, [0.0, 0.5], [0.0, 0.0], [0.0, 0.1])
     (xd, thetad), theta = motion.qd[-1], motion.q[-1, 1]
-    assert thetad < 0 and xd < 0
+    assert thetad < 0
+    assert xd < 0
     pole = xd - model.pole_centre * np.cos(theta) * thetad
     assert model.cart_mass * xd + model.pole_mass * pole == pytest.approx(0, abs=1e-12)
 
@@ -300,12 +300,12 @@ def test_held_input_is_exact_with_breaks() -> None:
 
 
 def test_a_motion_that_cannot_be_integrated_is_an_error() -> None:
-    with pytest.raises(IntegrationError, match=r"Pendulum stopped at .* on the way to 1 s"):
-        solve(Pendulum(), 0.0, 0.0, [0.0, 1.0], lambda s: 1 / (0.5 - s) ** 4)
+    with pytest.raises(IntegrationError, match=r"Pendulum stopped at 0\.\d+ s on the way to 1 s"):
+        solve(Pendulum(), 0.0, 0.0, [0.0, 1.0], lambda s: np.nan if s > 0.5 else 0.0)
 
 
 def test_four_bar_that_cannot_close_is_an_error() -> None:
-    with pytest.raises(AssemblyError, match="crank angle 3.14159 rad"):
+    with pytest.raises(AssemblyError, match=r"crank angle 3\.14159 rad"):
         FourBar(ground=0.4, crank=0.3).link_angles(np.pi)
 
 
@@ -333,7 +333,7 @@ def test_mujoco_accelerates_the_furuta_pendulum_alike() -> None:
         np.testing.assert_allclose(data.qacc, acceleration(FURUTA, q, qd, 0.7), rtol=1e-11)
 
 
-@pytest.mark.parametrize("q0", [[0.0, np.pi - 0.03], [0.5, 1.0]], ids=["upright", "hanging"])
+@pytest.mark.parametrize("q0", [[0.0, np.pi - 0.03], [0.5, 2.0]], ids=["upright", "raised"])
 def test_mujoco_moves_the_furuta_pendulum_alike(q0: list[float]) -> None:
     t = np.linspace(0, 2, 21)
     ours, theirs = solve(FURUTA, q0, [0.0, 0.0], t, chirp), simulate_furuta(FURUTA, q0, [0.0, 0.0], t, chirp)
@@ -359,7 +359,7 @@ def link_motion(four_bar: FourBar, motion: Motion) -> Motion:
 
 @pytest.mark.parametrize(
     ("four_bar", "theta0", "thetad0", "u"),
-    [(FOUR_BAR, 1.2, 0.0, None), (OTHER_FOUR_BAR, 0.5, 12.0, chirp)],
+    [(FOUR_BAR, 1.2, 0.0, None), (OTHER_FOUR_BAR, 0.5, 12.0, lambda t: 0.2 * chirp(t))],
     ids=["released", "driven"],
 )
 def test_mujoco_moves_the_four_bar_alike(
@@ -369,5 +369,14 @@ def test_mujoco_moves_the_four_bar_alike(
     ours = link_motion(four_bar, solve(four_bar, theta0, thetad0, t, u))
     theirs = simulate_four_bar(four_bar, theta0, thetad0, t, u)
     assert np.ptp(ours.q, axis=0).min() > 0.5
-    np.testing.assert_allclose(theirs.q, ours.q, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(theirs.q, ours.q, rtol=0, atol=1e-5)
     np.testing.assert_allclose(theirs.qd, ours.qd, rtol=0, atol=1e-3)
+
+
+def test_mujoco_converges_with_second_order_on_the_four_bar() -> None:
+    """The loop's softness follows the time-step, and with it the error."""
+    t = np.linspace(0, 2, 21)
+    truth = link_motion(FOUR_BAR, solve(FOUR_BAR, 1.2, 0.0, t)).q
+    errors = [np.abs(simulate_four_bar(FOUR_BAR, 1.2, 0.0, t, timestep=h).q - truth).max() for h in (4e-4, 2e-4, 1e-4)]
+    orders = [np.log2(coarse / fine) for coarse, fine in pairwise(errors)]
+    assert min(orders) > 1.7

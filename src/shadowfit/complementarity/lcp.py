@@ -125,13 +125,13 @@ class _Candidate(NamedTuple):
     violation: Float[Array, ""]
 
 
-class _Fallback(NamedTuple):
-    """State of the loop that runs Lemke's method once or not at all."""
+class _Search(NamedTuple):
+    """State of the search, which has two rounds: from the guess, and from the set that Lemke's method finds."""
 
     best: _Candidate
+    round: Int[Array, ""]
     ending: Int[Array, ""]
     pivots: Int[Array, ""]
-    tried: Bool[Array, ""]
 
 
 def _search(
@@ -141,19 +141,17 @@ def _search(
     rows, columns = scaling.equilibrate(H)
     H, q = rows[:, None] * H * columns, rows * q
 
-    def needed(state: _Fallback) -> Bool[Array, ""]:
-        return ~state.tried & (state.best.violation > ACCEPT_TOLERANCE)
+    def unfinished(state: _Search) -> Bool[Array, ""]:
+        return (state.round < 2) & (state.best.violation > ACCEPT_TOLERANCE)
 
-    def fall_back(state: _Fallback) -> _Fallback:
-        end = lemke.pivot_to_solution(H, q, max_pivots)
-        pivoted = _Candidate(end.z, end.active, _violation(H, q, end.z))
-        polished = _newton(H, q, end.active)
-        best = _better(_better(polished, pivoted), state.best)
-        return _Fallback(best, end.status, end.pivots, jnp.ones_like(state.tried))
+    def next_round(state: _Search) -> _Search:
+        # The limit depends on the round so that the compiler cannot move the pivoting out of this loop.
+        end = lemke.find_active_set(H, q, jnp.where(state.round == 0, 0, max_pivots))
+        found = _newton(H, q, jnp.where(state.round == 0, guess, end.active))
+        return _Search(_better(found, state.best), state.round + 1, end.status, end.pivots)
 
     zero = jnp.zeros((), jnp.int32)
-    start = _Fallback(_newton(H, q, guess), zero, zero, jnp.zeros((), bool))
-    best, ending, pivots, _ = lax.while_loop(needed, fall_back, start)
+    best, _, ending, pivots = lax.while_loop(unfinished, next_round, _Search(_nowhere(q), zero, zero, zero))
 
     solved = best.violation <= SOLVED_TOLERANCE
     unverified = (ending == Status.SOLVED) | ~jnp.isfinite(best.violation)
@@ -162,6 +160,11 @@ def _search(
     w = H @ best.z + q
     w = jnp.where(solved, jnp.where(best.active, 0.0, jnp.maximum(w, 0.0)), w)
     return LcpSolution(columns * best.z, w / rows, best.active, status, pivots)
+
+
+def _nowhere(q: Float[Array, " n"]) -> _Candidate:
+    """Worse than any point."""
+    return _Candidate(jnp.zeros_like(q), jnp.zeros(q.shape, bool), jnp.full((), jnp.inf, q.dtype))
 
 
 def _better(first: _Candidate, second: _Candidate) -> _Candidate:
@@ -175,27 +178,25 @@ class _Iterate(NamedTuple):
     point: _Candidate
     repaired: Bool[Array, " n"]
     """Active set to solve for next."""
-    steps: Int[Array, ""]
+    solves: Int[Array, ""]
 
 
 def _newton(H: Float[Array, "n n"], q: Float[Array, " n"], active: Bool[Array, " n"]) -> _Candidate:
     """Solve for the active set; while that is no solution, repair the set and try again, a few times."""
 
-    def solve_for(active: Bool[Array, " n"]) -> tuple[_Candidate, Bool[Array, " n"]]:
+    def unfinished(state: _Iterate) -> Bool[Array, ""]:
+        changed = jnp.any(state.repaired != state.point.active) | (state.solves == 0)
+        return changed & (state.solves <= NEWTON_STEPS) & (state.point.violation > ACCEPT_TOLERANCE)
+
+    def improve(state: _Iterate) -> _Iterate:
+        active = state.repaired
         z = _on_active_set(H, active, -q)
         repaired = jnp.where(active, z > 0, H @ z + q < 0)
         feasible = jnp.maximum(z, 0.0)
-        return _Candidate(feasible, active, _violation(H, q, feasible)), repaired
+        point = _Candidate(feasible, active, _violation(H, q, feasible))
+        return _Iterate(point, repaired, state.solves + 1)
 
-    def unfinished(state: _Iterate) -> Bool[Array, ""]:
-        changed = jnp.any(state.repaired != state.point.active)
-        return changed & (state.steps < NEWTON_STEPS) & (state.point.violation > ACCEPT_TOLERANCE)
-
-    def improve(state: _Iterate) -> _Iterate:
-        return _Iterate(*solve_for(state.repaired), state.steps + 1)
-
-    start = _Iterate(*solve_for(active), jnp.zeros((), jnp.int32))
-    return lax.while_loop(unfinished, improve, start).point
+    return lax.while_loop(unfinished, improve, _Iterate(_nowhere(q), active, jnp.zeros((), jnp.int32))).point
 
 
 def _on_active_set(

@@ -35,10 +35,8 @@ degenerate, ill-conditioned problems ended on a ray although they have a solutio
 class Ending(NamedTuple):
     """Where the pivoting stopped."""
 
-    z: Float[Array, " n"]
-    """Unknowns at the last exchange; a solution only up to the rounding errors of all exchanges."""
     active: Bool[Array, " n"]
-    """Indices of basic ``z``; their part of ``H`` is regular."""
+    """Indices of basic ``z``; unless it stopped early, ``w = 0`` on them is a regular system for these ``z``."""
     status: Int[Array, ""]
     """A `Status`; `SOLVED` says that ``z₀`` became zero, not that the solution was verified."""
     pivots: Int[Array, ""]
@@ -67,24 +65,25 @@ class _Progress(NamedTuple):
     pivots: Int[Array, ""]
 
 
-def pivot_to_solution(H: Float[Array, "n n"], q: Float[Array, " n"], max_pivots: int) -> Ending:
+def find_active_set(
+    H: Float[Array, "n n"], q: Float[Array, " n"], max_pivots: int | Int[Array, ""]
+) -> Ending:
     """Run Lemke's method from ``z = 0`` for ``H z + q = w``, ``0 ≤ z ⟂ w ≥ 0``, with n ≥ 1.
 
     The tolerances expect entries of ``H`` near 1, see `scaling.equilibrate`; the size of ``q`` does not matter.
     """
     n = q.shape[0]
     size = jnp.max(jnp.abs(q))
-    size = jnp.where(size > 0, size, 1.0)
-    start = _covered(_tableau(H, q / size))
+    tableau = _tableau(H, q / jnp.where(size > 0, size, 1.0))
+    status = jnp.where(jnp.all(q >= 0), Status.SOLVED, Status.ITERATION_LIMIT).astype(jnp.int32)
+    start = _Progress(tableau, jnp.asarray(n), status, jnp.zeros((), jnp.int32))
 
     def unfinished(state: _Progress) -> Bool[Array, ""]:
         return (state.status == Status.ITERATION_LIMIT) & (state.pivots < max_pivots)
 
     end = lax.while_loop(unfinished, _exchange, start)
-    table, basic, _ = end.tableau
-    values = jnp.zeros(2 * n + 1, H.dtype).at[basic].set(size * jnp.maximum(table[:, -1], 0.0))
-    active = jnp.zeros(2 * n + 1, bool).at[basic].set(True)
-    return Ending(values[n : 2 * n], active[n : 2 * n], end.status, end.pivots)
+    is_basic = jnp.zeros(2 * n + 1, bool).at[end.tableau.basic].set(True)
+    return Ending(is_basic[n : 2 * n], end.status, end.pivots)
 
 
 def _tableau(H: Float[Array, "n n"], q: Float[Array, " n"]) -> _Tableau:
@@ -95,33 +94,30 @@ def _tableau(H: Float[Array, "n n"], q: Float[Array, " n"]) -> _Tableau:
     return _Tableau(table, variables[:n], variables[n:])
 
 
-def _covered(tableau: _Tableau) -> _Progress:
-    """Let ``z₀`` enter for the most negative ``w``; of equal ones the last is lexicographically smallest."""
-    constant = tableau.table[:, -1]
-    n = constant.shape[0]
-    row = (n - 1 - jnp.argmin(constant[::-1])).astype(jnp.int32)
-    needed = ~(constant[row] >= 0)
-    covered = _where(needed, _pivot(tableau, row, jnp.asarray(n)), tableau)
-    status = jnp.where(needed, Status.ITERATION_LIMIT, Status.SOLVED).astype(jnp.int32)
-    return _Progress(covered, _column_of(covered, _complement(row, n)), status, needed.astype(jnp.int32))
-
-
 def _exchange(state: _Progress) -> _Progress:
-    """Let the entering variable grow until a basic one reaches zero; the complement of that one enters next."""
+    """Exchange the entering variable with a basic one, whose complement enters next.
+
+    First ``z₀`` enters and makes all rows non-negative; afterwards the entering variable grows until a basic one
+    reaches zero.
+    """
     tableau = state.tableau
     n = tableau.table.shape[0]
-    row, bounded = _ratio_test(tableau, state.column)
+    first = state.pivots == 0
+    reached, bounded = _ratio_test(tableau, state.column)
+    row = jnp.where(first, _most_negative(tableau), reached)
+    bounded = first | bounded
     leaving = tableau.basic[row]
-    exchanged = _where(bounded, _pivot(tableau, row, state.column), tableau)
+    exchanged = _pivot(tableau, row, state.column)
+    exchanged = jax.tree.map(lambda new, old: jnp.where(bounded, new, old), exchanged, tableau)
     status = jnp.where(leaving == 2 * n, Status.SOLVED, Status.ITERATION_LIMIT)
     status = jnp.where(bounded, status, Status.RAY).astype(jnp.int32)
-    return _Progress(
-        exchanged, _column_of(exchanged, _complement(leaving, n)), status, state.pivots + bounded
-    )
+    return _Progress(exchanged, _column_of(exchanged, _complement(leaving, n)), status, state.pivots + bounded)
 
 
-def _where(condition: Bool[Array, ""], first: _Tableau, second: _Tableau) -> _Tableau:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), first, second)
+def _most_negative(tableau: _Tableau) -> Int[Array, ""]:
+    """Row with the smallest constant; of equal ones the last, which is smallest lexicographically."""
+    constant = tableau.table[:, -1]
+    return constant.shape[0] - 1 - jnp.argmin(constant[::-1])
 
 
 def _complement(variable: Int[Array, ""], n: int) -> Int[Array, ""]:

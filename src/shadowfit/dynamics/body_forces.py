@@ -43,12 +43,18 @@ def gyroscopic_torque(
 def applied_force(elements: Elements, pose: Pose, command: Float[Array, "inputs"]) -> Float[Array, "bodies 6"]:
     """Gravity and external wrenches [N, N m]."""
     gravity = elements.bodies.mass[:, None] * elements.gravity
-    force = jnp.concatenate([gravity, jnp.zeros_like(gravity)], axis=1)
+    return applied_wrench(elements, pose, command).at[:, :3].add(gravity)
+
+
+def applied_wrench(elements: Elements, pose: Pose, command: Float[Array, "inputs"]) -> Float[Array, "bodies 6"]:
+    """External wrenches [N, N m] in the world frame."""
+    total = jnp.zeros((elements.body_count, 6))
     for element in elements.forces:
         wrench, body = element.wrench, element.body
         parts = [wrench.force, wrench.torque]
         if wrench.frame == "body":
             parts = [rotations.rotate(pose.orientation[body], part) for part in parts]
+        # Index −1 (no input) reads the appended one.
         size = jnp.append(command, 1.0)[element.input]
-        force = force.at[body].add(size * jnp.concatenate(parts))
-    return force
+        total = total.at[body].add(size * jnp.concatenate(parts))
+    return total

@@ -69,12 +69,12 @@ class DenseFactor:
     def sensitivities(self) -> Float[np.ndarray, "N b p"]:
         """Change of the best states with the parameters."""
         change = -self.inverse @ self.rows.states.T @ self.rows.parameters
-        return change.reshape(-1, self.rows.node_size, change.shape[-1])
+        return change.reshape(len(change) // self.rows.node_size, self.rows.node_size, change.shape[-1])
 
     def covariances(self, parameter_covariance: Float[ArrayLike, "p p"]) -> Float[np.ndarray, "N b b"]:
         """Marginal covariance of every node, parameter uncertainty included."""
         size = self.rows.node_size
-        follow = self.sensitivities().reshape(len(self.inverse), -1)
+        follow = -self.inverse @ self.rows.states.T @ self.rows.parameters
         whole = self.inverse + follow @ np.asarray(parameter_covariance) @ follow.T
         nodes = len(whole) // size
         return np.einsum("kikj->kij", whole.reshape(nodes, size, nodes, size))

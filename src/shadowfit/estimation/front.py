@@ -376,7 +376,7 @@ def _back_substitute_chunk(
     chunk: ChunkFactor, following: Float[Array, "B *columns"], tail: Float[Array, "t *columns"]
 ) -> tuple[Float[Array, "steps b *columns"], Float[Array, "B *columns"]]:
     """Steps of the nodes of a chunk, and of its first block, given that of the first block after."""
-    block = chunk.lower.shape[-1]
+    blocks, block, _ = chunk.lower.shape
     known = jnp.tensordot(chunk.panel[:, block:], tail, axes=(1, 0))
 
     def substitute(following: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
@@ -386,7 +386,8 @@ def _back_substitute_chunk(
 
     rows = (chunk.lower, chunk.panel[:, :block], known)
     first, steps = lax.scan(substitute, following, rows, reverse=True)
-    return steps.reshape(-1, chunk.node_size, *tail.shape[1:]), first
+    nodes = blocks * block // chunk.node_size
+    return steps.reshape(nodes, chunk.node_size, *tail.shape[1:]), first
 
 
 @jax.jit

@@ -7,10 +7,10 @@ from shadowfit.recordings.filtering import held_input_average as held_input_aver
 from shadowfit.recordings.filtering import lowpass as lowpass
 from shadowfit.recordings.filtering import resample as resample
 from shadowfit.recordings.filtering import unwrap as unwrap
-from shadowfit.recordings.headings import Heading as Heading
-from shadowfit.recordings.headings import parse_heading as parse_heading
 from shadowfit.recordings.grid import quantisation as quantisation
 from shadowfit.recordings.grid import quantisation_std as quantisation_std
+from shadowfit.recordings.headings import Heading as Heading
+from shadowfit.recordings.headings import parse_heading as parse_heading
 from shadowfit.recordings.read import read_recording as read_recording
 from shadowfit.recordings.recording import Recording as Recording
 from shadowfit.recordings.units import Unit as Unit

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shadowfit.errors import RecordingError
-from shadowfit.recordings.headings import parse_heading
 from shadowfit.recordings.grid import quantisation, quantisation_std
+from shadowfit.recordings.headings import parse_heading
 from shadowfit.recordings.recording import Recording
 
 GAP = 5.0  # a gap is longer than so many median intervals
@@ -21,6 +21,7 @@ JITTER = 0.05  # relative standard deviation of the intervals, gaps not counted
 MISSING = 0.01  # fraction of missing samples
 COARSE_GRID = 1e-6  # step over range; finer grids are those of the floating point numbers
 COARSE_DECIMALS = 1e-3  # step over range for steps 0.1, 0.01, ...; finer ones are the digits of a text file
+STRAY = 10.0  # bend at an end over that of the inner samples
 DEGREE_RANGE = 50.0  # eight turns if these were radians
 LONG_INTERVAL = 0.5  # [s]; no mechanism is recorded so slowly
 
@@ -137,8 +138,7 @@ def _time_warnings(time: NDArray[np.float64]) -> list[str]:
         unit = "ms" if typical < 1e3 * LONG_INTERVAL else "us"
         warnings.append(
             f"samples are {typical:.4g} s apart, which looks like {unit} instead of s; if so, call the "
-            "column "
-            f"'time [{unit}]'"
+            f"column 'time [{unit}]'"
         )
     return warnings
 
@@ -171,12 +171,32 @@ def _sensor_warnings(recording: Recording, key: str, kind: str) -> list[str]:
     if limit is not None:
         warnings.append(f"channel {key!r} runs into {limit:.6g} and stays there: a clipped sensor or an end stop?")
     decimal = step > 0.0 and abs(np.log10(step) - np.rint(np.log10(step))) < 1e-6
+    for row, deviation in _stray_ends(values):
+        warnings.append(
+            f"channel {key!r}: row {row} is off its neighbours by {deviation:.3g}; leave it out if the "
+            "machine did not jump there"
+        )
     if step > (COARSE_DECIMALS if decimal else COARSE_GRID) * (np.nanmax(values) - np.nanmin(values)):
         warnings.append(
             f"channel {key!r} lies on a grid of {step:.6g}: its standard deviation is at least "
             f"{quantisation_std(step):.3g}"
         )
     return warnings
+
+
+def _stray_ends(values: NDArray[np.float64]) -> list[tuple[int, float]]:
+    """Rows and deviations of a first or last sample that is far off the line through its two neighbours.
+
+    Loggers start and stop between two states of a machine. Far means ten times what all but one per cent of the
+    inner samples show.
+    """
+    present = np.flatnonzero(np.isfinite(values))
+    bend = np.abs(np.diff(values[present], n=2))
+    if bend.size < 10:
+        return []
+    limit = STRAY * float(np.quantile(bend[1:-1], 0.99))
+    ends = ((present[0] + 1, bend[0]), (present[-1] + 1, bend[-1]))
+    return [(int(row), float(deviation)) for row, deviation in ends if deviation > limit > 0.0]
 
 
 def _check_unit(recording: Recording, key: str, kind: str) -> None:

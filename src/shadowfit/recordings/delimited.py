@@ -93,8 +93,7 @@ def _split_headings(lines: list[Line], where: str) -> tuple[Line, list[Line]]:
     if not 0 <= first < len(lines):
         raise RecordingError(
             f"{where}, line {lines[0][0]}: there is no line of headings; the first line names the columns, "
-            "such as "
-            "time [s],theta [rad],u [V]"
+            "such as time [s],theta [rad],u [V]"
         )
     (line, headings), rows = lines[first], lines[first + 1 :]
     headings = [headings[0].lstrip("# "), *headings[1:]]

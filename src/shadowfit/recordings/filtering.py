@@ -1,6 +1,6 @@
 """Smoothing, resampling and averaging of recorded signals, on times that need be neither even nor complete.
 
-Only NumPy is used: the signal packages of SciPy take longer to import than a whole fit, and the filter is a
+Only NumPy is used: importing SciPy's signal and interpolation packages takes about a second, and the filter is a
 product in the frequency domain anyway.
 """
 
@@ -31,9 +31,8 @@ def lowpass(
 
     1 at rest and 1/2 at the cut-off f_c. The ends are continued by point reflection, which keeps straight
     lines straight and the first and last value as they are; within a period 1/f_c of the ends the error is up
-    to |ẍ|/(3 (2π f_c)²). Uneven or missing samples are first brought to an
-    even grid of the median interval 1/f_s by monotone interpolation; before the first and after the last
-    present sample the signal is held.
+    to |ẍ|/(3 (2π f_c)²). Uneven or missing samples are first brought to an even grid of the median interval
+    1/f_s by monotone interpolation; before the first and after the last present sample the signal is held.
 
     A cut-off at or above the Nyquist frequency f_s/2 leaves the signal as it is (missing samples filled): the
     samples hold nothing that the filter would remove.

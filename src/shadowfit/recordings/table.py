@@ -6,6 +6,7 @@ Each reader either returns a table or raises a `RecordingError` that names the f
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import zipfile
 from collections.abc import Callable, Mapping
@@ -85,10 +86,11 @@ def _from_text(path: Path) -> Table:
 
 
 def _from_npz(path: Path) -> Table:
-    if not zipfile.is_zipfile(path):
+    content = io.BytesIO(path.read_bytes())
+    if not zipfile.is_zipfile(content):
         raise RecordingError(f"{path}: is not an NPZ archive; write it with numpy.savez(path, time=..., theta=...)")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(content, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
     except Exception as error:  # what a damaged archive raises depends on the damaged byte
         raise RecordingError(

@@ -1,0 +1,126 @@
+"""Where things stand in a TOML text: the line and the characters of every key and value.
+
+The standard library reads TOML but forgets the places, which error messages need (the line) and so does replacing a
+number without touching anything else (the characters). This scanner runs on text that has been read without error, so
+it only has to follow strings, comments and brackets.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Iterator
+
+from shadowfit.models.errors import ModelFileError
+
+Path = tuple[str | int, ...]
+
+_BLANK = re.compile(r"[ \t\r\n]*(?:#[^\n]*[ \t\r\n]*)*")  # between statements and array elements
+_STRING = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|'
+    r"'''.*?'{3,5}|"
+    r'"(?:[^"\\]|\\.)*"|'
+    r"'[^']*'",
+    re.DOTALL,
+)
+_BARE_VALUE = re.compile(r"[^,\]}#\r\n]*[^,\]}#\s]")
+_KEY = re.compile(r"""(?:[A-Za-z0-9_\-. \t]|"(?:[^"\\]|\\.)*"|'[^']*')+""")
+_EQUALS = re.compile(r"=[ \t]*")
+_PROBLEM = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A key with its value, or a table's header."""
+
+    line: int
+    """Line of the key, from 1."""
+    key: int
+    """First character of the key (of the element in an array)."""
+    start: int
+    """First character of the value; of a header, its opening bracket."""
+    stop: int
+    """One past the last character of the value or header."""
+    header: Path | None
+    """Table in whose section a statement stands; None for headers and for what is inside an inline table or array."""
+
+
+def parse(text: str, source: str) -> tuple[dict, dict[Path, Place]]:
+    """The values of a TOML text and the place of each one, by its path such as ``("bodies", "arm", "com", 0)``."""
+    try:
+        values = tomllib.loads(text)
+        return values, dict(_scan(text))
+    except tomllib.TOMLDecodeError as error:
+        found = _PROBLEM.match(str(error))
+        what = found["what"] if found else str(error)
+        line = int(found["line"]) if found and found["line"] else text.rstrip().count("\n") + 1
+        raise ModelFileError(f"not valid TOML: {what[:1].lower()}{what[1:]}", source, line) from error
+    except (RecursionError, ValueError) as error:  # brackets thousands deep; a number with thousands of digits
+        raise ModelFileError(f"not readable as TOML: {error}", source) from error
+
+
+def _scan(text: str) -> Iterator[tuple[Path, Place]]:
+    header: Path = ()
+    at = _end(_BLANK, text, 0)
+    while at < len(text):
+        line = text.count("\n", 0, at) + 1
+        if text[at] == "[":
+            opening = 2 if text.startswith("[[", at) else 1
+            close = _end(_KEY, text, at + opening)
+            header = _key_path(text[at + opening : close])
+            stop = close + opening
+            yield header, Place(line, at, at, stop, None)
+        else:
+            path, start = _key_at(text, at)
+            for inner, place in _value(text, start, (*header, *path)):
+                own = inner == (*header, *path)
+                yield inner, dataclasses.replace(place, line=line, key=at, header=header) if own else place
+                stop = place.stop
+        at = _end(_BLANK, text, stop)
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Where the pattern ends that must begin at a character."""
+    found = pattern.match(text, at)
+    assert found is not None, f"the scanner lost its way in valid TOML at character {at}"
+    return found.end()
+
+
+def _key_at(text: str, at: int) -> tuple[Path, int]:
+    """Path of the key that starts at a character, and the first character of its value."""
+    stop = _end(_KEY, text, at)
+    return _key_path(text[at:stop]), _end(_EQUALS, text, stop)
+
+
+def _key_path(text: str) -> Path:
+    path: list[str] = []
+    inside: object = tomllib.loads(f"{text} = 0")
+    while isinstance(inside, dict):
+        ((name, inside),) = inside.items()
+        path.append(name)
+    return tuple(path)
+
+
+def _value(text: str, at: int, path: Path) -> Iterator[tuple[Path, Place]]:
+    """Places of the value that starts at a character: those inside it first, its own last."""
+    key = at
+    if text[at] in "[{":
+        closing = "]" if text[at] == "[" else "}"
+        index, stop = 0, _end(_BLANK, text, at + 1)
+        while text[stop] != closing:
+            inner_key, line = stop, text.count("\n", 0, stop) + 1
+            name: Path = (index,)
+            if closing == "}":
+                name, stop = _key_at(text, stop)
+            for inner, place in _value(text, stop, (*path, *name)):
+                own = inner == (*path, *name)
+                yield inner, dataclasses.replace(place, line=line, key=inner_key) if own else place
+                stop = place.stop
+            index, stop = index + 1, _end(_BLANK, text, stop)
+            if text[stop] == ",":
+                stop = _end(_BLANK, text, stop + 1)
+        stop += 1
+    else:
+        stop = _end(_STRING if text[at] in "\"'" else _BARE_VALUE, text, at)
+    yield path, Place(text.count("\n", 0, key) + 1, key, at, stop, None)

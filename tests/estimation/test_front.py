@@ -1,0 +1,239 @@
+"""Sparse elimination of the states equals full matrices: steps, reduced systems, sensitivities, covariances.
+
+Also covered: several recordings with shared and own parameters, padding, chunk sizes, other right-hand sides,
+broken-down pivots, and that another length of recording compiles nothing.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from shadowfit.estimation import front
+from shadowfit.estimation.box_step import parameter_covariance
+from shadowfit.estimation.dense import dense_factorise, dense_rows
+
+TOLERANCE = 1e-10
+
+# window W, unknowns per node b, parameters p, steps n, chunk size. Chunks end with the last node (W = 2), end in
+# padding (W = 3), and the last one may hold no step at all (W = 4: 18 steps fill three chunks, 21 nodes do not).
+CASES = [(2, 3, 4, 9, 5), (3, 2, 3, 11, 4), (4, 2, 0, 18, 6)]
+
+
+def random_chunks(rng, window, size, p, steps, chunk, filler=np.nan):
+    """Rows with a well-conditioned normal matrix; steps that only pad the last chunk hold ``filler``."""
+    nodes = steps + window - 1
+    m = size + 3
+    count = -(-nodes // chunk)
+    states = np.full((count * chunk, m, window, size), filler)
+    parameters = np.full((count * chunk, m, p), filler)
+    residual = np.full((count * chunk, m), filler)
+    states[:steps] = rng.normal(size=(steps, m, window, size))
+    # Node k dominates step k; nodes after the last step would be seen by few rows only.
+    states[:steps, :size, 0] += 3.0 * np.eye(size)
+    states[steps - 1, :, 1:] *= 3.0
+    parameters[:steps] = rng.normal(size=(steps, m, p))
+    residual[:steps] = rng.normal(size=(steps, m))
+    states[0, 1], parameters[0, 1], residual[0, 1] = 0.0, 0.0, 0.0  # a missing residual
+    return [
+        front.Rows(*(jnp.asarray(part[i * chunk : (i + 1) * chunk]) for part in (states, parameters, residual)))
+        for i in range(count)
+    ], nodes
+
+
+def random_damping(rng, chunks, nodes):
+    """Damping by chunks, and the same for the nodes of the recording as one array."""
+    chunk, _, _, size = chunks[0].states.shape
+    damping = [rng.uniform(0.5, 2.0, size=(chunk, size)) for _ in chunks]
+    return damping, np.concatenate(damping)[:nodes]
+
+
+def assert_close(actual, expected):
+    """Agreement relative to the largest entry."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape
+    scale = np.max(np.abs(expected), initial=0.0)
+    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=TOLERANCE * (scale or 1.0))
+
+
+@pytest.fixture(params=CASES, ids=lambda case: "W{}-b{}-p{}-n{}-C{}".format(*case))
+def problem(request):
+    rng = np.random.default_rng(request.param)
+    chunks, nodes = random_chunks(rng, *request.param)
+    return rng, chunks, nodes
+
+
+def test_normal_equations_equal_dense(problem):
+    rng, chunks, nodes = problem
+    normal, rows = front.assemble(iter(chunks), nodes), dense_rows(chunks, nodes)
+    size = rows.node_size
+    assert_close(normal.cost, rows.residual @ rows.residual)
+    assert_close(front.unchunk(normal.diagonals(), nodes), (rows.states**2).sum(0).reshape(nodes, size))
+    assert_close(front.unchunk(normal.gradients(), nodes), (rows.states.T @ rows.residual).reshape(nodes, size))
+    assert_close(normal.parameter_diagonal(), (rows.parameters**2).sum(0))
+    assert_close(normal.parameter_gradient(), rows.parameters.T @ rows.residual)
+
+    step = rng.normal(size=(len(chunks) * len(chunks[0].residual), size))
+    step[nodes:] = 0.0
+    parameters = rng.normal(size=rows.parameters.shape[1])
+    moved = rows.residual + rows.parameters @ parameters + rows.states @ step[:nodes].ravel()
+    assert_close(normal.change(np.split(step, len(chunks)), parameters), moved @ moved - rows.residual @ rows.residual)
+
+
+@pytest.mark.parametrize("damped", [True, False])
+def test_step_equals_dense(problem, damped):
+    rng, chunks, nodes = problem
+    damping, dense_damping = random_damping(rng, chunks, nodes) if damped else (None, None)
+    factor = front.factorise(front.assemble(chunks, nodes), damping)
+    dense = dense_factorise(dense_rows(chunks, nodes), dense_damping)
+    reduced, expected = factor.reduced(), dense.reduced()
+    assert reduced.ok
+    assert_close(reduced.matrix, expected.matrix)
+    assert_close(reduced.gradient, expected.gradient)
+    assert_close(reduced.value, expected.value)
+
+    step = rng.normal(size=len(reduced.gradient))
+    states = factor.states(step)
+    assert_close(front.unchunk(states, nodes), dense.states(step))
+    assert_close(front.unchunk(factor.sensitivities(), nodes), dense.sensitivities())
+    padding = np.concatenate(states)[nodes:]
+    assert np.array_equal(padding, np.zeros_like(padding))
+
+
+def test_step_minimises_the_damped_model(problem):
+    """The whole step solves the normal equations of states and parameters at once."""
+    rng, chunks, nodes = problem
+    damping, dense_damping = random_damping(rng, chunks, nodes)
+    factor = front.factorise(front.assemble(chunks, nodes), damping)
+    reduced, rows = factor.reduced(), dense_rows(chunks, nodes)
+    parameters = np.linalg.solve(reduced.matrix, -reduced.gradient)
+    states = front.unchunk(factor.states(parameters), nodes).ravel()
+
+    jacobian = np.hstack([rows.states, rows.parameters])
+    weight = np.concatenate([dense_damping.ravel(), np.zeros(len(parameters))])
+    expected = -np.linalg.solve(jacobian.T @ jacobian + np.diag(weight), jacobian.T @ rows.residual)
+    assert_close(np.concatenate([states, parameters]), expected)
+
+
+def test_covariances_equal_the_inverse(problem):
+    _, chunks, nodes = problem
+    factor, rows = front.factorise(front.assemble(chunks, nodes)), dense_rows(chunks, nodes)
+    size, p = rows.node_size, rows.parameters.shape[1]
+    jacobian = np.hstack([rows.states, rows.parameters])
+    inverse = np.linalg.inv(jacobian.T @ jacobian)
+    covariance = parameter_covariance(factor.reduced().matrix)
+    assert_close(covariance, inverse[nodes * size :, nodes * size :])
+    blocks = [inverse[k * size : (k + 1) * size, k * size : (k + 1) * size] for k in range(nodes)]
+    assert_close(front.unchunk(factor.covariances(covariance), nodes), blocks)
+
+    fixed = np.arange(p) % 2 == 0
+    conditional = parameter_covariance(factor.reduced().matrix, ~fixed)
+    dense = dense_factorise(rows).covariances(conditional)
+    assert_close(front.unchunk(factor.covariances(conditional), nodes), dense)
+
+
+def test_other_gradient_equals_other_residual(problem):
+    rng, chunks, nodes = problem
+    damping, _ = random_damping(rng, chunks, nodes)
+    others = [
+        front.Rows(chunk.states, chunk.parameters, chunk.residual + rng.normal(size=chunk.residual.shape))
+        for chunk in chunks
+    ]
+    other = front.assemble(others, nodes)
+    expected = front.factorise(other, damping)
+    actual = front.factorise(front.assemble(chunks, nodes), damping).with_gradient(
+        other.gradients(), other.parameter_gradient()
+    )
+    assert_close(actual.reduced().matrix, expected.reduced().matrix)
+    assert_close(actual.reduced().gradient, expected.reduced().gradient)
+    assert_close(actual.reduced().value, expected.reduced().value - other.cost)
+    step = rng.normal(size=len(expected.reduced().gradient))
+    assert_close(front.unchunk(actual.states(step), nodes), front.unchunk(expected.states(step), nodes))
+
+
+def test_recordings_share_parameters():
+    """Three recordings, parameters shared, own and used twice, against one dense system of everything."""
+    rng = np.random.default_rng(5)
+    indices = [np.array([0, 2, 4]), np.array([3, 0, 5]), np.array([1, 4, 1])]
+    lengths = [6, 9, 4]
+    recordings = [random_chunks(rng, 3, 2, 3, steps, 4) for steps in lengths]
+    factors = [front.factorise(front.assemble(chunks, nodes)) for chunks, nodes in recordings]
+    joined = front.join([factor.reduced() for factor in factors], indices, 6)
+    step = np.linalg.solve(joined.matrix, -joined.gradient)
+
+    parts = [dense_rows(chunks, nodes) for chunks, nodes in recordings]
+    total = sum(part.states.shape[1] for part in parts)
+    jacobian = np.zeros((sum(len(part.residual) for part in parts), total + 6))
+    row = column = 0
+    for part, index in zip(parts, indices, strict=True):
+        rows = slice(row, row + len(part.residual))
+        jacobian[rows, column : column + part.states.shape[1]] = part.states
+        for local, place in enumerate(index):
+            jacobian[rows, total + place] += part.parameters[:, local]
+        row, column = row + len(part.residual), column + part.states.shape[1]
+    residual = np.concatenate([part.residual for part in parts])
+    expected = -np.linalg.lstsq(jacobian, residual)[0]
+    states = [
+        front.unchunk(factor.states(step[index]), nodes).ravel()
+        for factor, index, (_, nodes) in zip(factors, indices, recordings, strict=True)
+    ]
+    assert_close(np.concatenate([*states, step]), expected)
+    left = jacobian @ expected + residual
+    assert_close(joined.value + step @ joined.gradient, left @ left)
+
+
+def test_sixteen_bodies_in_one_chunk():
+    rng = np.random.default_rng(6)
+    chunks, nodes = random_chunks(rng, 3, 96, 20, 4, 6)
+    damping, dense_damping = random_damping(rng, chunks, nodes)
+    factor = front.factorise(front.assemble(chunks, nodes), damping)
+    dense = dense_factorise(dense_rows(chunks, nodes), dense_damping)
+    assert_close(factor.reduced().matrix, dense.reduced().matrix)
+    step = rng.normal(size=20)
+    assert_close(front.unchunk(factor.states(step), nodes), dense.states(step))
+
+
+def test_another_length_compiles_nothing():
+    compiled = (front._assemble_chunk, front._eliminate_chunk, front._back_substitute_chunk)
+
+    def solve(steps):
+        chunks, nodes = random_chunks(np.random.default_rng(steps), 2, 3, 4, steps, 5)
+        factor = front.factorise(front.assemble(chunks, nodes))
+        factor.states(factor.reduced().gradient)
+        return [function._cache_size() for function in compiled]
+
+    assert solve(7) == solve(23)
+
+
+@pytest.mark.parametrize("node", [0, 4, 10], ids=["first", "middle", "last"])
+def test_pivot_that_is_not_positive_is_reported(node):
+    chunks, nodes = random_chunks(np.random.default_rng(7), 3, 2, 3, 9, 4)
+    damping = np.zeros((len(chunks) * 4, 2))
+    damping[node, 1] = -1e9
+    reduced = front.factorise(front.assemble(chunks, nodes), list(damping.reshape(-1, 4, 2))).reduced()
+    assert not reduced.ok
+    assert reduced.margin == 0.0
+
+
+def test_unobserved_state_is_reported():
+    """A state that no row sees, and one that is seen only together with the next node."""
+    rng = np.random.default_rng(8)
+    chunks, nodes = random_chunks(rng, 2, 3, 4, 9, 5)
+    unseen = [front.Rows(c.states.at[:, :, :, 1].set(0.0), c.parameters, c.residual) for c in chunks]
+    assert not front.factorise(front.assemble(unseen, nodes)).reduced().ok
+
+    differences = [
+        front.Rows(c.states.at[:, :, 1, 1].set(-c.states[:, :, 0, 1]), c.parameters, c.residual) for c in chunks
+    ]
+    assert not front.factorise(front.assemble(differences, nodes)).reduced().ok
+    assert front.factorise(front.assemble(chunks, nodes)).reduced().margin > 1e-3
+
+
+def test_chunks_must_fit():
+    chunks, nodes = random_chunks(np.random.default_rng(9), 3, 2, 3, 8, 4)
+    with pytest.raises(front.ChunkError, match="8 steps for 10 nodes"):
+        front.assemble(chunks[:2], nodes)
+    with pytest.raises(front.ChunkError, match="0 steps"):
+        front.assemble([], nodes)
+    odd, nodes = random_chunks(np.random.default_rng(9), 3, 2, 3, 8, 5)
+    with pytest.raises(front.ChunkError, match="5 steps with a window of 3"):
+        front.assemble(odd, nodes)
