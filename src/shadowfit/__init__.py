@@ -1,1 +1,53 @@
-"""Fit a rigid-multibody simulator to recordings by joint estimation of states and parameters."""
+"""Fit a rigid-multibody simulator to recordings by joint estimation of states and parameters.
+
+The names below are the library's public surface. They are imported when they are first used, so that importing the
+package takes no time and does not start JAX.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shadowfit.dynamics import State as State
+    from shadowfit.dynamics import Trajectory as Trajectory
+    from shadowfit.dynamics import place as place
+    from shadowfit.dynamics import simulate as simulate
+    from shadowfit.errors import MechanismError as MechanismError
+    from shadowfit.errors import RecordingError as RecordingError
+    from shadowfit.errors import ShadowfitError as ShadowfitError
+    from shadowfit.errors import SimulationError as SimulationError
+    from shadowfit.errors import UnknownNameError as UnknownNameError
+    from shadowfit.mechanism import Mechanism as Mechanism
+    from shadowfit.models import ModelFileError as ModelFileError
+    from shadowfit.models import library as library
+    from shadowfit.models import load_model as load_model
+    from shadowfit.models import read_model as read_model
+    from shadowfit.models import update_model as update_model
+    from shadowfit.models import write_model as write_model
+    from shadowfit.recordings import Recording as Recording
+    from shadowfit.recordings import read_recording as read_recording
+
+_HOME = {
+    **dict.fromkeys(("State", "Trajectory", "place", "simulate"), "dynamics"),
+    **dict.fromkeys(
+        ("MechanismError", "RecordingError", "ShadowfitError", "SimulationError", "UnknownNameError"), "errors"
+    ),
+    "Mechanism": "mechanism",
+    **dict.fromkeys(("ModelFileError", "library", "load_model", "read_model", "update_model", "write_model"), "models"),
+    **dict.fromkeys(("Recording", "read_recording"), "recordings"),
+}
+__all__ = [*_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("shadowfit")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

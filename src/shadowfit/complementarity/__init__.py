@@ -6,8 +6,8 @@ from shadowfit.complementarity.block_ldl import BlockStructureError as BlockStru
 from shadowfit.complementarity.dense import DenseFactor as DenseFactor
 from shadowfit.complementarity.lcp import LcpShapeError as LcpShapeError
 from shadowfit.complementarity.lcp import LcpSolution as LcpSolution
-from shadowfit.complementarity.status import Status as Status
 from shadowfit.complementarity.lcp import solve_lcp as solve_lcp
 from shadowfit.complementarity.mlcp import LinearSolver as LinearSolver
 from shadowfit.complementarity.mlcp import MlcpSolution as MlcpSolution
 from shadowfit.complementarity.mlcp import solve_mlcp as solve_mlcp
+from shadowfit.complementarity.status import Status as Status

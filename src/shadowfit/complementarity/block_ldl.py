@@ -259,9 +259,7 @@ def _subtract_outer(
     """``S_ij ← S_ij − W_iᵀ W_j`` for all pairs i ≥ j of later groups, in place."""
     product = coupling.T @ coupling
     spans = [slice(stop - size, stop) for size, stop in zip(sizes, itertools.accumulate(sizes), strict=True)]
-    for (j, span_j), (i, span_i) in itertools.combinations_with_replacement(
-        zip(later, spans, strict=True), 2
-    ):
+    for (j, span_j), (i, span_i) in itertools.combinations_with_replacement(zip(later, spans, strict=True), 2):
         work[i, j] = work[i, j] - product[span_i, span_j]
 
 
@@ -273,9 +271,7 @@ def _substitute(factor: Factor, rhs: Float[Array, "n *k"]) -> Float[Array, "n *k
     columns = rhs.reshape(plan.size, -1)
     parts = _split(columns if ordered else columns[permutation], plan.group_sizes)
     for group, later in enumerate(plan.later):
-        parts[group] = lax.linalg.triangular_solve(
-            factor.roots[group], parts[group], left_side=True, lower=True
-        )
+        parts[group] = lax.linalg.triangular_solve(factor.roots[group], parts[group], left_side=True, lower=True)
         if later:
             change = factor.couplings[group].T @ parts[group]
             changes = _split(change, [plan.group_sizes[other] for other in later])

@@ -109,12 +109,17 @@ def violation(H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n
 
 def _violation(H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n"]) -> Float[Array, ""]:
     """`violation` of a problem that is in its own units already."""
-    w = H @ z + q
+    w = _times(H, z) + q
     offset = jnp.abs(q)
-    scale = jnp.minimum(jnp.max(jnp.abs(H) @ z + offset), CANCELLATION * jnp.max(offset))
+    scale = jnp.minimum(jnp.max(_times(jnp.abs(H), z) + offset), CANCELLATION * jnp.max(offset))
     excess = jnp.max(jnp.where(z > 0, jnp.abs(w), jnp.maximum(-w, 0.0)))
     relative = excess / jnp.where(scale > 0, scale, 1.0)
     return jnp.where(jnp.isfinite(relative), relative, jnp.inf)
+
+
+def _times(matrix: Float[Array, "n n"], vector: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Product of a small matrix and a vector, which the compiler can merge with what is around it (unlike ``@``)."""
+    return jnp.sum(matrix * vector, axis=1)
 
 
 class _Candidate(NamedTuple):
@@ -134,9 +139,7 @@ class _Search(NamedTuple):
     pivots: Int[Array, ""]
 
 
-def _search(
-    H: Float[Array, "n n"], q: Float[Array, " n"], guess: Bool[Array, " n"], max_pivots: int
-) -> LcpSolution:
+def _search(H: Float[Array, "n n"], q: Float[Array, " n"], guess: Bool[Array, " n"], max_pivots: int) -> LcpSolution:
     """Guess and Newton steps, Lemke's method if they fail, verification; all in equilibrated units."""
     rows, columns = scaling.equilibrate(H)
     H, q = rows[:, None] * H * columns, rows * q
@@ -157,7 +160,7 @@ def _search(
     unverified = (ending == Status.SOLVED) | ~jnp.isfinite(best.violation)
     failure = jnp.where(unverified, Status.INACCURATE, ending)
     status = jnp.where(solved, Status.SOLVED, failure).astype(jnp.int32)
-    w = H @ best.z + q
+    w = _times(H, best.z) + q
     w = jnp.where(solved, jnp.where(best.active, 0.0, jnp.maximum(w, 0.0)), w)
     return LcpSolution(columns * best.z, w / rows, best.active, status, pivots)
 
@@ -191,7 +194,7 @@ def _newton(H: Float[Array, "n n"], q: Float[Array, " n"], active: Bool[Array, "
     def improve(state: _Iterate) -> _Iterate:
         active = state.repaired
         z = _on_active_set(H, active, -q)
-        repaired = jnp.where(active, z > 0, H @ z + q < 0)
+        repaired = jnp.where(active, z > 0, _times(H, z) + q < 0)
         feasible = jnp.maximum(z, 0.0)
         point = _Candidate(feasible, active, _violation(H, q, feasible))
         return _Iterate(point, repaired, state.solves + 1)
@@ -199,9 +202,7 @@ def _newton(H: Float[Array, "n n"], q: Float[Array, " n"], active: Bool[Array, "
     return lax.while_loop(unfinished, improve, _Iterate(_nowhere(q), active, jnp.zeros((), jnp.int32))).point
 
 
-def _on_active_set(
-    H: Float[Array, "n n"], active: Bool[Array, " n"], rhs: Float[Array, " n"]
-) -> Float[Array, " n"]:
+def _on_active_set(H: Float[Array, "n n"], active: Bool[Array, " n"], rhs: Float[Array, " n"]) -> Float[Array, " n"]:
     """``x`` with ``H x = rhs`` on active rows and ``x = 0`` on passive ones; linear in rhs."""
     restricted = jnp.where(active[:, None] & active, H, jnp.diag(jnp.where(active, 0.0, 1.0)))
     return dense.factor(restricted).solve(jnp.where(active, rhs, 0.0))

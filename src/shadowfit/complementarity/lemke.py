@@ -25,11 +25,11 @@ from jaxtyping import Array, Bool, Float, Int
 from shadowfit.complementarity.status import Status
 
 PIVOT_TOLERANCE = 1e-11
-"""Smallest pivot, relative to its row or column, whichever is smaller; below, it may be a rounding error. At 1e-12
-some problems without a solution were pivoted into one of size 1e12."""
+"""Smallest pivot, relative to the largest entry of its row or column, whichever is smaller; below, it may be a
+rounding error. At 1e-12 some problems without a solution were pivoted into one of size 1e12."""
 TIE_TOLERANCE = 1e-12
-"""Rows whose variables reach zero within this distance, relative to the largest variable, are tied. At 1e-13 some
-degenerate, ill-conditioned problems ended on a ray although they have a solution."""
+"""Basic variables are tied if they reach zero together to within this fraction of the largest of them and of the
+rounding errors of the step. At 1e-14 some ill-conditioned, degenerate problems ended on a ray in spite of a solution."""
 
 
 class Ending(NamedTuple):
@@ -65,9 +65,7 @@ class _Progress(NamedTuple):
     pivots: Int[Array, ""]
 
 
-def find_active_set(
-    H: Float[Array, "n n"], q: Float[Array, " n"], max_pivots: int | Int[Array, ""]
-) -> Ending:
+def find_active_set(H: Float[Array, "n n"], q: Float[Array, " n"], max_pivots: int | Int[Array, ""]) -> Ending:
     """Run Lemke's method from ``z = 0`` for ``H z + q = w``, ``0 ≤ z ⟂ w ≥ 0``, with n ≥ 1.
 
     The tolerances expect entries of ``H`` near 1, see `scaling.equilibrate`; the size of ``q`` does not matter.
@@ -82,8 +80,8 @@ def find_active_set(
         return (state.status == Status.ITERATION_LIMIT) & (state.pivots < max_pivots)
 
     end = lax.while_loop(unfinished, _exchange, start)
-    is_basic = jnp.zeros(2 * n + 1, bool).at[end.tableau.basic].set(True)
-    return Ending(is_basic[n : 2 * n], end.status, end.pivots)
+    active = jnp.any(end.tableau.basic == tableau.others[:n, None], axis=1)
+    return Ending(active, end.status, end.pivots)
 
 
 def _tableau(H: Float[Array, "n n"], q: Float[Array, " n"]) -> _Tableau:
@@ -150,20 +148,19 @@ def _ratio_test(tableau: _Tableau, column: Int[Array, ""]) -> tuple[Int[Array, "
     n = table.shape[0]
     slope = table[:, column]
     size = jnp.abs(table[:, :-1])
-    falling = slope < -PIVOT_TOLERANCE * jnp.minimum(jnp.max(size, axis=1), jnp.max(size[:, column]))
+    slope_size = jnp.minimum(jnp.max(size, axis=1), jnp.max(size[:, column]))
+    falling = slope < -PIVOT_TOLERANCE * slope_size
     value = jnp.maximum(table[:, -1], 0.0)
     step = jnp.min(jnp.where(falling, value / jnp.where(falling, -slope, 1.0), jnp.inf))
-    left = jnp.where(falling, value + step * slope, jnp.inf)
-    tied = falling & (left <= TIE_TOLERANCE * jnp.maximum(jnp.max(value), 1.0))
+    left = value + step * slope
+    tied = falling & (left <= TIE_TOLERANCE * (jnp.max(value) + step * slope_size))
     artificial = tied & (basic == 2 * n)  # z₀ leaves as soon as it can: that is the solution
     tied = jnp.where(jnp.any(artificial), artificial, tied)
     tied = _lexicographic(tableau, jnp.where(falling, -slope, 1.0), tied)
     return jnp.argmax(jnp.where(tied, -slope, -jnp.inf)), jnp.any(falling)
 
 
-def _lexicographic(
-    tableau: _Tableau, speed: Float[Array, " n"], tied: Bool[Array, " n"]
-) -> Bool[Array, " n"]:
+def _lexicographic(tableau: _Tableau, speed: Float[Array, " n"], tied: Bool[Array, " n"]) -> Bool[Array, " n"]:
     """Of tied rows, those that reach zero first when ``ε^k`` is added to ``q_k`` for a vanishing ε.
 
     The coefficient of ``ε^k`` in the rows is that of ``−w_k`` if ``w_k`` is not basic, and otherwise 1 in the

@@ -18,7 +18,7 @@ def world_inertia(elements: Elements, pose: Pose) -> Float[Array, "bodies 3 3"]:
 def inverse_mass(elements: Elements, pose: Pose) -> Float[Array, "bodies+1 6 6"]:
     """``M⁻¹`` of each body; zero for the world, which is the last one."""
     turn = rotations.matrix(pose.orientation)
-    inverse_inertia = turn @ jnp.linalg.inv(elements.bodies.inertia) @ turn.mT
+    inverse_inertia = turn @ elements.bodies.inverse_inertia @ turn.mT
     inverse = 1.0 / elements.bodies.mass
     blocks = jnp.zeros((elements.body_count + 1, 6, 6))
     blocks = blocks.at[:-1, 3:, 3:].set(inverse_inertia)

@@ -25,10 +25,11 @@ from shadowfit.mechanism.surroundings import Wrench
 
 
 class Bodies(eqx.Module):
-    """Mass [kg] and inertia [kg m²] in body axes, and the centre of mass [m] in the body's frame."""
+    """Mass [kg], inertia [kg m²] and its inverse in body axes, and the centre of mass [m] in the body's frame."""
 
     mass: Float[Array, "n"]
     inertia: Float[Array, "n 3 3"]
+    inverse_inertia: Float[Array, "n 3 3"]
     com: Float[Array, "n 3"]
 
 
@@ -132,9 +133,11 @@ class Elements(eqx.Module):
 def assemble(mechanism: Mechanism) -> Elements:
     """Stack the numbers of a mechanism by type. Cheap; done once before a loop over time."""
     index = {name: i for i, name in enumerate((*mechanism.bodies.names, WORLD))}
+    inertia = _stack([body.inertia.matrix() for body in mechanism.bodies.values])
     bodies = Bodies(
         _stack([body.mass for body in mechanism.bodies.values]),
-        _stack([body.inertia.matrix() for body in mechanism.bodies.values]),
+        inertia,
+        jnp.linalg.inv(inertia),
         _stack([body.com for body in mechanism.bodies.values]),
     )
     groups = tuple(_group(mechanism, members, index) for members in _members_by_type(mechanism))

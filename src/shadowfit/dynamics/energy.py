@@ -17,8 +17,7 @@ def kinetic(elements: Elements, state: State) -> Float[Array, ""]:
     momentum = body_forces.times_mass(elements, inertia, state.velocity)
     energy = 0.5 * jnp.sum(momentum * state.velocity)
     pose, velocity = with_world(state.pose, state.velocity)
-    for group in elements.groups:
-        geometry = rows.geometry(group, pose)
+    for group, geometry in zip(elements.groups, rows.geometries(elements.groups, pose), strict=True):
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, velocity)
         energy = energy + 0.5 * jnp.sum(rows.axis_inertia(group) * speed**2)
     return energy
@@ -28,10 +27,9 @@ def potential(elements: Elements, state: State) -> Float[Array, ""]:
     """Potential energy [J] of gravity and of the springs on joint axes, zero at the origin."""
     energy = -jnp.sum(elements.bodies.mass * (state.pose.position @ elements.gravity))
     pose, _ = with_world(state.pose, state.velocity)
-    for group in elements.groups:
-        position = rows.geometry(group, pose).position
+    for group, geometry in zip(elements.groups, rows.geometries(elements.groups, pose), strict=True):
         for laws in group.laws:
-            stored = jax.vmap(lambda law, x: law.energy(x))(laws.law, position)
+            stored = jax.vmap(lambda law, x: law.energy(x))(laws.law, geometry.position)
             energy = energy + jnp.sum(stored)
     return energy
 

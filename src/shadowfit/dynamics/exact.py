@@ -9,12 +9,13 @@ sides of the step, and all forces act at the midpoint of the two velocities:
 
 The velocities are those of the leapfrog: ``v_k`` belongs to the middle of the step before ``t_k``, ``h v_k = q_k ⊟ q_{k−1}``. Each Newton iteration solves the
 mixed LCP of :mod:`velocity_problem`, so that sticking and contacts are found as in SPOOK. The iterations themselves are not differentiated:
-the last one, started from the solution, carries the derivative (implicit function theorem).
+one more, started from the solution, has the solution's derivative (implicit function theorem); it is made only when a derivative is asked for.
 """
 
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -26,8 +27,8 @@ from shadowfit.dynamics import body_forces, rows, spook
 from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import State, with_world
-from shadowfit.dynamics.velocity_problem import EqualityRows, VelocityProblem, VelocitySolution, solve
-from shadowfit.geometry import Pose, rotations
+from shadowfit.dynamics.velocity_problem import EqualityRows, VelocityProblem, VelocitySolution, no_impulses, solve
+from shadowfit.geometry import rotations
 
 MAX_ITERATIONS = 12
 # Newton stops when the velocity changes by less than this, relative to its size (plus 1 m/s or rad/s).
@@ -48,38 +49,47 @@ def step(
     guess: Bool[Array, "z"],
 ) -> tuple[State, VelocitySolution]:
     """One time step [s] under a constant command; ``guess`` is the active set to try first."""
-    frozen = jax.lax.stop_gradient((elements, state, command, timestep))
-    velocity, active, settled = _settle(*frozen, guess)
-    problem = velocity_problem(elements, state, command, timestep, velocity)
-    solution = solve(elements, problem, active, symmetric=False)
-    status = jnp.where(settled, solution.status, NewtonStatus.NOT_SETTLED)
-    solution = eqx.tree_at(lambda s: s.status, solution, status)
+    solution = _settled(elements, state, command, timestep, guess)
     velocity = solution.velocity[:-1]
     return State(state.pose.plus(timestep * velocity), velocity), solution
 
 
-def _settle(
-    elements: Elements, state: State, command: Array, timestep: Array, guess: Array
-) -> tuple[Float[Array, "bodies+1 6"], Bool[Array, "z"], Bool[Array, ""]]:
+@eqx.filter_custom_jvp
+def _settled(elements: Elements, state: State, command: Array, timestep: Array, guess: Array) -> VelocitySolution:
     """Newton iterations for ``v₊``, started from ``v``."""
 
-    def unsettled(carry):
-        _, _, change, count = carry
+    def unsettled(carry: tuple[VelocitySolution, Array, Array]) -> Array:
+        _, change, count = carry
         return (change > TOLERANCE) & (count < MAX_ITERATIONS)
 
-    def iterate(carry):
-        velocity, active, _, count = carry
-        problem = velocity_problem(elements, state, command, timestep, velocity)
-        solution = solve(elements, problem, active, symmetric=False)
-        change = jnp.max(jnp.abs(solution.velocity - velocity)) / (1.0 + jnp.max(jnp.abs(velocity)))
-        return jax.lax.stop_gradient((solution.velocity, solution.active, change, count + 1))
+    def improve(carry: tuple[VelocitySolution, Array, Array]) -> tuple[VelocitySolution, Array, Array]:
+        last, _, count = carry
+        solution = _iteration(elements, state, command, timestep, last)
+        change = jnp.max(jnp.abs(solution.velocity - last.velocity)) / (1.0 + jnp.max(jnp.abs(last.velocity)))
+        return solution, change, count + 1
 
     _, start = with_world(state.pose, state.velocity)
-    velocity, active, change, _ = jax.lax.while_loop(
-        unsettled, iterate, jax.lax.stop_gradient((start, guess, jnp.inf, 0))
-    )
+    first = (no_impulses(elements, start, guess), jnp.asarray(jnp.inf), jnp.asarray(0))
+    solution, change, _ = jax.lax.while_loop(unsettled, improve, first)
     # Ten times looser than the stopping rule: rounding may hold the last changes just above it.
-    return velocity, active, change <= 10.0 * TOLERANCE
+    unfinished = (solution.status == Status.SOLVED) & ~(change <= 10.0 * TOLERANCE)
+    status = jnp.where(unfinished, NewtonStatus.NOT_SETTLED, solution.status).astype(solution.status.dtype)
+    return eqx.tree_at(lambda s: s.status, solution, status)
+
+
+@_settled.def_jvp
+def _settled_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[VelocitySolution, VelocitySolution]:
+    solution = _settled(*primals)
+    _, change = eqx.filter_jvp(lambda *given: _iteration(*given, solution), primals[:-1], tangents[:-1])
+    return solution, change
+
+
+def _iteration(
+    elements: Elements, state: State, command: Array, timestep: Array, last: VelocitySolution
+) -> VelocitySolution:
+    """One Newton iteration from the velocity and active set of the last one."""
+    problem = velocity_problem(elements, state, command, timestep, last.velocity)
+    return solve(elements, problem, last.active, symmetric=False)
 
 
 def velocity_problem(
@@ -91,14 +101,19 @@ def velocity_problem(
 ) -> VelocityProblem:
     """The step's conditions linearised about the velocity ``iterate``."""
     pose, velocity = with_world(state.pose, state.velocity)
-    before, after = pose.plus(-timestep * velocity), pose.plus(timestep * iterate)
-    geometries = tuple(rows.geometry(group, pose) for group in elements.groups)
+    # The three configurations are evaluated as one: their arithmetic is small, but its compilation is not.
+    poses = jax.tree.map(
+        lambda *x: jnp.stack(x), pose.plus(-timestep * velocity), pose, pose.plus(timestep * iterate)
+    )
+    at = jax.vmap(lambda pose: rows.geometries(elements.groups, pose))(poses)
+    before, geometries, after = (jax.tree.map(lambda x, i=i: x[i], at) for i in range(3))
+    turning = rotations.left_jacobian(timestep * iterate[:, 3:])
     regular_inverse = body_forces.inverse_mass(elements, state.pose)
     equality, friction = [], []
-    for group, geometry in zip(elements.groups, geometries, strict=True):
+    for group, old, geometry, new in zip(elements.groups, before, geometries, after, strict=True):
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, velocity)
         mobility = spook.tangent_mobility(group, geometry, regular_inverse)
-        gap = _gap_rows(group, geometry, before, after, iterate, timestep)
+        gap = _gap_rows(group, old, geometry, new, turning, iterate, timestep)
         axis = _axis_rows(group, geometry, speed, iterate, command, mobility, timestep)
         equality.append(_join(gap, axis))
         friction.append(spook.friction_rows(group, speed, timestep))
@@ -127,19 +142,19 @@ def _free_motion(
 
 def _gap_rows(
     group: JointGroup,
-    geometry: rows.Geometry,
-    before: Pose,
-    after: Pose,
+    before: rows.Geometry,
+    now: rows.Geometry,
+    after: rows.Geometry,
+    turning: Float[Array, "bodies+1 3 3"],
     iterate: Array,
     timestep: Array,
 ) -> EqualityRows:
     relaxed = rows.relaxation(group, timestep)
-    next_geometry = rows.geometry(group, after)
-    value = gap_defect(relaxed, geometry.gap, rows.gaps(group, before), next_geometry.gap, timestep)
-    row_a = _through_rotation(next_geometry.gap_a, iterate[group.a.bodies], timestep)
-    row_b = _through_rotation(next_geometry.gap_b, iterate[group.b.bodies], timestep)
+    value = gap_defect(relaxed, now.gap, before.gap, after.gap, timestep)
+    row_a = _through_rotation(after.gap_a, turning[group.a.bodies])
+    row_b = _through_rotation(after.gap_b, turning[group.b.bodies])
     bias = value - rows.apply(row_a, row_b, group, iterate)
-    return EqualityRows(row_a, row_b, geometry.gap_a, geometry.gap_b, relaxed.sigma, bias)
+    return EqualityRows(row_a, row_b, now.gap_a, now.gap_b, relaxed.sigma, bias)
 
 
 def gap_defect(relaxed: rows.Relaxation, now: Array, before: Array, after: Array, timestep: Array) -> Array:
@@ -147,10 +162,9 @@ def gap_defect(relaxed: rows.Relaxation, now: Array, before: Array, after: Array
     return (after - now + relaxed.upsilon * (3.0 * now + before)) / timestep
 
 
-def _through_rotation(rows_after: Array, velocity: Array, timestep: Array) -> Array:
-    """Rows at ``q ⊞ h v₊`` as rows for ``v₊``: the rotation vector ``h ω₊`` acts through the left Jacobian."""
-    turning = rows_after[..., 3:] @ rotations.left_jacobian(timestep * velocity[:, 3:])
-    return jnp.concatenate([rows_after[..., :3], turning], axis=-1)
+def _through_rotation(rows_after: Float[Array, "n m 6"], turning: Float[Array, "n 3 3"]) -> Float[Array, "n m 6"]:
+    """Rows at ``q ⊞ h v₊`` as rows for ``v₊``: the rotation vector ``h ω₊`` acts through its left Jacobian."""
+    return jnp.concatenate([rows_after[..., :3], rows_after[..., 3:] @ turning], axis=-1)
 
 
 def axis_impulse(

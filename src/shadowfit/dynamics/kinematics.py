@@ -26,7 +26,7 @@ class StateView(View):
         self.mechanism = mechanism
         self.elements = assemble(mechanism) if elements is None else elements
         self.pose, self.velocity = with_world(state.pose, state.velocity)
-        self.geometries = tuple(rows.geometry(group, self.pose) for group in self.elements.groups)
+        self.geometries = rows.geometries(self.elements.groups, self.pose)
 
     def _place(self, joint: str) -> tuple[int, int]:
         return self.elements.joint_places[self.mechanism.joints.index(joint)]
@@ -70,8 +70,7 @@ def gap_jacobian(elements: Elements, pose: Pose) -> Float[Array, "g 6*bodies"]:
     whole, _ = with_world(pose, jnp.zeros((pose.position.shape[0], 6)))
     bodies = elements.body_count
     blocks = [jnp.zeros((0, 6 * bodies))]
-    for group in elements.groups:
-        geometry = rows.geometry(group, whole)
+    for group, geometry in zip(elements.groups, rows.geometries(elements.groups, whole), strict=True):
         block = jnp.zeros((group.size, group.gap_rows, bodies + 1, 6))
         members = jnp.arange(group.size)
         block = block.at[members, :, group.a.bodies].add(geometry.gap_a)

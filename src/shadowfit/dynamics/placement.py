@@ -189,7 +189,7 @@ def _quaternion(rotation: Float[Array, "3 3"]) -> Float[Array, "4"]:
 def axis_rows(elements: Elements, pose: Pose) -> tuple[Float[Array, "j"], Float[Array, "j 6*bodies"]]:
     """Positions and rows ``Ḡ`` of all joints, in the mechanism's order (zero rows for joints without an axis)."""
     whole, _ = with_world(pose, jnp.zeros((elements.body_count, 6)))
-    geometries = [rows.geometry(group, whole) for group in elements.groups]
+    geometries = rows.geometries(elements.groups, whole)
     positions, matrix = [], []
     for place_in, member in elements.joint_places:
         group, geometry = elements.groups[place_in], geometries[place_in]

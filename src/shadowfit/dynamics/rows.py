@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics.elements import Attachments, JointGroup
 from shadowfit.geometry import Pose, rotations
-from shadowfit.mechanism.joint_types import Frame, FrameRows
+from shadowfit.mechanism.joint_types import Frame, FrameRows, JointType
 
 
 class Geometry(eqx.Module):
@@ -34,40 +34,80 @@ def frames(side: Attachments, pose: Pose) -> tuple[Frame, Float[Array, "n 3"]]:
     return Frame(pose.position[side.bodies] + lever, rotation @ side.frames), lever
 
 
-def _on_body(rows: Float[Array, "m 6"], lever: Float[Array, "3"]) -> Float[Array, "m 6"]:
-    """Rows for a twist of the attachment frame as rows for the body's velocity (of its centre of mass)."""
-    return rows.at[:, 3:].add(jnp.cross(lever[None], rows[:, :3]))
+def _both_frames(group: JointGroup | _JoinedGroup, pose: Pose) -> tuple[Frame, Frame, Float[Array, "n 2 3"]]:
+    """World frames of parents and children, and the levers of both; the two sides are computed as one."""
+    frame, lever = frames(_concatenated([group.a, group.b]), pose)
+    size = len(group.a.body_indices)
+    a, b = (jax.tree.map(lambda x: x[part], frame) for part in (slice(size), slice(size, None)))
+    return a, b, jnp.stack([lever[:size], lever[size:]], axis=1)
 
 
 def gaps(group: JointGroup, pose: Pose) -> Float[Array, "n m"]:
     """``g(q)`` [m, rad] of each joint."""
-    frame_a, _ = frames(group.a, pose)
-    frame_b, _ = frames(group.b, pose)
+    frame_a, frame_b, _ = _both_frames(group, pose)
     return jax.vmap(lambda kind, a, b: kind.gap(a, b))(group.kind, frame_a, frame_b)
 
 
-def geometry(group: JointGroup, pose: Pose) -> Geometry:
+def geometry(group: JointGroup | _JoinedGroup, pose: Pose) -> Geometry:
     """Gaps, their Jacobian, and the free axis, of each joint."""
-    frame_a, lever_a = frames(group.a, pose)
-    frame_b, lever_b = frames(group.b, pose)
 
-    def one(kind, a, b, lever_a, lever_b):
-        rows: FrameRows = kind.gap_rows(a, b)
+    def one(kind: JointType, a: Frame, b: Frame, levers: Float[Array, "2 3"]) -> Geometry:
+        rows = kind.gap_rows(a, b)
         if group.has_axis:
-            axis: FrameRows = kind.axis(a, b)
-            position = kind.coordinate(a, b)
+            axis, position = kind.axis(a, b), kind.coordinate(a, b)
         else:
             axis, position = FrameRows(jnp.zeros((1, 6)), jnp.zeros((1, 6))), jnp.zeros(())
-        return Geometry(
-            kind.gap(a, b),
-            _on_body(rows.a, lever_a),
-            _on_body(rows.b, lever_b),
-            position,
-            _on_body(axis.a, lever_a)[0],
-            _on_body(axis.b, lever_b)[0],
-        )
+        twists = jnp.stack([jnp.concatenate([rows.a, axis.a]), jnp.concatenate([rows.b, axis.b])])
+        on_a, on_b = _on_bodies(twists, levers)
+        return Geometry(kind.gap(a, b), on_a[:-1], on_b[:-1], position, on_a[-1], on_b[-1])
 
-    return jax.vmap(one)(group.kind, frame_a, frame_b, lever_a, lever_b)
+    return jax.vmap(one)(group.kind, *_both_frames(group, pose))
+
+
+def _on_bodies(rows: Float[Array, "2 m 6"], levers: Float[Array, "2 3"]) -> Float[Array, "2 m 6"]:
+    """Rows for twists of the attachment frames as rows for the bodies' velocities (of their centres of mass)."""
+    turning = rows[..., 3:] + jnp.cross(levers[:, None], rows[..., :3])
+    return jnp.concatenate([rows[..., :3], turning], axis=-1)
+
+
+def geometries(groups: tuple[JointGroup, ...], pose: Pose) -> tuple[Geometry, ...]:
+    """:func:`geometry` of all groups. Groups of one joint type are evaluated together, so that it is compiled once."""
+    alike: dict[object, list[int]] = {}
+    for place, group in enumerate(groups):
+        alike.setdefault((group.has_axis, jax.tree.structure(group.kind)), []).append(place)
+    found: dict[int, Geometry] = {}
+    for places in alike.values():
+        together = geometry(_joined([groups[place] for place in places]), pose)
+        start = 0
+        for place in places:
+            stop = start + groups[place].size
+            found[place] = jax.tree.map(lambda x, start=start, stop=stop: x[start:stop], together)
+            start = stop
+    return tuple(found[place] for place in range(len(groups)))
+
+
+class _JoinedGroup(eqx.Module):
+    """What :func:`geometry` needs of a group."""
+
+    kind: JointType
+    a: Attachments
+    b: Attachments
+    has_axis: bool = eqx.field(static=True)
+
+
+def _joined(groups: list[JointGroup]) -> JointGroup | _JoinedGroup:
+    if len(groups) == 1:
+        return groups[0]
+
+    kind = jax.tree.map(lambda *x: jnp.concatenate(x), *(group.kind for group in groups))
+    a, b = (_concatenated([getattr(group, side) for group in groups]) for side in ("a", "b"))
+    return _JoinedGroup(kind, a, b, groups[0].has_axis)
+
+
+def _concatenated(parts: list[Attachments]) -> Attachments:
+    bodies = tuple(index for part in parts for index in part.body_indices)
+    levers = jnp.concatenate([part.levers for part in parts])
+    return Attachments(bodies, levers, jnp.concatenate([part.frames for part in parts]))
 
 
 def apply(

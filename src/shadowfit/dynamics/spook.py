@@ -55,7 +55,7 @@ def velocity_problem(
     pose, velocity = with_world(state.pose, state.velocity)
     inverse_mass = body_forces.inverse_mass(elements, state.pose)
     impulse = jnp.zeros_like(velocity).at[:-1].set(timestep * _force(elements, state, command))
-    geometries = tuple(rows.geometry(group, pose) for group in elements.groups)
+    geometries = rows.geometries(elements.groups, pose)
     equality, friction = [], []
     for group, geometry in zip(elements.groups, geometries, strict=True):
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, velocity)

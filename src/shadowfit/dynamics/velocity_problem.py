@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from shadowfit.complementarity import DenseFactor, block_ldl, dense, solve_mlcp
+from shadowfit.complementarity import DenseFactor, Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup
 
 
@@ -80,6 +80,13 @@ class VelocitySolution(eqx.Module):
     complementary: Float[Array, "z"]
     active: Bool[Array, "z"]
     status: Int[Array, ""]
+
+
+def no_impulses(elements: Elements, velocity: Float[Array, "bodies+1 6"], guess: Bool[Array, "z"]) -> VelocitySolution:
+    """A solution in which nothing acts: where a search may start."""
+    equality = tuple(jnp.zeros((group.size, group.rows)) for group in elements.groups)
+    status = jnp.full((), Status.SOLVED, jnp.int32)
+    return VelocitySolution(velocity, equality, jnp.zeros(guess.shape), guess, status)
 
 
 def complementary_count(elements: Elements, contacts: tuple[ContactRows, ...]) -> int:

@@ -211,16 +211,17 @@ class Factor(eqx.Module):
         return tuple(reversed(found))
 
 
-def assemble(chunks: Iterable[Rows], nodes: int) -> Normal:
+def assemble(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) -> Normal:
     """Normal equations of one recording from its rows.
 
     Args:
         chunks: rows of steps 0, 1, … in chunks of one size, a multiple of W − 1. Node k belongs to the chunk of
             step k, so that the chunks together must have at least ``nodes`` steps, the last ones unused.
         nodes: N = n + W − 1 for n steps.
+        start: further rows that involve only the first W − 1 nodes and the parameters (no axis of steps).
     """
     assembled: list[NormalChunk] = []
-    carried: tuple[Array, Array] | None = None
+    carried: tuple[Array, Array] | None = None if start is None else _start_front(start)
     done = 0
     for rows in chunks:
         steps, _, window, size = rows.states.shape
@@ -288,6 +289,14 @@ def _gradient(chunk: NormalChunk) -> Float[Array, "steps b"]:
 
 
 @jax.jit
+def _start_front(start: Rows) -> tuple[Float[Array, "B+t B"], Float[Array, "t t"]]:
+    """What rows of the first W − 1 nodes contribute to their block, as if steps before had."""
+    block = start.states.reshape(start.residual.shape[0], -1)
+    tail = jnp.concatenate([start.parameters, start.residual[:, None]], axis=1)
+    return jnp.concatenate([block.T @ block, tail.T @ block]), tail.T @ tail
+
+
+@jax.jit
 def _assemble_chunk(
     rows: Rows, live: Int[Array, ""], front: Float[Array, "B+t B"], corner: Float[Array, "t t"]
 ) -> tuple[NormalChunk, Float[Array, "B+t B"], Float[Array, "t t"]]:
@@ -314,8 +323,8 @@ def _assemble_chunk(
     # wide: (blocks, group·m, 2B + t). Batched products of small matrices are fast only if the transpose is laid
     # out in memory, which the barrier enforces.
     transposed = lax.optimization_barrier(jnp.swapaxes(wide, 1, 2))
-    on_own = transposed @ wide[:, :, :block]
-    on_next = transposed[:, block:] @ wide[:, :, block : 2 * block]
+    products = transposed @ wide[:, :, : 2 * block]
+    on_own, on_next = products[:, :, :block], products[:, block:, block:]
     from_before = jnp.concatenate([front[None], on_next[:-1]])
 
     is_padding = jnp.repeat(jnp.arange(steps) >= live, size).reshape(blocks, block)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shadowfit.geometry import rotations
+from shadowfit.mechanism import hinge
 from shadowfit.models.table import Table, shown
 
 # Squares and products of numbers beyond overflow; no quantity is that large.
@@ -18,6 +19,7 @@ ROUGH = 1e-3
 EXACT = 1e-12
 
 AXES = ("x", "y", "z")
+IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
 def number(table: Table, key: str, unit: str, *, lower: float = -math.inf, infinite: bool = False) -> float:
@@ -56,6 +58,12 @@ def rotation(table: Table, key: str) -> np.ndarray:
         )
     inner = table.table(key)
     return _turn(inner) if "angle" in inner or "axis" in inner else _axes(inner)
+
+
+def joint_frames(axis: np.ndarray, zero_rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations of a joint's two attachments from its axis and the child's rotation at zero, both in the parent."""
+    joint = hinge("", "", axis=axis, zero_rotation=zero_rotation)
+    return joint.parent_rotation, joint.child_rotation
 
 
 def _quaternion(table: Table, key: str) -> np.ndarray:

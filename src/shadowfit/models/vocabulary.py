@@ -1,7 +1,7 @@
 """The words of model files: which class a type's name stands for, and the keys of each class.
 
-The keys are those that the classes themselves declare (see :mod:`shadowfit.mechanism.leaves`), so a new number of a part
-is a key of its table without further work. A part of one's own becomes available in model files by adding it here::
+The keys are those that the classes themselves declare (see :mod:`shadowfit.mechanism.leaves`), so a new number of a
+part is a key of its table without further work. A part of one's own becomes available in model files by adding it::
 
     vocabulary.JOINT_TYPES["universal"] = Universal
 """
@@ -99,8 +99,10 @@ def keys(part: type) -> tuple[Key, ...]:
 
 def _key(field: dataclasses.Field, hint: Any) -> Key:
     missing = field.default is dataclasses.MISSING
-    common = {"required": missing and field.default_factory is dataclasses.MISSING}
-    common["default"] = None if missing else field.default
+    common: dict[str, Any] = {
+        "required": missing and field.default_factory is dataclasses.MISSING,
+        "default": None if missing else field.default,
+    }
     if "leaf" in field.metadata:
         return Key(field.name, field.metadata["leaf"], field.metadata["unit"], field.metadata["lower"], **common)
     if isinstance(hint, type) and issubclass(hint, eqx.Module):

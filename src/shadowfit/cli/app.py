@@ -1,0 +1,55 @@
+"""The commands, and what happens when a user's input is wrong."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from shadowfit.cli.demo import demo
+from shadowfit.cli.models import models
+from shadowfit.cli.show import show
+from shadowfit.cli.simulate import simulate
+from shadowfit.errors import ShadowfitError
+
+
+class Commands(TyperGroup):
+    """The group of commands: an error in the input is one message and exit status 2, not a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ShadowfitError as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(2) from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Fit a rigid-multibody simulator to recordings.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import shadowfit
+
+        typer.echo(f"shadowfit {shadowfit.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (demo, simulate, models, show):
+    app.command()(command)

@@ -1,0 +1,82 @@
+"""Options of the form NAME=VALUE, and the options that several commands share."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shadowfit.errors import ShadowfitError
+
+if TYPE_CHECKING:
+    from shadowfit.mechanism import Mechanism
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A built-in model or a model file (.toml).")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A number of the model, such as hinge1.viscous=1e-3. A rotation is a rotation vector x,y,z [rad] or a "
+        "quaternion w,x,y,z. May be repeated.",
+    ),
+]
+
+
+class Discretization(enum.StrEnum):
+    """The discrete equations of motion."""
+
+    spook = "spook"
+    exact = "exact"
+
+
+class OptionError(ShadowfitError):
+    """An option that is not written as it should be."""
+
+
+def assignments(texts: Iterable[str], option: str) -> dict[str, str]:
+    """``["a=1", "b=2"]`` → ``{"a": "1", "b": "2"}``; a name that comes twice keeps its last value."""
+    found = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise OptionError(f"{option} {text}: write NAME=VALUE, without spaces around the equals sign")
+        found[name] = value
+    return found
+
+
+def numbers(texts: Iterable[str], option: str) -> dict[str, float]:
+    """``["hinge1=0.5"]`` → ``{"hinge1": 0.5}``."""
+    return {name: _number(value, f"{option} {name}") for name, value in assignments(texts, option).items()}
+
+
+def apply_settings(mechanism: Mechanism, texts: Iterable[str], option: str = "--set") -> Mechanism:
+    """The mechanism with the numbers of ``--set`` options."""
+    values: dict[str, Any] = {}
+    for name, value in assignments(texts, option).items():
+        rotation = mechanism.leaf(name).kind == "rotation"
+        values[name] = _rotation(value, f"{option} {name}") if rotation else _number(value, f"{option} {name}")
+    return mechanism.set(values)
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise OptionError(f"{where}: {text!r} is not a number") from None
+
+
+def _rotation(text: str, where: str) -> Any:
+    import jax.numpy as jnp
+    import numpy as np
+
+    from shadowfit.geometry import rotations
+
+    values = np.array([_number(part, where) for part in text.split(",")])
+    if values.size == 3:
+        return np.asarray(rotations.exp(jnp.asarray(values)))
+    if values.size != 4:
+        raise OptionError(f"{where}: a rotation is three numbers (rotation vector) or four (quaternion), not {text!r}")
+    return values

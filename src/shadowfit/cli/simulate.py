@@ -1,0 +1,147 @@
+"""``shadowfit simulate``: run a model and write what its sensors read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shadowfit.cli.options import Discretization, Model, OptionError, Settings, apply_settings, assignments, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+
+    from shadowfit.dynamics import State, Trajectory
+    from shadowfit.errors import SimulationError
+    from shadowfit.mechanism import Mechanism
+    from shadowfit.models import Start
+    from shadowfit.recordings import Recording
+
+DURATION = 10.0  # s
+TIMESTEP = 0.01  # s, the paper's
+MOST_STEPS = 100_000_000  # a day at a millisecond; more do not fit into memory
+
+
+def simulate(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", metavar="CSV", help="File for the readings.")],
+    recording: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Recording whose channels drive the model's inputs.")
+    ] = None,
+    channel: Annotated[
+        list[str] | None,
+        typer.Option("--channel", metavar="INPUT=COLUMN", help="Column of an input. May be repeated."),
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds to simulate; default: the recording's, or 10.")
+    ] = None,
+    timestep: Annotated[
+        float | None, typer.Option(metavar="S", help="Time-step; default: the recording's interval, or 0.01.")
+    ] = None,
+    discretization: Annotated[
+        Discretization, typer.Option(help="spook: the paper's scheme; exact: second order.")
+    ] = Discretization.spook,
+    settings: Settings = None,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            metavar="JOINT=VALUE",
+            help="Start position of a joint [rad or m], or JOINT.speed=VALUE [rad/s or m/s]. May be repeated.",
+        ),
+    ] = None,
+) -> None:
+    """Simulate a model and write its sensors' readings to a CSV file."""
+    from shadowfit.cli import console, runtime
+
+    runtime.start_jax()
+    from shadowfit.cli.readings import columns, write_csv
+    from shadowfit.models import load_model
+
+    loaded = load_model(model)
+    mechanism = apply_settings(loaded.mechanism, settings or ())
+    state = _with_start(loaded.start, start or ()).state(mechanism)
+    drive = None if recording is None else _read(recording, channel or ())
+    timestep = timestep if timestep is not None else drive.sample_interval if drive else TIMESTEP
+    duration = duration if duration is not None else drive.duration if drive else DURATION
+    steps = _steps(duration, timestep)
+    inputs = recorded_inputs(mechanism, drive, timestep, steps)
+    with console.messages().status("simulating"):
+        run, failure = _run(mechanism, state, inputs, timestep, discretization, steps)
+    table = columns(mechanism, run, inputs, float(drive.time[0]) if drive else 0.0)
+    write_csv(out, table)
+    typer.echo(f"{out}: {len(run)} rows; {', '.join(table)}")
+    if failure is not None:
+        typer.echo(f"error: {failure}", err=True)
+        raise typer.Exit(1)
+
+
+def _with_start(start: Start, texts: Iterable[str]) -> Start:
+    values = numbers(texts, "--start")
+    speeds = {name.removesuffix(".speed"): value for name, value in values.items() if name.endswith(".speed")}
+    positions = {name: value for name, value in values.items() if not name.endswith(".speed")}
+    return start.with_joints(positions, speeds)
+
+
+def _read(path: Path, channels: Iterable[str]) -> Recording:
+    from shadowfit.cli import console
+    from shadowfit.recordings import read_recording
+
+    recording = read_recording(path, channels=assignments(channels, "--channel"))
+    for warning in recording.warnings:
+        console.messages().print(f"warning: {warning}")
+    return recording
+
+
+def _steps(duration: float, timestep: float) -> int:
+    """Whole steps in a duration."""
+    count = duration / timestep * (1.0 + 1e-9) if timestep > 0.0 else 0.0
+    if not 1.0 <= count <= MOST_STEPS:
+        raise OptionError(
+            f"{duration:g} s in time-steps of {timestep:g} s are not between 1 and {MOST_STEPS:,} steps; "
+            "choose another --duration or --timestep"
+        )
+    return int(count)
+
+
+def _run(
+    mechanism: Mechanism,
+    state: State,
+    inputs: dict[str, np.ndarray],
+    timestep: float,
+    discretization: Discretization,
+    steps: int,
+) -> tuple[Trajectory, SimulationError | None]:
+    """The simulation; if it stops early, as far as it came and why."""
+    from shadowfit.dynamics import Trajectory, simulate
+    from shadowfit.errors import SimulationError
+
+    try:
+        run = simulate(mechanism, state, inputs, timestep=timestep, steps=steps, discretization=discretization.value)
+        return run, None
+    except SimulationError as error:
+        if not isinstance(error.partial, Trajectory):
+            raise
+        return error.partial, error
+
+
+def recorded_inputs(
+    mechanism: Mechanism, recording: Recording | None, timestep: float, steps: int
+) -> dict[str, np.ndarray]:
+    """Each input over each step, shape (steps,): from a recording, or zero without one."""
+    import numpy as np
+
+    from shadowfit.recordings import held_input_average
+
+    if recording is None:
+        return {name: np.zeros(steps) for name in mechanism.inputs}
+    begin = recording.time[0] + timestep * np.arange(steps)
+    inputs = {}
+    for name, part in mechanism.inputs.items():
+        # A held signal counts by its mean over the step; a connected one by its values at the steps' times.
+        end = begin + timestep if part.hold == "zero" else begin
+        inputs[name] = held_input_average(recording.time, recording.channel(name), begin, end, part.hold)
+    return inputs

@@ -1,0 +1,310 @@
+"""Levenberg–Marquardt on the manifold of states and parameters, with box bounds on the parameters (the paper's Algorithm 1).
+
+Each iteration minimises the quadratic model plus damping,
+
+    ‖J δ + Δz‖²_W + δᵀ D δ,    lower ≤ χ + δ_χ ≤ upper,
+
+by eliminating the states (:mod:`front`) and solving the box-constrained step of the parameters (:mod:`box_step`). The damping is
+
+* ``scaled``: ``D = α diag(H)`` for the states and ``α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical size and c the cost: without the floor, parameters that the data say
+  nothing about fly to a bound in the first step.
+* ``identity``: ``D = α I``, the paper's.
+
+The gain ratio compares the decrease with that of the quadratic model itself, so that active bounds need no special case.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from shadowfit.estimation import front, objective
+from shadowfit.estimation.box_step import BoxStep, box_step
+from shadowfit.estimation.objective import Linearisation, Point, Weights
+from shadowfit.estimation.problem import Problem
+
+Damping = Literal["scaled", "identity"]
+
+# The paper's limit on α.
+LARGEST_DAMPING = 2.0**32
+SMALLEST_DAMPING = 1e-15
+
+
+class Status(enum.Enum):
+    """How an optimisation ended."""
+
+    GRADIENT = "converged: the gradient is below its tolerance"
+    STEP = "converged: the step is below its tolerance"
+    DECREASE = "converged: the cost no longer decreases"
+    ITERATIONS = "stopped at the iteration limit; raise it, or start nearer to the solution"
+    STUCK = (
+        "stopped: no step decreases the cost. Likely causes: joints too stiff for the `inverse` residual, a state weight far too large, "
+        "or a model that cannot follow the data"
+    )
+    NUMERICS = (
+        "stopped: numbers are no longer finite; the last good iterate is kept. Likely causes: a wild start value, "
+        "wrong units, or a mechanism that is singular at the estimate"
+    )
+    INTERRUPTED = "interrupted; the best iterate so far is kept"
+
+    @property
+    def converged(self) -> bool:
+        """Whether a minimum was reached."""
+        return self in (Status.GRADIENT, Status.STEP, Status.DECREASE)
+
+
+@dataclasses.dataclass(frozen=True)
+class LevenbergMarquardt:
+    """Settings of the optimiser."""
+
+    max_iterations: int = 50
+    """Limit of accepted steps."""
+    damping: Damping = "scaled"
+    """``scaled`` or the paper's ``identity``."""
+    start_damping: float | None = None
+    """First α; None: 1e-4 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
+    gradient_tolerance: float = 0.0
+    """Stops when ‖g‖ falls below (the paper's ε_g; its unit depends on the problem, hence off)."""
+    step_tolerance: float = 1e-8
+    """Stops when every parameter moves by less than this fraction of its size, and the states by less than this [m, rad]."""
+    decrease_tolerance: float = 1e-7
+    """Stops when the cost falls by less than this fraction, twice in a row."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Iteration:
+    """One line of the log."""
+
+    number: int
+    cost: float
+    dynamics: float
+    observation: float
+    damping: float
+    gain: float
+    step: float
+    trials: int
+    parameters: dict[str, float]
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """Where an optimisation ended."""
+
+    linearisation: Linearisation
+    status: Status
+    log: tuple[Iteration, ...]
+    damping: float
+    bounds: BoxStep | None
+
+
+Progress = Callable[[Iteration], None]
+
+
+def minimise(
+    problem: Problem,
+    start: Point,
+    weights: Weights,
+    settings: LevenbergMarquardt,
+    progress: Progress | None = None,
+    first_number: int = 0,
+) -> Outcome:
+    """Run until a stopping rule holds. Numerical failure and Ctrl-C end with a status and the best iterate."""
+    began = time.perf_counter()
+    here = objective.linearise(problem, start, weights)
+    if not np.isfinite(here.cost.total):
+        return Outcome(here, Status.NUMERICS, (), np.inf, None)
+    alpha = _start_damping(here, settings)
+    log = [_log(problem, first_number, here, alpha, np.nan, np.nan, 0, began)]
+    _report(progress, log[-1])
+    status, last, small = Status.ITERATIONS, None, 0
+    try:
+        for number in range(first_number + 1, first_number + settings.max_iterations + 1):
+            if _gradient_norm(here) <= settings.gradient_tolerance:
+                status = Status.GRADIENT
+                break
+            trial = _descend(problem, here, weights, alpha, settings, last)
+            if trial.accepted is None:
+                status = trial.failure
+                break
+            decrease = here.cost.total - trial.accepted.cost.total
+            small = small + 1 if decrease <= settings.decrease_tolerance * here.cost.total else 0
+            here, alpha, last = trial.accepted, trial.damping, trial.box
+            log.append(_log(problem, number, here, alpha, trial.gain, trial.step, trial.count, began))
+            _report(progress, log[-1])
+            if trial.step <= settings.step_tolerance:
+                status = Status.STEP
+                break
+            if small >= 2:
+                status = Status.DECREASE
+                break
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return Outcome(here, status, tuple(log), alpha, last)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Trial:
+    accepted: Linearisation | None
+    failure: Status
+    damping: float
+    gain: float
+    step: float
+    count: int
+    box: BoxStep | None
+
+
+def _descend(
+    problem: Problem,
+    here: Linearisation,
+    weights: Weights,
+    alpha: float,
+    settings: LevenbergMarquardt,
+    guess: BoxStep | None,
+) -> _Trial:
+    """Raise the damping until a step decreases the cost."""
+    grow, count = 2.0, 0
+    seen_finite = False
+    while alpha <= LARGEST_DAMPING:
+        count += 1
+        proposal = propose(problem, here, alpha, settings.damping, guess)
+        if proposal is not None:
+            if proposal.size <= settings.step_tolerance and count > 1:
+                # Rounding hides the decrease of a step this small: the minimum is reached.
+                return _Trial(here, Status.STEP, alpha, 1.0, proposal.size, count, proposal.box)
+            there = objective.linearise(
+                problem, objective.plus(problem, here.point, proposal.states, proposal.parameters), weights
+            )
+            if np.isfinite(there.cost.total):
+                seen_finite = True
+                gain = (here.cost.total - there.cost.total) / max(-proposal.change, np.finfo(float).tiny)
+                if gain > 0.0:
+                    factor = max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3) if gain < 1.0 else 1.0 / 3.0
+                    new_alpha = max(alpha * factor, SMALLEST_DAMPING)
+                    return _Trial(there, Status.STUCK, new_alpha, gain, proposal.size, count, proposal.box)
+                predicted = -proposal.change
+                if predicted <= np.finfo(float).eps * 1e3 * here.cost.total:
+                    return _Trial(here, Status.DECREASE, alpha, gain, 0.0, count, proposal.box)
+        alpha *= grow
+        grow = min(2.0 * grow, LARGEST_DAMPING)
+    return _Trial(None, Status.STUCK if seen_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """A step of the quadratic model."""
+
+    states: tuple[front.ByChunks, ...]
+    parameters: np.ndarray
+    change: float
+    """Change of the quadratic model's cost (negative), without damping."""
+    size: float
+    """Largest relative step of a parameter, or step of a state."""
+    box: BoxStep
+
+
+def propose(
+    problem: Problem, here: Linearisation, alpha: float, damping: Damping, guess: BoxStep | None = None
+) -> Proposal | None:
+    """The damped step; None if the damped model is not positive definite."""
+    parameters = problem.parameters
+    factors = [front.factorise(normal, _state_damping(normal, alpha, damping)) for normal in here.normals]
+    places = [parameters.places(i) for i in range(len(here.normals))]
+    reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
+    if not reduced.ok:
+        return None
+    matrix = reduced.matrix + np.diag(here.prior_matrix + _parameter_damping(problem, here, alpha, damping))
+    gradient = reduced.gradient + here.prior_gradient
+    lower, upper = parameters.bounds(here.point.values)
+    box = box_step(matrix, gradient, lower, upper, guess)
+    if not box.ok:
+        return None
+    states = tuple(factor.states(box.step[place]) for factor, place in zip(factors, places, strict=True))
+    change = sum(
+        normal.change(own, box.step[place])
+        for normal, own, place in zip(here.normals, states, places, strict=True)
+    )
+    change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
+    size = max(
+        float(np.max(np.abs(box.step) / _sizes(problem, here), initial=0.0)),
+        max(float(np.max(np.abs(np.asarray(chunk)))) for own in states for chunk in own),
+    )
+    return Proposal(states, box.step, change, size, box)
+
+
+def _sizes(problem: Problem, here: Linearisation) -> np.ndarray:
+    """Typical size of each parameter: its start, or its value where that is larger."""
+    flat = np.abs(problem.parameters.flat(here.point.values))
+    return np.maximum(problem.parameters.spread(lambda p: p.scale), flat)
+
+
+def _state_damping(normal: front.Normal, alpha: float, damping: Damping) -> list[np.ndarray]:
+    diagonals = normal.diagonals()
+    if damping == "identity":
+        return [np.full(diagonal.shape, alpha) for diagonal in diagonals]
+    return [alpha * np.asarray(diagonal) for diagonal in diagonals]
+
+
+def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:
+    total = here.prior_matrix.copy()
+    for index, normal in enumerate(here.normals):
+        np.add.at(total, problem.parameters.places(index), normal.parameter_diagonal())
+    return total
+
+
+def _parameter_damping(problem: Problem, here: Linearisation, alpha: float, damping: Damping) -> np.ndarray:
+    if damping == "identity":
+        return np.full(problem.parameters.size, alpha)
+    floor = here.cost.total / problem.parameters.spread(lambda p: p.scale) ** 2
+    return alpha * (_parameter_diagonal(problem, here) + floor)
+
+
+def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
+    if settings.start_damping is not None:
+        return settings.start_damping
+    if settings.damping == "scaled":
+        return 1e-4
+    largest = max(float(np.max(np.asarray(d))) for normal in here.normals for d in normal.diagonals())
+    return 1e-6 * max([largest, *(float(np.max(n.parameter_diagonal(), initial=0.0)) for n in here.normals)])
+
+
+def _gradient_norm(here: Linearisation) -> float:
+    squares = sum(float(np.sum(np.asarray(g) ** 2)) for normal in here.normals for g in normal.gradients())
+    squares += sum(float(np.sum(normal.parameter_gradient() ** 2)) for normal in here.normals)
+    return float(np.sqrt(squares))
+
+
+def _log(
+    problem: Problem,
+    number: int,
+    here: Linearisation,
+    alpha: float,
+    gain: float,
+    step: float,
+    trials: int,
+    began: float,
+) -> Iteration:
+    cost = here.cost
+    named = dict(zip(problem.parameters.labels(), problem.parameters.flat(here.point.values).tolist(), strict=True))
+    return Iteration(
+        number,
+        cost.total,
+        sum(cost.dynamics),
+        cost.observation,
+        alpha,
+        gain,
+        step,
+        trials,
+        named,
+        time.perf_counter() - began,
+    )
+
+
+def _report(progress: Progress | None, iteration: Iteration) -> None:
+    if progress is not None:
+        progress(iteration)

@@ -1,0 +1,429 @@
+"""Weighted residuals of a chunk of time steps with their derivatives: the rows of the least squares problem.
+
+Step j belongs to the time ``t_j`` of the grid. Its window of nodes is
+
+* unknowns ``configuration``: ``q_{j−1}, q_j, q_{j+1}`` (and ``q_{j+2}`` where samples fall between the grid's times), with ``v_j = (q_j ⊟ q_{j−1})/h`` enforced;
+  one dynamics residual of 6 rows a body.
+* unknowns ``full`` (the paper's): ``(q_j, v_j), (q_{j+1}, v_{j+1})``; two dynamics residuals, ``Δp_u`` with ``v' = v_{j+1}`` and ``Δp_q`` with ``v' = (q_{j+1} ⊟ q_j)/h``.
+
+Samples in ``[t_j, t_{j+1})`` are observed through the window's interpolating polynomial in the tangent space of its nodes (cubic with four nodes), so uneven, jittered or
+faster sampling loses nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics import body_forces
+from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.kinematics import StateView, gap_jacobian, gap_values
+from shadowfit.dynamics.state import State
+from shadowfit.estimation import transition
+from shadowfit.estimation.front import Rows
+from shadowfit.geometry import Pose, rotations
+from shadowfit.mechanism.mechanism import Mechanism
+
+Unknowns = Literal["configuration", "full"]
+
+# Relative size below which a direction of the constraints counts as redundant.
+REDUNDANT = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is fixed for all linearisations of a problem; hashable, so that it selects the compiled function."""
+
+    numbers: tuple[str, ...]
+    """Names of the free numbers."""
+    turns: tuple[str, ...]
+    """Names of the free rotations."""
+    order: tuple[int, ...]
+    """Place of each increment (numbers first, then rotations) among the parameters of a recording."""
+    slots: transition.Slots
+    input_columns: tuple[int, ...]
+    """Parameters that act through the inputs (gain, offset, delay)."""
+    sensor_columns: tuple[int, ...]
+    """Parameters that the sensors' readings depend on."""
+    window: int
+    on_grid: bool
+    residual: transition.Residual
+    discretization: str
+    unknowns: Unknowns
+    huber: float | None
+    """Residuals beyond this many standard deviations count linearly; None: all count quadratically."""
+
+    @property
+    def parameters(self) -> int:
+        """Number of increments."""
+        return len(self.order)
+
+    @property
+    def centre(self) -> int:
+        """Place of the step's own node in its window."""
+        return 1 if self.unknowns == "configuration" else 0
+
+
+class Nodes(eqx.Module):
+    """Unknown states: configurations, and velocities where they are unknowns of their own (else ``None``)."""
+
+    pose: Pose
+    velocity: Float[Array, "n bodies 6"] | None
+
+
+class ChunkData(eqx.Module):
+    """Data of the steps of one chunk."""
+
+    command: Float[Array, "steps inputs"]
+    command_derivatives: Float[Array, "steps inputs columns"]
+    measured: tuple[Float[Array, "steps samples d"], ...]
+    weight: tuple[Float[Array, "steps samples"], ...]
+    """One over the standard deviation; zero for a missing sample."""
+    fraction: Float[Array, "steps samples"]
+    """Time of the samples after the step's own, in steps."""
+
+
+class Prepared(eqx.Module):
+    """The mechanism at the current parameters, as elements, and how their numbers depend on the parameters."""
+
+    mechanism: Mechanism
+    numbers: Float[Array, "numbers"]
+    turns: Float[Array, "rotations 4"]
+    elements: Elements
+    slot_derivatives: transition.SlotDerivatives
+
+
+class Costs(eqx.Module):
+    """Weighted sums of squares of a chunk: dynamics, and each sensor."""
+
+    dynamics: Float[Array, ""]
+    sensors: Float[Array, "sensors"]
+
+
+def write(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, increments: Array) -> Mechanism:
+    """The mechanism with the parameters at their values plus increments."""
+    own = increments[np.array(plan.order, int)]
+    count = len(plan.numbers)
+    values = {name: numbers[i] + own[i] for i, name in enumerate(plan.numbers)}
+    for i, name in enumerate(plan.turns):
+        values[name] = rotations.plus(turns[i], own[count + 3 * i : count + 3 * i + 3])
+    return mechanism.write(values)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def prepare(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> Prepared:
+    """Elements at the current parameters and the derivatives of their free numbers. Once per linearisation."""
+
+    def flat(increments: Array) -> tuple[tuple[Array, ...], Array]:
+        groups, bodies = transition.element_numbers(assemble(write(plan, mechanism, numbers, turns, increments)))
+        chosen = tuple(g[:, np.array(s, int)] for g, s in zip(groups, plan.slots.groups, strict=True))
+        return chosen, bodies[:, np.array(plan.slots.bodies, int)]
+
+    zero = jnp.zeros(plan.parameters)
+    groups, bodies = jax.jacfwd(flat)(zero)
+    now = write(plan, mechanism, numbers, turns, zero)
+    return Prepared(now, numbers, turns, assemble(now), transition.SlotDerivatives(groups, bodies))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def linearise_chunk(
+    plan: Plan,
+    prepared: Prepared,
+    nodes: Nodes,
+    data: ChunkData,
+    dynamics_weight: Float[Array, "r r"],
+    timestep: Float[Array, ""],
+    live: Array,
+) -> tuple[Rows, Costs]:
+    """Rows of the steps of one chunk; ``nodes`` has ``window − 1`` more entries than there are steps.
+
+    ``dynamics_weight`` is a square root of the inverse covariance of the impulse residual (``√κ`` times one in the paper); ``live`` counts the steps of the recording
+    from the first of this chunk on.
+    """
+    steps = data.command.shape[0]
+    windows = jax.tree.map(lambda x: jnp.stack([x[i : i + steps] for i in range(plan.window)], axis=1), nodes)
+
+    def one(window: Nodes, data: ChunkData) -> tuple[Rows, Costs]:
+        motion = _dynamics(plan, prepared, window, data, timestep)
+        weight = jnp.kron(jnp.eye(motion.residual.shape[0] // dynamics_weight.shape[0]), dynamics_weight)
+        motion = Rows(
+            jnp.einsum("rs,swb->rwb", weight, motion.states), weight @ motion.parameters, weight @ motion.residual
+        )
+        seen, sensors = _observation(plan, prepared, window, data, timestep)
+        joined = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), motion, seen)
+        return joined, Costs(jnp.sum(motion.residual**2), sensors)
+
+    rows, costs = jax.vmap(one)(windows, data)
+    counted = jnp.arange(steps) < live
+    return rows, jax.tree.map(lambda x: jnp.sum(jnp.where(_like(counted, x), x, 0.0), axis=0), costs)
+
+
+def _like(mask: Array, values: Array) -> Array:
+    return mask.reshape(mask.shape + (1,) * (values.ndim - 1))
+
+
+# --- dynamics ------------------------------------------------------------------------------------------------------------
+
+
+def _velocity(
+    later: Pose, earlier: Pose, timestep: Array
+) -> tuple[Float[Array, "bodies 6"], Float[Array, "bodies 6 6"], Float[Array, "bodies 6 6"]]:
+    """``(q₁ ⊟ q₀)/h`` and its derivatives by both configurations."""
+    increment = later.minus(earlier)
+    inverse = rotations.left_jacobian_inverse(increment[..., 3:])
+    eye = jnp.broadcast_to(jnp.eye(3), inverse.shape)
+    zero = jnp.zeros_like(inverse)
+    by_later = jnp.block([[eye, zero], [zero, inverse]])
+    by_earlier = -jnp.block([[eye, zero], [zero, inverse.mT]])
+    return increment / timestep, by_later / timestep, by_earlier / timestep
+
+
+def _transition(
+    plan: Plan, prepared: Prepared, pose: Pose, velocity: Array, new_velocity: Array, data: ChunkData, timestep: Array
+) -> transition.Transition:
+    by_parameters = jnp.zeros((data.command.shape[0], plan.parameters))
+    by_parameters = by_parameters.at[:, np.array(plan.input_columns, int)].set(data.command_derivatives)
+    return transition.linearise(
+        prepared.elements,
+        plan.slots,
+        prepared.slot_derivatives,
+        pose,
+        velocity,
+        new_velocity,
+        data.command,
+        by_parameters,
+        timestep,
+        plan.residual,
+        plan.discretization,
+    )
+
+
+def _times(blocks: Float[Array, "r bodies 6"], factors: Float[Array, "bodies 6 6"]) -> Float[Array, "r bodies 6"]:
+    return jnp.einsum("rbi,bij->rbj", blocks, factors)
+
+
+def _dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+    if plan.unknowns == "full":
+        return _full_dynamics(plan, prepared, window, data, timestep)
+    before, now, after = (window.pose[i] for i in range(3))
+    velocity, v_now, v_before = _velocity(now, before, timestep)
+    new_velocity, n_after, n_now = _velocity(after, now, timestep)
+    found = _transition(plan, prepared, now, velocity, new_velocity, data, timestep)
+    by_now = found.by_pose + _times(found.by_velocity, v_now) + _times(found.by_new_velocity, n_now)
+    columns = [_times(found.by_velocity, v_before), by_now, _times(found.by_new_velocity, n_after)]
+    columns += [jnp.zeros_like(by_now)] * (plan.window - 3)
+    return Rows(_flat(jnp.stack(columns, axis=1)), found.by_parameters, found.residual)
+
+
+def _flat(blocks: Float[Array, "r window bodies k"]) -> Float[Array, "r window b"]:
+    return blocks.reshape(*blocks.shape[:2], -1)
+
+
+def _full_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+    now, after = window.pose[0], window.pose[1]
+    velocity, reached = window.velocity[0], window.velocity[1]
+    mean, m_after, m_now = _velocity(after, now, timestep)
+
+    def rows(new_velocity: Array, by_after: Array, by_now: Array, by_reached: Array) -> Rows:
+        found = _transition(plan, prepared, now, velocity, new_velocity, data, timestep)
+        pose_now = found.by_pose + _times(found.by_new_velocity, by_now)
+        first = jnp.concatenate([pose_now, found.by_velocity], axis=-1)
+        second = jnp.concatenate(
+            [_times(found.by_new_velocity, by_after), _times(found.by_new_velocity, by_reached)], axis=-1
+        )
+        columns = [first, second] + [jnp.zeros_like(first)] * (plan.window - 2)
+        return Rows(_flat(jnp.stack(columns, axis=1)), found.by_parameters, found.residual)
+
+    eye = jnp.broadcast_to(jnp.eye(6), m_now.shape)
+    zero = jnp.zeros_like(eye)
+    # Both residuals share one compiled transition.
+    both = jax.vmap(rows)(
+        jnp.stack([mean, reached]), jnp.stack([m_after, zero]), jnp.stack([m_now, zero]), jnp.stack([zero, eye])
+    )
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), both)
+
+
+# --- initial state ---------------------------------------------------------------------------------------------------------
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def start_rows(
+    plan: Plan, prepared: Prepared, nodes: Nodes, dynamics_weight: Float[Array, "r r"], timestep: Float[Array, ""]
+) -> Rows:
+    """Distance of the first states from the constraint surface, as an impulse (the paper's Section 3.3).
+
+    ``Δq = Gᵀ(G Gᵀ)⁻¹ g`` and ``Δv = Gᵀ(G Gᵀ)⁻¹ G v`` weighted by ``M/h`` and ``M``; with ``configuration`` unknowns both are distances of the first two
+    configurations. ``nodes`` are the first ``window − 1``. Exact in the limit of a consistent start, where the derivative of the projector
+    does not contribute; that derivative is left out.
+    """
+    elements = prepared.elements
+    window = plan.window - 1
+    bodies = elements.body_count
+    size = 6 * bodies
+
+    def distance(pose: Pose) -> tuple[Array, Array, Array]:
+        """Mass-weighted distance, its derivative by the configuration, and the weighted projector."""
+        gap, jacobian = gap_values(elements, pose), gap_jacobian(elements, pose)
+        projector = jnp.linalg.pinv(jacobian, rtol=REDUNDANT)
+        inertia = body_forces.world_inertia(elements, pose)
+        momentum = jax.vmap(
+            lambda column: body_forces.times_mass(elements, inertia, column.reshape(bodies, 6)).ravel(), 1, 1
+        )
+        weighted = momentum(projector)
+        return weighted @ gap, weighted @ jacobian, weighted
+
+    def by_parameters(pose: Pose, weighted: Array) -> Array:
+        slope = jax.jacfwd(
+            lambda d: gap_values(
+                assemble(write(plan, prepared.mechanism, prepared.numbers, prepared.turns, d)), pose
+            )
+        )(jnp.zeros(plan.parameters))
+        return weighted @ slope
+
+    def at(node: int, scale: Array) -> Rows:
+        value, slope, weighted = distance(nodes.pose[node])
+        states = jnp.zeros((size, window, bodies, 6 if nodes.velocity is None else 12))
+        states = states.at[:, node, :, :6].set(slope.reshape(size, bodies, 6))
+        return Rows(
+            scale * states.reshape(size, window, -1),
+            scale * by_parameters(nodes.pose[node], weighted),
+            scale * value,
+        )
+
+    if plan.unknowns == "configuration":
+        parts = [at(0, 1.0 / timestep), at(1, 1.0 / timestep)]
+    else:
+        _, slope, _ = distance(nodes.pose[0])
+        states = jnp.zeros((size, window, bodies, 12)).at[:, 0, :, 6:].set(slope.reshape(size, bodies, 6))
+        moving = Rows(
+            states.reshape(size, window, -1), jnp.zeros((size, plan.parameters)), slope @ nodes.velocity[0].ravel()
+        )
+        parts = [at(0, 1.0 / timestep), moving]
+    joined = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
+    weight = jnp.kron(jnp.eye(2), dynamics_weight)
+    return Rows(
+        jnp.einsum("rs,swb->rwb", weight, joined.states), weight @ joined.parameters, weight @ joined.residual
+    )
+
+
+# --- observations --------------------------------------------------------------------------------------------------------
+
+
+def _lagrange(nodes: int, at: Float[Array, ""]) -> tuple[Float[Array, "w"], Float[Array, "w"]]:
+    """Weights of the interpolating polynomial through equally spaced nodes, and of its derivative (per step)."""
+
+    def weights(at: Array) -> Array:
+        return jnp.stack(
+            [
+                functools.reduce(jnp.multiply, [(at - j) / (i - j) for j in range(nodes) if j != i])
+                for i in range(nodes)
+            ]
+        )
+
+    return jax.jvp(weights, (at,), (jnp.ones(()),))
+
+
+def _interpolate(
+    pose: Pose, at: Float[Array, ""], base: int, timestep: Array
+) -> tuple[Pose, Float[Array, "bodies 6"]]:
+    """Configuration and velocity at a place of the window (in steps from its first node).
+
+    ``q = q_b ⊞ ξ`` with ``ξ = Σ ℓ_i (q_i ⊟ q_b)``; the rotation's velocity follows from ``ξ̇`` through the left Jacobian.
+    """
+    nodes = pose.position.shape[0]
+    weights, slopes = _lagrange(nodes, at)
+    anchor = pose[base]
+    increments = jnp.stack([pose[i].minus(anchor) for i in range(nodes)])
+    offset = jnp.einsum("w,wbi->bi", weights, increments)
+    rate = jnp.einsum("w,wbi->bi", slopes, increments) / timestep
+    spin = jnp.einsum("bij,bj->bi", rotations.left_jacobian(offset[:, 3:]), rate[:, 3:])
+    return anchor.plus(offset), jnp.concatenate([rate[:, :3], spin], axis=1)
+
+
+def _observation(
+    plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array
+) -> tuple[Rows, Float[Array, "sensors"]]:
+    """Rows of all samples in the step, and the cost of each sensor."""
+    sensors = prepared.mechanism.sensors.values
+    count, bodies = plan.window, window.pose.position.shape[1]
+    moves = any(sensor.needs_velocity for sensor in sensors)
+    nodes = range(count) if (moves or not plan.on_grid) else [plan.centre]
+    own_velocity = plan.unknowns == "full"
+
+    def residuals(increments: Array, parameters: Array, fraction: Array, measured: tuple[Array, ...]) -> tuple[Array, ...]:
+        pose = window.pose
+        moved = Pose(pose.position[np.array(nodes)], pose.orientation[np.array(nodes)]).plus(increments[..., :6])
+        if len(moved.position) == 1:
+            seen, speed = moved[0], jnp.zeros((bodies, 6))
+        else:
+            seen, speed = _interpolate(moved, plan.centre + fraction, plan.centre, timestep)
+        if own_velocity:
+            speed = _own_velocity(window, increments, np.array(nodes), plan.centre + fraction)
+        view = _view(plan, prepared, State(seen, speed), parameters)
+        own = view.mechanism.sensors.values
+        return tuple(s.residual(s.read(view), y) for s, y in zip(own, measured, strict=True))
+
+    size = 12 if own_velocity else 6
+    zero = jnp.zeros((len(nodes), bodies, size))
+    none = jnp.zeros(len(plan.sensor_columns))
+
+    def sample(fraction: Array, measured: tuple[Array, ...]):
+        def both(increments, parameters):
+            found = residuals(increments, parameters, fraction, measured)
+            return found, found
+
+        return jax.jacfwd(both, argnums=(0, 1), has_aux=True)(zero, none)
+
+    slopes, values = jax.vmap(sample)(data.fraction, data.measured)
+    states, parameters, residual, costs = [], [], [], []
+    for (by_nodes, by_parameters), value, weight in zip(slopes, values, data.weight, strict=True):
+        scaled = jnp.where(weight[:, None] > 0.0, value * weight[:, None], 0.0)
+        robust, slope = _robust(scaled, plan.huber)
+        factor = slope * weight[:, None]
+        rows = value.shape[0] * value.shape[1]
+        wide = jnp.zeros((rows, count, bodies * size))
+        local = (factor[..., None, None, None] * by_nodes).reshape(rows, len(nodes), bodies * size)
+        states.append(wide.at[:, np.array(nodes)].set(local))
+        across = jnp.zeros((rows, plan.parameters))
+        own = (factor[..., None] * by_parameters).reshape(rows, -1)
+        parameters.append(across.at[:, np.array(plan.sensor_columns, int)].set(own))
+        residual.append(robust.reshape(rows))
+        costs.append(jnp.sum(robust**2))
+    if not states:
+        empty = Rows(jnp.zeros((0, count, bodies * size)), jnp.zeros((0, plan.parameters)), jnp.zeros(0))
+        return empty, jnp.zeros(0)
+    return Rows(jnp.concatenate(states), jnp.concatenate(parameters), jnp.concatenate(residual)), jnp.stack(costs)
+
+
+def _own_velocity(window: Nodes, increments: Array, nodes: np.ndarray, at: Array) -> Array:
+    """Velocity between nodes that carry their own."""
+    velocity = window.velocity[nodes] + increments[..., 6:]
+    if len(nodes) == 1:
+        return velocity[0]
+    weights, _ = _lagrange(len(nodes), at)
+    return jnp.einsum("w,wbi->bi", weights, velocity)
+
+
+def _view(plan: Plan, prepared: Prepared, state: State, increments: Array) -> StateView:
+    """What the sensors see, with increments on the parameters that they depend on."""
+    if not plan.sensor_columns:
+        return StateView(prepared.mechanism, state, prepared.elements)
+    spread = jnp.zeros(plan.parameters).at[np.array(plan.sensor_columns)].set(increments)
+    return StateView(write(plan, prepared.mechanism, prepared.numbers, prepared.turns, spread), state)
+
+
+def _robust(residual: Array, huber: float | None) -> tuple[Array, Array]:
+    """Residuals whose squares are Huber's loss, and their derivatives: ``sign(r) √(2k|r| − k²)`` beyond k."""
+    if huber is None:
+        return residual, jnp.ones_like(residual)
+    size = jnp.abs(residual)
+    far = size > huber
+    root = jnp.sqrt(jnp.where(far, 2.0 * huber * size - huber**2, 1.0))
+    return jnp.where(far, jnp.sign(residual) * root, residual), jnp.where(far, huber / root, 1.0)

@@ -1,0 +1,349 @@
+"""The estimation problem: recordings on a time grid, the unknowns, and the weights. Built once, on the host.
+
+Everything that does not change during a fit is decided here: the grid of each recording, which samples belong to which step, the commands, which numbers of the
+mechanism depend on which parameters. Linearising then only evaluates compiled functions on chunks of fixed size.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics.elements import assemble
+from shadowfit.dynamics.kinematics import StateView
+from shadowfit.dynamics.state import State
+from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
+from shadowfit.estimation import transition
+from shadowfit.estimation.linearise import ChunkData, Plan, Unknowns, write
+from shadowfit.estimation.parameters import ParameterSet, Values
+from shadowfit.geometry import Pose
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.recordings import Recording, held_input_average
+
+# Steps in one call of the compiled functions; a multiple of 6 so that windows of 2, 3 and 4 nodes divide it.
+CHUNK = 252
+# A sample this close to a time of the grid (in steps) is on it.
+ON_GRID = 1e-6
+
+
+class ProblemError(ShadowfitError):
+    """An estimation problem that cannot be set up."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Settings of the method. Defaults are chosen by measurement; docs/choosing.md says why."""
+
+    timestep: float | None = None
+    """Time-step of the model [s]; None: the sampling interval, made a whole multiple of it of at most 10 ms."""
+    residual: transition.Residual = "implicit"
+    """Dynamics residual: ``implicit`` (mass times the error of the predicted velocity) or the paper's ``inverse``."""
+    discretization: str = "exact"
+    """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
+    unknowns: Unknowns = "configuration"
+    """``configuration`` (velocities enforced by the stepper) or ``full`` (the paper's)."""
+    state_weight: float = 100.0
+    """κ: inverse variance of the impulse residual, relative to observations in units of ``observation_std``."""
+    huber: float | None = None
+    """Robust loss: residuals beyond this many standard deviations count linearly."""
+    stick_time: float | None = None
+    """Regularisation of sticking during the fit [s]; None: the mechanism's own."""
+    cutoff: float = 10.0
+    """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Track:
+    """One recording on its time grid."""
+
+    recording: Recording
+    start_time: float
+    steps: int
+    fraction: np.ndarray
+    """``(steps, samples)``: time of each sample after its step's, in steps."""
+    measured: tuple[np.ndarray, ...]
+    """For each sensor ``(steps, samples, d)``; zero where missing."""
+    present: tuple[np.ndarray, ...]
+    """For each sensor ``(steps, samples)``: whether there is a sample."""
+
+    def times(self, timestep: float) -> np.ndarray:
+        """Times of the steps [s]."""
+        return self.start_time + timestep * np.arange(self.steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """An estimation problem, ready to be linearised."""
+
+    mechanism: Mechanism
+    parameters: ParameterSet
+    tracks: tuple[Track, ...]
+    timestep: float
+    plan: Plan
+    options: Options
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """Names of the sensors, in order."""
+        return self.mechanism.sensors.names
+
+    def node_count(self, recording: int) -> int:
+        """Number of unknown states of a recording."""
+        return self.tracks[recording].steps + self.plan.window - 1
+
+    def sample_count(self) -> int:
+        """Number of scalar observations of all recordings."""
+        sizes = [sensor.error_size() for sensor in self.mechanism.sensors.values]
+        return sum(int(p.sum()) * size for t in self.tracks for p, size in zip(t.present, sizes, strict=True))
+
+    def written(self, values: Values, recording: int = 0) -> Mechanism:
+        """The mechanism at given parameter values, as one recording sees it."""
+        return self.mechanism.write(self.parameters.named(values, recording))
+
+    def current(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and rotations of a recording, in the order of the plan."""
+        named = self.parameters.named(values, recording)
+        numbers = np.array([named[name] for name in self.plan.numbers])
+        turns = np.array([named[name] for name in self.plan.turns]).reshape(-1, 4)
+        return numbers, turns
+
+
+def build_problem(
+    mechanism: Mechanism, recordings: Sequence[Recording], parameters: ParameterSet, options: Options
+) -> Problem:
+    """Check the parts against each other and lay the recordings on the grid."""
+    if not recordings:
+        raise ProblemError("there is no recording; an estimation needs at least one")
+    if len(mechanism.sensors) == 0:
+        raise ProblemError(f"{mechanism.name!r} has no sensors; add those that the recording's channels come from")
+    _check_compliance(mechanism, options)
+    mechanism = _with_stick_time(mechanism, options.stick_time)
+    timestep = options.timestep or default_timestep(recordings)
+    tracks = tuple(_track(mechanism, recording, timestep) for recording in recordings)
+    on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
+    window = 4 if not on_grid else (3 if options.unknowns == "configuration" else 2)
+    plan = _plan(mechanism, parameters, options, window, on_grid)
+    return Problem(mechanism, parameters, tracks, timestep, plan, options)
+
+
+def default_timestep(recordings: Sequence[Recording], largest: float = 0.01) -> float:
+    """The sampling interval [s], or the largest whole multiple of it that does not exceed ``largest``."""
+    interval = min(recording.sample_interval for recording in recordings)
+    return interval * max(1, int(largest / interval * (1.0 + 1e-9)))
+
+
+def _check_compliance(mechanism: Mechanism, options: Options) -> None:
+    for name, joint in mechanism.joints.items():
+        for kind in ("linear", "rotational"):
+            if not float(getattr(joint.compliance, kind)) > 0.0:
+                raise ProblemError(
+                    f"{name}.compliance.{kind} is zero; an estimation needs a positive compliance (1e-9 is fine)"
+                )
+    if mechanism.contacts.names:
+        raise ProblemError(
+            f"{mechanism.name!r} has contacts ({', '.join(mechanism.contacts)}); estimation handles joints, motors and "
+            "joint friction, not contacts and limits: remove them from the model for the fit"
+        )
+    if options.state_weight is not None and not options.state_weight > 0.0:
+        raise ProblemError(f"the state weight is {options.state_weight}; it must be positive")
+
+
+def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanism:
+    if stick_time is None:
+        return mechanism
+    names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
+    return mechanism.set(dict.fromkeys(names, stick_time))
+
+
+def sensor_channels(mechanism: Mechanism, name: str) -> list[str]:
+    """Channels of a recording that hold a sensor's readings."""
+    components = mechanism.sensors[name].components
+    return [name if component == "" else f"{name}.{component}" for component in components]
+
+
+def _track(mechanism: Mechanism, recording: Recording, timestep: float) -> Track:
+    start = float(recording.time[0])
+    place = (recording.time - start) / timestep
+    nearest_step = np.round(place)
+    place = np.where(np.abs(place - nearest_step) < ON_GRID, nearest_step, place)
+    step = np.floor(place).astype(int)
+    steps = int(step[-1]) + 1
+    if steps < 3:
+        raise ProblemError(
+            f"recording {recording.name!r} spans {steps} steps of {timestep:g} s; at least 3 are needed: "
+            "use a smaller time-step or a longer recording"
+        )
+    rank = np.arange(len(step)) - np.searchsorted(step, step, side="left")
+    samples = int(rank.max()) + 1
+    fraction = np.zeros((steps, samples))
+    fraction[step, rank] = place - step
+    measured, present = [], []
+    for name, sensor in mechanism.sensors.items():
+        table = np.full((steps, samples, len(sensor.components)), np.nan)
+        columns = sensor_channels(mechanism, name)
+        if any(column in recording.channels for column in columns):
+            for component, column in enumerate(columns):
+                table[step, rank, component] = recording.channel(column)
+        here = np.all(np.isfinite(table), axis=2)
+        measured.append(np.where(here[..., None], table, 0.0))
+        present.append(here)
+    if not any(p.any() for p in present):
+        wanted = [c for name in mechanism.sensors for c in sensor_channels(mechanism, name)]
+        raise UnknownNameError(
+            f"recording {recording.name!r} has none of the sensors' channels ({', '.join(wanted)})"
+            f"{nearest(wanted[0], recording.channels)}"
+        )
+    for name, here in zip(mechanism.sensors, present, strict=True):
+        if not here.any():
+            warnings.warn(f"recording {recording.name!r} has no samples of sensor {name!r}", stacklevel=4)
+    for name in mechanism.inputs:
+        if name not in recording.channels:
+            raise UnknownNameError(
+                f"recording {recording.name!r} has no channel for input {name!r}{nearest(name, recording.channels)}"
+            )
+    return Track(recording, start, steps, fraction, tuple(measured), tuple(present))
+
+
+# --- which numbers depend on which parameters -----------------------------------------------------------------------------
+
+
+def _plan(
+    mechanism: Mechanism, parameters: ParameterSet, options: Options, window: int, on_grid: bool
+) -> Plan:
+    numbers = tuple(p.name for p in parameters.parameters if not p.is_rotation)
+    turns = tuple(p.name for p in parameters.parameters if p.is_rotation)
+    places: dict[str, list[int]] = {}
+    start = 0
+    for parameter in parameters.parameters:
+        places[parameter.name] = list(range(start, start + parameter.size))
+        start += parameter.size
+    order = tuple(i for name in (*numbers, *turns) for i in places[name])
+    inputs = [f"{name}.{leaf}" for name in mechanism.inputs for leaf in ("gain", "offset", "delay")]
+    columns = tuple(places[name][0] for name in inputs if name in places)
+    empty = transition.Slots(tuple(() for _ in assemble_groups(mechanism)), ())
+    draft = Plan(
+        numbers,
+        turns,
+        order,
+        empty,
+        columns,
+        (),
+        window,
+        on_grid,
+        options.residual,
+        options.discretization,
+        options.unknowns,
+        options.huber,
+    )
+    slots, sensors = _dependencies(draft, mechanism, parameters)
+    return dataclasses.replace(draft, slots=slots, sensor_columns=sensors)
+
+
+def assemble_groups(mechanism: Mechanism) -> tuple:
+    """The joint groups of a mechanism."""
+    return eqx.filter_eval_shape(assemble, mechanism).groups
+
+
+def _dependencies(
+    plan: Plan, mechanism: Mechanism, parameters: ParameterSet
+) -> tuple[transition.Slots, tuple[int, ...]]:
+    """Entries of the elements and columns of the sensors that change with some parameter, found by differentiation."""
+    values = parameters.start()
+    named = parameters.named(values)
+    numbers = np.array([named[name] for name in plan.numbers])
+    turns = np.array([named[name] for name in plan.turns]).reshape(-1, 4)
+    groups, bodies, readings = _dependency_jacobians(plan, mechanism, numbers, turns)
+    slots = transition.Slots(
+        tuple(_nonzero(np.asarray(g), (0, 2)) for g in groups), _nonzero(np.asarray(bodies), (0, 2))
+    )
+    return slots, _nonzero(np.asarray(readings), (0,))
+
+
+def _nonzero(derivative: np.ndarray, axes: tuple[int, ...]) -> tuple[int, ...]:
+    if derivative.size == 0:
+        return ()
+    return tuple(int(i) for i in np.flatnonzero(np.any(derivative != 0.0, axis=axes)))
+
+
+@eqx.filter_jit
+def _dependency_jacobians(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array):
+    bodies = len(mechanism.bodies)
+    # A general position and velocity: no derivative vanishes by symmetry.
+    angle = jnp.linspace(0.3, 1.1, bodies * 6).reshape(bodies, 6)
+    state = State(Pose(angle[:, :3], jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0]), (bodies, 1))).plus(angle), angle)
+
+    def all_numbers(increments: Array):
+        now = write(plan, mechanism, numbers, turns, increments)
+        groups, body_numbers = transition.element_numbers(assemble(now))
+        view = StateView(now, state)
+        readings = jnp.concatenate([sensor.read(view) for sensor in now.sensors.values])
+        return groups, body_numbers, readings
+
+    return jax.jacfwd(all_numbers)(jnp.zeros(plan.parameters))
+
+
+# --- data of a chunk ---------------------------------------------------------------------------------------------------------
+
+
+def commands(problem: Problem, track: Track, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """Command of each step, ``gain·mean(u over the step, delayed) + offset``, and derivatives by the free ones of those three."""
+    times = track.times(problem.timestep)
+    shift = 0.0 if problem.plan.discretization == "spook" else -0.5
+    first, last = times + shift * problem.timestep, times + (shift + 1.0) * problem.timestep
+    free = set(problem.plan.numbers)
+    table, slopes = np.zeros((track.steps, len(mechanism.inputs))), []
+    for column, (name, part) in enumerate(mechanism.inputs.items()):
+        gain, offset, delay = float(part.gain), float(part.offset), float(part.delay)
+        time, signal = _finite_input(track.recording, name)
+        mean = held_input_average(time, signal, first, last, hold=part.hold, delay=delay)
+        table[:, column] = gain * mean + offset
+        at_ends = [_held(time, signal, ends - delay, part.hold) for ends in (first, last)]
+        by_delay = -gain * (at_ends[1] - at_ends[0]) / problem.timestep
+        for leaf, slope in (("gain", mean), ("offset", np.ones_like(mean)), ("delay", by_delay)):
+            if f"{name}.{leaf}" in free:
+                spread = np.zeros((track.steps, len(mechanism.inputs)))
+                spread[:, column] = slope
+                slopes.append(spread)
+    derivatives = np.stack(slopes, axis=2) if slopes else np.zeros((*table.shape, 0))
+    return table, derivatives
+
+
+def _finite_input(recording: Recording, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """An input's samples without the missing ones, over which the signal is held."""
+    values = recording.channel(name)
+    finite = np.isfinite(values)
+    return recording.time[finite], values[finite]
+
+
+def _held(time: np.ndarray, values: np.ndarray, at: np.ndarray, hold: str) -> np.ndarray:
+    if hold == "linear":
+        return np.interp(at, time, values)
+    index = np.clip(np.searchsorted(time, at, side="right") - 1, 0, len(time) - 1)
+    return values[index]
+
+
+def chunk_starts(nodes: int) -> range:
+    """First step of each chunk; together the chunks have at least as many steps as there are nodes."""
+    return range(0, nodes, CHUNK)
+
+
+def chunk_data(
+    track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], start: int
+) -> ChunkData:
+    """Data of the chunk that begins at step ``start``, filled up with zeros behind the recording."""
+
+    def cut(values: np.ndarray) -> Float[np.ndarray, "chunk ..."]:
+        part = values[start : start + CHUNK]
+        return np.pad(part, [(0, CHUNK - len(part))] + [(0, 0)] * (values.ndim - 1))
+
+    weight = tuple(cut(here / s) for here, s in zip(track.present, std, strict=True))
+    return ChunkData(
+        cut(table[0]), cut(table[1]), tuple(cut(values) for values in track.measured), weight, cut(track.fraction)
+    )

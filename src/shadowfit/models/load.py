@@ -1,0 +1,58 @@
+"""Reading a model by the name of a built-in one or by the path of a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shadowfit.errors import nearest
+from shadowfit.mechanism import Mechanism
+from shadowfit.models import catalogue
+from shadowfit.models.chain import chain
+from shadowfit.models.errors import ModelFileError
+from shadowfit.models.reader import ModelFile, parse_model
+from shadowfit.models.start import Start
+from shadowfit.models.writer import format_model
+
+
+def read_model(path_or_name: str | os.PathLike[str]) -> Mechanism:
+    """The mechanism of a model file, or of a built-in model such as ``"furuta"``.
+
+    Raises:
+        ModelFileError: there is no such model, or its file is not right; the message says where and what is allowed.
+    """
+    return load_model(path_or_name).mechanism
+
+
+def load_model(path_or_name: str | os.PathLike[str]) -> ModelFile:
+    """As :func:`read_model`, with the start of simulations, the description and the text of the file."""
+    name = os.fspath(path_or_name)
+    if isinstance(path_or_name, str) and catalogue.is_builtin(name):
+        return parse_model(_builtin_text(name), f"{name}.toml (built in)", name)
+    path = Path(path_or_name)
+    if isinstance(path_or_name, str) and path.suffix == "" and path.name == name and not path.exists():
+        raise ModelFileError(f"there is neither a file nor a built-in model of this name{_others(name)}", name)
+    return parse_model(_file_text(path), str(path), path.stem)
+
+
+def _builtin_text(name: str) -> str:
+    links = catalogue.CHAIN.fullmatch(name)
+    if links is None:
+        return catalogue.builtin_text(name)
+    swung = Start(positions={"hinge1": 1.0})
+    return format_model(chain(int(links[1])), description=f"Planar chain of {links[1]} hanging links", start=swung)
+
+
+def _others(name: str) -> str:
+    return nearest(name, catalogue.library()) + " (a model file's name ends in .toml)"
+
+
+def _file_text(path: Path) -> str:
+    try:
+        # The mark that some editors put at the start of UTF-8 is no part of TOML.
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ModelFileError(f"cannot be read: {error.strerror or error}", str(path)) from error
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise ModelFileError("not UTF-8 text; save the file as UTF-8", str(path), line) from error

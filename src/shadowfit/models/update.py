@@ -1,0 +1,161 @@
+"""New numbers in an existing model file: everything else, comments and layout included, stays as it is.
+
+A number that the file states is replaced where it stands. One that it leaves to a default is added to its table. A
+joint's rotations that it states by ``axis`` and ``zero_rotation`` (a plane's by ``normal``) give way to quaternions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shadowfit.mechanism import Mechanism
+from shadowfit.mechanism.leaves import COMPONENTS, Leaf
+from shadowfit.models.errors import ModelFileError
+from shadowfit.models.places import Path, Place, parse
+from shadowfit.models.reader import GROUPS, parse_model
+from shadowfit.models.writer import array_text, key_text, number_text
+
+# Notations of the reader that stand for a rotation, and the key that takes their place. The joint's two go together.
+OTHER_NOTATION = {"parent_rotation": "axis", "child_rotation": "zero_rotation", "plane_rotation": "normal"}
+TOGETHER = {"parent_rotation": ("parent_rotation", "child_rotation")}
+TOGETHER["child_rotation"] = TOGETHER["parent_rotation"]
+
+
+def update_model(text: str, values: Mapping[str, Any], source: str = "model") -> str:
+    """The text of a model file with some of its numbers replaced.
+
+    Args:
+        text: the model file.
+        values: dotted name → number, or quaternion ``wxyz`` of a rotation.
+        source: what to call the file in messages.
+
+    Raises:
+        ModelFileError: the text is no model file.
+        UnknownNameError: it has no number of that name.
+        MechanismError: the new numbers are not possible.
+    """
+    wanted = parse_model(text, source).mechanism.set(values)
+    for path, value in _values_by_path(wanted, [wanted.leaf(name) for name in values]).items():
+        text = _put(text, path, value)
+    made = parse_model(text, source).mechanism
+    if any(not np.array_equal(made.get(name), wanted.get(name)) for name in wanted.leaves()):
+        raise ModelFileError(f"{', '.join(values)} cannot be put into the text; write the mechanism anew", source)
+    return text
+
+
+def _values_by_path(mechanism: Mechanism, leaves: list[Leaf]) -> dict[Path, Any]:
+    """Where each number stands in a model file: ``("joints", "hinge1", "viscous")`` → value."""
+    values: dict[Path, Any] = {}
+    for leaf in leaves:
+        names = leaf.name.split(".")
+        group = next((group for group in GROUPS if names[0] in getattr(mechanism, group)), None)
+        path: Path = (group, *names) if group else tuple(names)
+        if leaf.component is not None:
+            vector = leaf.name.rsplit(".", 1)[0]
+            values[path[:-1]] = np.array([mechanism.get(f"{vector}.{letter}") for letter in COMPONENTS])
+            continue
+        for field in TOGETHER.get(names[-1], (names[-1],)):
+            values[(*path[:-1], field)] = mechanism.get(".".join((*names[:-1], field)))
+    return values
+
+
+def _put(text: str, path: Path, value: Any) -> str:
+    """The text with one value replaced or added."""
+    values, places = parse(text, "the updated model")
+    current, around = _look_up(values, path), _look_up(values, path[:-1])
+    if isinstance(current, list) or _is_number(current):
+        return _replace_numbers(text, path, value, current, places)
+    if current is not None:  # another notation of a rotation, in a table
+        return _put(_remove(text, path, places), path, value)
+    other = (*path[:-1], OTHER_NOTATION.get(str(path[-1]), ""))
+    if other in places:
+        return _splice(text, places[other].key, places[other].stop, f"{path[-1]} = {_written(value)}")
+    if _look_up(values, other) is not None:
+        return _put(_remove(text, other, places), path, value)
+    if _is_number(around):  # compliance = 1e-4 says both its numbers at once
+        both = {"linear": around, "rotational": around, path[-1]: value}
+        table = ", ".join(f"{key} = {number_text(number)}" for key, number in both.items())
+        return _splice(text, places[path[:-1]].start, places[path[:-1]].stop, f"{{ {table} }}")
+    return _add(text, path, _written(value), places)
+
+
+def _replace_numbers(text: str, path: Path, value: Any, current: Any, places: Mapping[Path, Place]) -> str:
+    """Numbers that changed, each where it stands; from the end, so that the places before stay right."""
+    if np.ndim(value) == 0:
+        pairs = {path: (current, value)}
+    else:
+        pairs = {(*path, i): pair for i, pair in enumerate(zip(current, value, strict=True))}
+    for place, (old, new) in reversed(pairs.items()):
+        if old != new:
+            text = _splice(text, places[place].start, places[place].stop, number_text(new))
+    return text
+
+
+def _remove(text: str, path: Path, places: Mapping[Path, Place]) -> str:
+    """The text without the lines that state a table."""
+    inside = [place for key, place in places.items() if key[: len(path)] == path]
+    outer = [place for place in inside if place.header is not None or text[place.start] == "["]
+    for place in sorted(outer, key=lambda place: place.key, reverse=True):
+        text = _splice(text, text.rfind("\n", 0, place.key) + 1, _line_end(text, place.stop), "")
+    return text
+
+
+def _add(text: str, path: Path, written: str, places: Mapping[Path, Place]) -> str:
+    """The text with a key more, in the table that it belongs to or the nearest one around it."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for end in range(len(path) - 1, 0, -1):
+        table = path[:end]
+        if table in places and text[places[table].start] == "{":
+            return _add_inline(text, path[end:], written, places[table])
+        inside = [
+            place
+            for key, place in places.items()
+            if key[:end] == table and place.header is not None and len(place.header) <= end
+        ]
+        if table in places:
+            inside.append(dataclasses.replace(places[table], header=table))
+        if inside:
+            last = max(inside, key=lambda place: place.stop)
+            key = ".".join(key_text(str(name)) for name in path[len(last.header or ()) :])
+            start = _line_end(text, last.stop)
+            before = text[:start] if text[:start].endswith("\n") else text[:start] + newline
+            return f"{before}{key} = {written}{newline}{text[start:]}"
+    header = ".".join(key_text(str(name)) for name in path[:-1])
+    return f"{text.rstrip()}{newline * 2}[{header}]{newline}{path[-1]} = {written}{newline}"
+
+
+def _add_inline(text: str, names: Path, written: str, table: Place) -> str:
+    key = ".".join(key_text(str(name)) for name in names)
+    before = text[: table.stop - 1].rstrip()
+    comma = "" if before.endswith("{") else ","
+    return f"{before}{comma} {key} = {written} {text[table.stop - 1 :]}"
+
+
+def _line_end(text: str, at: int) -> int:
+    """The first character of the next line."""
+    found = text.find("\n", at)
+    return len(text) if found < 0 else found + 1
+
+
+def _splice(text: str, start: int, stop: int, new: str) -> str:
+    return text[:start] + new + text[stop:]
+
+
+def _written(value: Any) -> str:
+    return number_text(value) if np.ndim(value) == 0 else array_text(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _look_up(values: Any, path: Path) -> Any:
+    for name in path:
+        if not isinstance(values, dict) or name not in values:
+            return None
+        values = values[name]
+    return values

@@ -1,0 +1,187 @@
+"""Block LDLᵀ: fill of elimination orders, structured = dense on trees, chains, stars and loops, derivatives, errors."""
+
+import itertools
+
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from jax.test_util import check_grads
+
+from shadowfit.complementarity import BlockStructureError, block_ldl
+
+CHAIN = [(i + 1, i) for i in range(7)]
+STAR = [(i, 0) for i in range(1, 8)]
+LOOP = [*CHAIN, (7, 0)]
+FOREST = [(1, 0), (3, 2), (4, 2), (6, 5)]
+GRID = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5), (5, 6), (6, 7)]
+GRAPHS = {"chain": CHAIN, "star": STAR, "loop": LOOP, "forest": FOREST, "grid": GRID, "none": []}
+SIZES = (3, 6, 1, 5, 2, 6, 4, 7)
+
+
+def random_matrix(rng, sizes, edges):
+    """A positive definite matrix with the given block pattern, and its blocks."""
+    starts = np.cumsum([0, *sizes])
+    spans = [slice(start, stop) for start, stop in itertools.pairwise(starts)]
+    S = np.zeros((starts[-1], starts[-1]))
+    for i, j in [(max(edge), min(edge)) for edge in edges]:
+        S[spans[i], spans[j]] = rng.normal(size=(sizes[i], sizes[j]))
+    S = S + S.T
+    S += np.diag(np.abs(S).sum(axis=1) + rng.uniform(0.1, 1, len(S)))
+    for span in spans:
+        root = rng.normal(size=(span.stop - span.start,) * 2)
+        S[span, span] += root @ root.T
+    pairs = {(i, i) for i in range(len(sizes))} | {(max(edge), min(edge)) for edge in edges}
+    return S, {(i, j): jnp.array(S[spans[i], spans[j]]) for i, j in pairs}
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_trees_create_no_fill(data):
+    nodes = data.draw(st.integers(1, 12))
+    names = data.draw(st.permutations(range(nodes)))
+    edges = [(names[i], names[data.draw(st.integers(0, i - 1))]) for i in range(1, nodes)]
+    plan = block_ldl.plan([6] * nodes, edges)
+    assert plan.fill == ()
+    assert sorted(plan.order) == list(range(nodes))
+    assert sorted(node for group in plan.groups for node in group) == list(range(nodes))
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_chordal_graphs_create_no_fill(data):
+    """Each new node is joined to some nodes that are joined among themselves."""
+    edges: set[tuple[int, int]] = set()
+    for node in range(1, data.draw(st.integers(2, 9))):
+        clique: list[int] = []
+        for other in data.draw(st.permutations(range(node))):
+            if all((max(other, member), min(other, member)) in edges for member in clique) and data.draw(st.booleans()):
+                clique.append(other)
+        edges |= {(node, other) for other in clique}
+    assert block_ldl.plan([1] * 9, edges).fill == ()
+
+
+def test_a_loop_of_n_nodes_creates_n_minus_three_pairs():
+    for nodes in range(3, 9):
+        edges = [(i, (i + 1) % nodes) for i in range(nodes)]
+        fill = block_ldl.plan([6] * nodes, edges).fill
+        assert len(fill) == nodes - 3
+        assert not {(j, i) for i, j in fill} & {(min(edge), max(edge)) for edge in edges}
+
+
+@pytest.mark.parametrize("group_size", [0, 12, block_ldl.GROUP_SIZE, 100])
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_structured_equals_dense(graph, group_size):
+    rng = np.random.default_rng(0)
+    S, blocks = random_matrix(rng, SIZES, GRAPHS[graph])
+    plan = block_ldl.plan(SIZES, GRAPHS[graph], group_size)
+    assert max(plan.group_sizes) <= max(group_size, max(SIZES))
+    factor = block_ldl.factor(plan, blocks)
+    for rhs in (rng.normal(size=len(S)), rng.normal(size=(len(S), 3))):
+        np.testing.assert_allclose(factor.multiply(jnp.array(rhs)), S @ rhs, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(factor.solve(jnp.array(rhs)), np.linalg.solve(S, rhs), rtol=1e-10, atol=1e-13)
+
+
+@given(st.data())
+@settings(max_examples=25)
+def test_random_graphs_equal_dense(data):
+    nodes = data.draw(st.integers(1, 6))
+    edges = [pair for pair in itertools.combinations(range(nodes), 2) if data.draw(st.booleans())]
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=nodes, max_size=nodes))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    S, blocks = random_matrix(rng, sizes, edges)
+    plan = block_ldl.plan(sizes, edges, data.draw(st.sampled_from([0, 5])))
+    rhs = rng.normal(size=len(S))
+    np.testing.assert_allclose(block_ldl.factor(plan, blocks).solve(jnp.array(rhs)), np.linalg.solve(S, rhs), rtol=1e-9)
+
+
+def test_factors_multiply_to_the_matrix():
+    """``S = R Rᵀ`` in the order of elimination, with the roots and couplings as the block columns of R."""
+    rng = np.random.default_rng(1)
+    S, blocks = random_matrix(rng, SIZES, LOOP)
+    plan = block_ldl.plan(SIZES, LOOP, 0)
+    factor = block_ldl.factor(plan, blocks)
+    starts = np.cumsum([0, *plan.group_sizes])
+    R = np.zeros_like(S)
+    for group, later in enumerate(plan.later):
+        span = slice(starts[group], starts[group + 1])
+        R[span, span] = factor.roots[group]
+        rows = np.concatenate([np.arange(starts[other], starts[other + 1]) for other in later]) if later else []
+        R[np.asarray(rows, int), span] = factor.couplings[group].T
+    permuted = S[np.ix_(plan.permutation, plan.permutation)]
+    np.testing.assert_allclose(R @ R.T, permuted, atol=1e-12)
+
+
+def test_missing_off_diagonal_block_is_zero():
+    rng = np.random.default_rng(2)
+    S, blocks = random_matrix(rng, (2, 3), [])
+    plan = block_ldl.plan((2, 3), [(1, 0)], group_size=0)
+    factor = block_ldl.factor(plan, blocks)
+    np.testing.assert_allclose(factor.solve(jnp.ones(5)), np.linalg.solve(S, np.ones(5)), rtol=1e-12)
+    np.testing.assert_allclose(factor.multiply(jnp.ones(5)), S @ np.ones(5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("group_size", [0, 100])
+def test_derivatives_equal_finite_differences(group_size):
+    rng = np.random.default_rng(3)
+    sizes, edges = (2, 1, 2, 1), [(1, 0), (2, 1), (3, 2), (3, 0)]
+    S, blocks = random_matrix(rng, sizes, edges)
+    plan = block_ldl.plan(sizes, edges, group_size)
+
+    def solve(blocks, rhs):
+        symmetric = {(i, j): (block + block.T) / 2 if i == j else block for (i, j), block in blocks.items()}
+        return block_ldl.factor(plan, symmetric).solve(rhs)
+
+    check_grads(solve, (blocks, jnp.array(rng.normal(size=(len(S), 2)))), order=1, modes=("fwd", "rev"), rtol=1e-6)
+    check_grads(solve, (blocks, jnp.array(rng.normal(size=len(S)))), order=2, modes=("fwd", "rev"), rtol=1e-5)
+
+
+def test_batches_under_jit():
+    """The factor crosses the boundary of a compiled function, with the plan as its static part."""
+    rng = np.random.default_rng(4)
+    S, blocks = random_matrix(rng, (3, 4, 2), [(1, 0), (2, 1)])
+    plan = block_ldl.plan((3, 4, 2), [(1, 0), (2, 1)], group_size=0)
+    assert hash(plan) == hash(block_ldl.plan((3, 4, 2), [(0, 1), (1, 2), (2, 1)], group_size=0))
+    factors = jnp.array([1.0, 2.0, 5.0])
+    stacked = {key: factors[:, None, None] * block for key, block in blocks.items()}
+    batch = jax.jit(jax.vmap(lambda blocks: block_ldl.factor(plan, blocks)))(stacked)
+    solutions = jax.jit(jax.vmap(lambda factor: factor.solve(jnp.ones(9))))(batch)
+    np.testing.assert_allclose(factors[:, None] * solutions, np.tile(np.linalg.solve(S, np.ones(9)), (3, 1)), rtol=1e-10)
+
+
+def test_empty_matrix():
+    factor = block_ldl.factor(block_ldl.plan([], []), {})
+    assert factor.solve(jnp.zeros((0, 2))).shape == (0, 2)
+
+
+def test_indefinite_matrix_gives_nan():
+    factor = block_ldl.factor(block_ldl.plan([2], []), {(0, 0): jnp.diag(jnp.array([1.0, -1.0]))})
+    assert jnp.isnan(factor.solve(jnp.ones(2))).any()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "edges", "message"),
+    [
+        ((2, 2), [(0, 2)], r"edge \(0, 2\) must join two different nodes out of 0\.\.1"),
+        ((2, 2), [(1, 1)], r"edge \(1, 1\)"),
+        ((2, 0), [], "each must be at least 1"),
+    ],
+)
+def test_wrong_graphs_are_named(sizes, edges, message):
+    with pytest.raises(BlockStructureError, match=message):
+        block_ldl.plan(sizes, edges)
+
+
+def test_wrong_blocks_are_named():
+    plan = block_ldl.plan((2, 3), [(1, 0)])
+    good = {(0, 0): jnp.eye(2), (1, 1): jnp.eye(3)}
+    with pytest.raises(BlockStructureError, match=r"block \(0, 1\) is neither"):
+        block_ldl.factor(plan, {**good, (0, 1): jnp.zeros((2, 3))})
+    with pytest.raises(BlockStructureError, match=r"block \(1, 0\) has shape \(2, 3\); expected \(3, 2\)"):
+        block_ldl.factor(plan, {**good, (1, 0): jnp.zeros((2, 3))})
+    with pytest.raises(BlockStructureError, match=r"nodes \[1\] are missing"):
+        block_ldl.factor(plan, {(0, 0): jnp.eye(2)})
+    with pytest.raises(BlockStructureError, match=r"shape \(4,\)"):
+        block_ldl.factor(plan, good).solve(jnp.zeros(4))

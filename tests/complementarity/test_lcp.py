@@ -1,0 +1,257 @@
+"""Linear complementarity: against enumeration and linear programming, warm starts, batches, failures, derivatives."""
+
+import hypothesis.extra.numpy as hnp
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from complementarity import problems
+from hypothesis import given, settings
+from jax.test_util import check_grads
+from scipy.optimize import linprog
+
+from shadowfit.complementarity import LcpShapeError, Status, lcp, solve_lcp
+
+solve = jax.jit(solve_lcp)
+
+
+def assert_solution(H, q, solution):
+    assert solution.status == Status.SOLVED
+    z, w = np.array(solution.z), np.array(solution.w)
+    assert (z >= 0).all()
+    assert (w >= 0).all()
+    assert (z * w == 0).all()
+    assert (z[~solution.active] == 0).all()
+    assert problems.residual(H, q, z) < 1e-9
+
+
+@pytest.mark.parametrize("kind", problems.KINDS)
+@pytest.mark.parametrize(("n", "count"), [(4, 40), (8, 15), (12, 3)])
+def test_against_enumeration(kind, n, count):
+    rng = np.random.default_rng(n)
+    for _ in range(count):
+        H, q = problems.KINDS[kind](rng, n)
+        solution = solve(H, q)
+        assert_solution(H, q, solution)
+        reference = problems.enumerate_lcp(H, q)
+        scale = np.abs(reference).max(initial=0.0)
+        assert np.abs(reference - solution.z).max(axis=1).min() <= 1e-7 * scale
+
+
+def test_p_matrix_has_one_solution():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        H, q = problems.p_matrix(rng, 8)
+        reference = problems.enumerate_lcp(H, q)
+        assert len(reference) == 1
+        np.testing.assert_allclose(solve(H, q).z, reference[0], atol=1e-9 * np.abs(reference).max())
+
+
+def test_box_problem_clips():
+    """For a diagonal T the problem ``|T x + c| ≤ L`` has the solution ``T x = clip(−c, ...) `` in closed form."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        T, c, limit = rng.uniform(0.5, 2, 4), 3 * rng.normal(size=4), rng.uniform(0, 2, 4)
+        H = np.block([[np.diag(T), -np.diag(T)], [-np.diag(T), np.diag(T)]])
+        z = solve(H, np.concatenate([limit + c, limit - c])).z
+        np.testing.assert_allclose(T * (z[:4] - z[4:]), np.clip(0, -limit - c, limit - c), atol=1e-12)
+
+
+@pytest.mark.parametrize("regularisation", [1e-3, 1e-8, 0.0])
+def test_friction_of_any_stiffness(regularisation):
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        H, q = problems.friction(rng, 12, regularisation)
+        assert_solution(H, q, solve(H, q))
+
+
+numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-4, 4, width=32))
+powers = hnp.arrays(np.float64, 5, elements=st.integers(-4, 4).map(lambda power: 10.0**power))
+
+
+@given(
+    hnp.arrays(np.float64, (5, 5), elements=numbers),
+    hnp.arrays(np.float64, 5, elements=numbers),
+    powers,
+    powers,
+    hnp.arrays(bool, 5),
+)
+@settings(max_examples=200)
+def test_solved_means_solved(H, q, rows, columns, guess):
+    """Whatever the matrix, its units and the guess: the status can be trusted and nothing becomes NaN."""
+    H, q = rows[:, None] * H * columns, rows * q
+    solution = solve(H, q, guess)
+    assert np.isfinite(solution.z).all()
+    assert np.isfinite(solution.w).all()
+    if solution.status == Status.SOLVED:
+        assert_solution(H, q, solution)
+    else:
+        assert solution.status in (Status.RAY, Status.ITERATION_LIMIT, Status.INACCURATE)
+
+
+@given(
+    hnp.arrays(np.float64, (5, 3), elements=st.integers(-2, 2).map(float)),
+    hnp.arrays(np.float64, 5, elements=st.integers(-2, 2).map(float)),
+)
+@settings(max_examples=100)
+def test_semidefinite_problem_is_solved_exactly_if_feasible(root, q):
+    """For a positive semidefinite H a solution exists as soon as some z ≥ 0 has H z + q ≥ 0."""
+    H = root @ root.T
+    feasible = linprog(np.zeros(5), A_ub=-H, b_ub=q).status == 0
+    assert solve(H, q).status == (Status.SOLVED if feasible else Status.RAY)
+
+
+def test_units_do_not_matter():
+    rng = np.random.default_rng(3)
+    H, q = problems.friction(rng, 12)
+    rows, columns = 10.0 ** rng.uniform(-6, 6, (2, 12))
+    solution, scaled = solve(H, q), solve(rows[:, None] * H * columns, rows * q)
+    assert scaled.status == Status.SOLVED
+    np.testing.assert_allclose(columns * scaled.z, solution.z, rtol=1e-9, atol=1e-12 * np.max(solution.z))
+
+
+@pytest.mark.parametrize("kind", ["p-matrix", "friction"])
+def test_guess_changes_the_way_but_not_the_result(kind):
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        H, q = problems.KINDS[kind](rng, 12)
+        cold = solve(H, q)
+        warm = solve(H, q, cold.active)
+        assert warm.pivots == 0
+        np.testing.assert_allclose(warm.z, cold.z, rtol=1e-12, atol=1e-14)
+        assert (warm.active == cold.active).all()
+        assert_solution(H, q, solve(H, q, ~cold.active))
+
+
+def test_guess_off_by_little_needs_no_pivoting():
+    """With one index wrong, Newton steps suffice for a symmetric diagonally dominant matrix."""
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        H = rng.normal(size=(12, 12))
+        H = H + H.T + 40 * np.eye(12)
+        q = rng.normal(size=12)
+        active = np.array(solve(H, q).active)
+        active[rng.integers(12)] ^= True
+        assert solve(H, q, active).pivots == 0
+
+
+def test_batch_equals_one_by_one():
+    """Easy, hard, degenerate, infeasible and damaged problems side by side."""
+    rng = np.random.default_rng(6)
+    cases = [problems.KINDS[kind](rng, 12) for kind in problems.KINDS for _ in range(4)]
+    cases += [(np.eye(12), np.ones(12)), (-np.ones((12, 12)), -np.ones(12)), (np.full((12, 12), np.nan), np.ones(12))]
+    H, q = (np.stack(arrays) for arrays in zip(*cases, strict=True))
+    guess = rng.random((len(cases), 12)) < 0.3
+    batch = jax.jit(jax.vmap(solve_lcp))(H, q, guess)
+    assert set(batch.status.tolist()) == {Status.SOLVED, Status.RAY, Status.INACCURATE}
+    for index in range(len(cases)):
+        single = solve(H[index], q[index], guess[index])
+        assert batch.status[index] == single.status
+        assert batch.pivots[index] == single.pivots
+        assert (batch.active[index] == single.active).all()
+        np.testing.assert_allclose(batch.z[index], single.z, rtol=1e-9, atol=1e-12)
+
+
+def test_newton_cycle_is_left_to_lemke():
+    """From the set {1} the Newton steps go round in a circle for this matrix."""
+    H = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])
+    solution = solve(H, -np.ones(3), np.array([True, False, False]))
+    assert solution.pivots > 0
+    np.testing.assert_allclose(solution.z, 1 / 3, rtol=1e-14)
+
+
+def test_failures_are_reported():
+    H, q = problems.friction(np.random.default_rng(7), 12)
+    assert solve(H, q).pivots > 1
+    limited = jax.jit(solve_lcp, static_argnums=3)(H, q, None, 1)
+    assert limited.status == Status.ITERATION_LIMIT
+    assert limited.pivots == 1
+    assert solve(-np.eye(2), -np.ones(2)).status == Status.RAY
+    assert solve(np.eye(2), np.array([np.nan, 1.0])).status == Status.INACCURATE
+    assert solve(np.full((2, 2), np.inf), -np.ones(2)).status == Status.INACCURATE
+    assert len({status.text for status in Status}) == len(Status)
+
+
+def test_noise_is_no_solution():
+    """A pivot of 1e-13 could be a rounding error; the point of size 1e13 that it leads to must not pass."""
+    H = np.array([[1.0, -1.0], [-1.0, 1.0 + 1e-13]])
+    solution = solve(H, -np.ones(2), np.array([True, True]))
+    assert solution.status != Status.SOLVED
+
+
+def test_duplicate_constraints():
+    """Two equal rows share one impulse; the singular active set is harmless, also in the derivative."""
+    H, q = jnp.full((2, 2), 3.0), jnp.array([-1.0, -1.0])
+    solution = solve(H, q, jnp.array([True, True]))
+    assert_solution(H, q, solution)
+    np.testing.assert_allclose(solution.z.sum(), 1 / 3)
+    assert jnp.isfinite(jax.jacfwd(lambda q: solve_lcp(H, q, jnp.array([True, True])).z)(q)).all()
+
+
+def test_no_unknowns():
+    solution = solve(np.zeros((0, 0)), np.zeros(0))
+    assert solution.status == Status.SOLVED
+    assert solution.z.shape == solution.w.shape == solution.active.shape == (0,)
+
+
+def test_shapes_are_checked():
+    with pytest.raises(LcpShapeError, match=r"H \(2, 3\), q \(2,\)"):
+        solve_lcp(jnp.zeros((2, 3)), jnp.zeros(2))
+    with pytest.raises(LcpShapeError, match=r"guess \(3,\)"):
+        solve_lcp(jnp.zeros((2, 2)), jnp.zeros(2), jnp.zeros(3, bool))
+
+
+def test_violation_measures_the_distance_to_a_solution():
+    H, q = problems.p_matrix(np.random.default_rng(8), 6)
+    z = solve(H, q).z
+    assert lcp.violation(H, q, z) < 1e-14
+    assert lcp.violation(H, q, z + (z > 0) * 1e-6) > 1e-8
+    assert lcp.violation(H, q, z * np.nan) == np.inf
+
+
+def differentiable_problem(kind):
+    """A problem with active and passive indices, all of them far from switching."""
+    rng = np.random.default_rng(9)
+    while True:
+        H, q = problems.KINDS[kind](rng, 8)
+        solution = solve(H, q)
+        z, w = np.array(solution.z), np.array(solution.w)
+        sizes = np.where(solution.active, z / z.max(), w / w.max())
+        if solution.pivots > 0 and 2 < solution.active.sum() < 7 and sizes.min() > 1e-2:
+            return jnp.array(H), jnp.array(q)
+
+
+@pytest.mark.parametrize("kind", problems.KINDS)
+def test_derivatives_equal_finite_differences(kind):
+    H, q = differentiable_problem(kind)
+
+    def both(H, q):
+        solution = solve_lcp(H, q)
+        return jnp.concatenate([solution.z, solution.w])
+
+    forward = jax.jit(jax.jacfwd(both, (0, 1)))(H, q)
+    reverse = jax.jit(jax.jacrev(both, (0, 1)))(H, q)
+    rng = np.random.default_rng(10)
+    H_dot, q_dot = jnp.array(rng.normal(size=H.shape) * np.abs(H)), jnp.array(rng.normal(size=q.shape) * np.abs(q))
+    step = 1e-6
+    ahead, behind = (jax.jit(both)(H + s * H_dot, q + s * q_dot) for s in (step, -step))
+    difference = (ahead - behind) / (2 * step)
+    for jacobian in (forward, reverse):
+        tangent = jnp.einsum("kij,ij->k", jacobian[0], H_dot) + jacobian[1] @ q_dot
+        np.testing.assert_allclose(tangent, difference, rtol=1e-6, atol=1e-7 * np.abs(difference).max())
+    for a, b in zip(forward, reverse, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(a).max())
+
+
+def test_second_derivatives():
+    H, q = differentiable_problem("p-matrix")
+    check_grads(lambda H, q: solve_lcp(H, q).z, (H, q), order=2, modes=("fwd", "rev"), rtol=1e-5, eps=1e-5)
+
+
+def test_derivative_in_a_batch():
+    H, q = differentiable_problem("friction")
+    factors = jnp.array([0.5, 1.0, 2.0])
+    batch = jax.jit(jax.vmap(jax.grad(lambda factor: solve_lcp(H, factor * q).z.sum())))(factors)
+    # z is homogeneous of degree one in q.
+    np.testing.assert_allclose(batch, solve(H, q).z.sum(), rtol=1e-9)

@@ -1,0 +1,147 @@
+"""Mixed complementarity: against enumeration, with dense and block factors, without either part, derivatives."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from shadowfit.complementarity import LcpShapeError, Status, block_ldl, dense, solve_mlcp
+
+
+def mixed_problem(rng, a, b):
+    """Positive definite, not symmetric, with a symmetric upper left block."""
+    n = a + b
+    root, skew = rng.normal(size=(2, n, n))
+    skew = skew - skew.T
+    skew[:a, :a] = 0
+    return root @ root.T + 0.1 * np.eye(n) + skew, 2 * rng.normal(size=n)
+
+
+def parts(S, offset, a):
+    return S[:a, a:], S[a:, :a], S[a:, a:], offset[:a], offset[a:]
+
+
+@jax.jit
+def solve_dense(S_AA, *rest):
+    return solve_mlcp(dense.factor(S_AA), *rest)
+
+
+def enumerate_mlcp(S, offset, a):
+    """The solution (λ, z) by trying every active set of the complementary rows."""
+    n = len(offset)
+    for active in itertools.product([False, True], repeat=n - a):
+        index = np.flatnonzero([True] * a + list(active))
+        x = np.zeros(n)
+        x[index] = np.linalg.solve(S[np.ix_(index, index)], -offset[index])
+        if (x[a:] >= -1e-12).all() and ((S @ x + offset)[a:] >= -1e-12).all():
+            return x
+    raise AssertionError("no active set solves the problem")
+
+
+@pytest.mark.parametrize(("a", "b"), [(6, 4), (4, 8), (1, 1)])
+def test_against_enumeration(a, b):
+    rng = np.random.default_rng(a)
+    for _ in range(10):
+        S, offset = mixed_problem(rng, a, b)
+        solution = solve_dense(S[:a, :a], *parts(S, offset, a))
+        assert solution.status == Status.SOLVED
+        reference = enumerate_mlcp(S, offset, a)
+        np.testing.assert_allclose(solution.free, reference[:a], atol=1e-9)
+        np.testing.assert_allclose(solution.complementary, reference[a:], atol=1e-9)
+        np.testing.assert_allclose(solution.slack, (S @ reference + offset)[a:], atol=1e-9)
+
+
+def test_nonsymmetric_equality_part():
+    rng = np.random.default_rng(0)
+    S, offset = mixed_problem(rng, 4, 4)
+    S[0, 1] += 2.0
+    S[1, 0] -= 2.0
+    solution = solve_dense(S[:4, :4], *parts(S, offset, 4))
+    np.testing.assert_allclose(solution.free, enumerate_mlcp(S, offset, 4)[:4], atol=1e-9)
+
+
+def test_block_factor_equals_dense():
+    rng = np.random.default_rng(1)
+    S, offset = mixed_problem(rng, 6, 4)
+    S[4:6, :2] = S[:2, 4:6] = 0
+    plan = block_ldl.plan([2, 2, 2], [(1, 0), (2, 1)], group_size=0)
+    blocks = {(i, j): jnp.array(S[2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) for i, j in [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]}
+    structured = solve_mlcp(block_ldl.factor(plan, blocks), *map(jnp.array, parts(S, offset, 6)))
+    reference = solve_dense(S[:6, :6], *parts(S, offset, 6))
+    np.testing.assert_allclose(structured.free, reference.free, rtol=1e-10)
+    np.testing.assert_allclose(structured.complementary, reference.complementary, rtol=1e-10)
+    assert (structured.active == reference.active).all()
+
+
+def test_guess_from_a_similar_problem():
+    rng = np.random.default_rng(2)
+    S, offset = mixed_problem(rng, 4, 8)
+    cold = solve_dense(S[:4, :4], *parts(S, offset, 4))
+    warm = solve_dense(S[:4, :4], *parts(S, 1.001 * offset, 4), cold.active)
+    assert warm.pivots == 0
+    np.testing.assert_allclose(warm.complementary, 1.001 * cold.complementary, rtol=1e-10, atol=1e-14)
+
+
+def test_without_complementary_rows():
+    rng = np.random.default_rng(3)
+    S, offset = mixed_problem(rng, 5, 0)
+    solution = solve_dense(S, *parts(S, offset, 5))
+    np.testing.assert_allclose(solution.free, -np.linalg.solve(S, offset), rtol=1e-10)
+    assert solution.status == Status.SOLVED
+    assert solution.complementary.shape == (0,)
+
+
+def test_without_free_unknowns():
+    rng = np.random.default_rng(4)
+    S, offset = mixed_problem(rng, 0, 5)
+    solution = solve_dense(S[:0, :0], *parts(S, offset, 0))
+    np.testing.assert_allclose(solution.complementary, enumerate_mlcp(S, offset, 0), atol=1e-10)
+    assert solution.free.shape == (0,)
+
+
+@pytest.mark.parametrize("b", [0, 2])
+def test_indefinite_equality_part_is_never_called_solved(b):
+    plan = block_ldl.plan([2], [])
+    equality = block_ldl.factor(plan, {(0, 0): -jnp.eye(2)})
+    rest = jnp.ones((2, b)), jnp.ones((b, 2)), jnp.eye(b), jnp.ones(2), jnp.ones(b)
+    assert solve_mlcp(equality, *rest).status == Status.INACCURATE
+
+
+def test_shapes_are_checked():
+    with pytest.raises(LcpShapeError, match=r"S_BA \(2, 3\)"):
+        rest = jnp.zeros((2, 2)), jnp.zeros((2, 3)), jnp.zeros((2, 2)), jnp.zeros(2), jnp.zeros(2)
+        solve_mlcp(dense.factor(jnp.eye(2)), *rest)
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_derivatives_equal_finite_differences(structured):
+    rng = np.random.default_rng(5)
+    a, b = 4, 6
+    S, offset = mixed_problem(rng, a, b)
+    plan = block_ldl.plan([2, 2], [(1, 0)], group_size=0)
+
+    def solve(S, offset):
+        if structured:
+            blocks = {(i, j): S[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] for i, j in [(0, 0), (1, 0), (1, 1)]}
+            equality = block_ldl.factor(plan, blocks)
+        else:
+            equality = dense.factor(S[:a, :a])
+        solution = solve_mlcp(equality, *parts(S, offset, a))
+        return jnp.concatenate([solution.free, solution.complementary, solution.slack])
+
+    arguments = jnp.array(S), jnp.array(offset)
+    values = np.array(jax.jit(solve)(*arguments))[a:]
+    assert 0 < (values[:b] > 0).sum() < b
+    assert np.maximum(values[:b], values[b:]).min() > 1e-3  # far from switching
+
+    S_dot, offset_dot = rng.normal(size=S.shape), rng.normal(size=offset.shape)
+    S_dot[:a, :a] += S_dot[:a, :a].T
+    step = 1e-6
+    ahead, behind = (jax.jit(solve)(S + s * S_dot, offset + s * offset_dot) for s in (step, -step))
+    difference = (ahead - behind) / (2 * step)
+    for jacobian in (jax.jacfwd, jax.jacrev):
+        by_S, by_offset = jax.jit(jacobian(solve, (0, 1)))(*arguments)
+        tangent = jnp.einsum("kij,ij->k", by_S, S_dot) + by_offset @ offset_dot
+        np.testing.assert_allclose(tangent, difference, rtol=1e-6, atol=1e-8 * np.abs(difference).max())
