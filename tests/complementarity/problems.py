@@ -76,5 +76,4 @@ def enumerate_lcp(H: np.ndarray, q: np.ndarray, tolerance: float = 1e-9) -> np.n
     regular = np.linalg.cond(restricted) < 1e14
     sets, restricted = sets[regular], restricted[regular]
     points = np.linalg.solve(restricted, np.where(sets, -q, 0.0)[..., None])[..., 0]
-    points = np.maximum(points, 0.0)
     return np.array([z for z in points if residual(H, q, z) <= tolerance]).reshape(-1, n)

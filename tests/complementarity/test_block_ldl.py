@@ -1,5 +1,6 @@
 """Block LDLᵀ: fill of elimination orders, structured = dense on trees, chains, stars and loops, derivatives, errors."""
 
+import functools
 import itertools
 
 import hypothesis.strategies as st
@@ -12,13 +13,14 @@ from jax.test_util import check_grads
 
 from shadowfit.complementarity import BlockStructureError, block_ldl
 
-CHAIN = [(i + 1, i) for i in range(7)]
-STAR = [(i, 0) for i in range(1, 8)]
-LOOP = [*CHAIN, (7, 0)]
-FOREST = [(1, 0), (3, 2), (4, 2), (6, 5)]
-GRID = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5), (5, 6), (6, 7)]
-GRAPHS = {"chain": CHAIN, "star": STAR, "loop": LOOP, "forest": FOREST, "grid": GRID, "none": []}
-SIZES = (3, 6, 1, 5, 2, 6, 4, 7)
+GRAPHS = {
+    "chain": [(1, 0), (2, 1), (3, 2), (4, 3)],
+    "star": [(1, 0), (2, 0), (3, 0), (4, 0)],
+    "loop": [(1, 0), (2, 1), (3, 2), (4, 3), (4, 0)],
+    "forest": [(4, 1), (3, 0)],
+    "wheel": [(1, 0), (2, 1), (3, 2), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)],
+}
+SIZES = (3, 6, 1, 5, 2)
 
 
 def random_matrix(rng, sizes, edges):
@@ -71,71 +73,72 @@ def test_a_loop_of_n_nodes_creates_n_minus_three_pairs():
         assert not {(j, i) for i, j in fill} & {(min(edge), max(edge)) for edge in edges}
 
 
-@pytest.mark.parametrize("group_size", [0, 12, block_ldl.GROUP_SIZE, 100])
+@functools.partial(jax.jit, static_argnums=0)
+def solve(plan, blocks, rhs):
+    return block_ldl.factor(plan, blocks).solve(rhs)
+
+
+@pytest.mark.parametrize("group_size", [0, 9])
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_structured_equals_dense(graph, group_size):
     rng = np.random.default_rng(0)
     S, blocks = random_matrix(rng, SIZES, GRAPHS[graph])
     plan = block_ldl.plan(SIZES, GRAPHS[graph], group_size)
     assert max(plan.group_sizes) <= max(group_size, max(SIZES))
-    factor = block_ldl.factor(plan, blocks)
-    for rhs in (rng.normal(size=len(S)), rng.normal(size=(len(S), 3))):
-        np.testing.assert_allclose(factor.multiply(jnp.array(rhs)), S @ rhs, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(factor.solve(jnp.array(rhs)), np.linalg.solve(S, rhs), rtol=1e-10, atol=1e-13)
+    rhs = rng.normal(size=(len(S), 3))
+    np.testing.assert_allclose(solve(plan, blocks, rhs), np.linalg.solve(S, rhs), rtol=1e-10, atol=1e-13)
 
 
-@given(st.data())
-@settings(max_examples=25)
-def test_random_graphs_equal_dense(data):
-    nodes = data.draw(st.integers(1, 6))
-    edges = [pair for pair in itertools.combinations(range(nodes), 2) if data.draw(st.booleans())]
-    sizes = data.draw(st.lists(st.integers(1, 4), min_size=nodes, max_size=nodes))
-    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+@pytest.mark.parametrize("seed", range(4))
+def test_random_graphs_equal_dense(seed):
+    rng = np.random.default_rng(seed)
+    edges = [pair for pair in itertools.combinations(range(6), 2) if rng.random() < 0.4]
+    sizes = rng.integers(1, 4, size=6)
     S, blocks = random_matrix(rng, sizes, edges)
-    plan = block_ldl.plan(sizes, edges, data.draw(st.sampled_from([0, 5])))
+    plan = block_ldl.plan(sizes, edges, group_size=5)
     rhs = rng.normal(size=len(S))
-    np.testing.assert_allclose(block_ldl.factor(plan, blocks).solve(jnp.array(rhs)), np.linalg.solve(S, rhs), rtol=1e-9)
+    np.testing.assert_allclose(solve(plan, blocks, rhs), np.linalg.solve(S, rhs), rtol=1e-9)
 
 
 def test_factors_multiply_to_the_matrix():
     """``S = R Rᵀ`` in the order of elimination, with the roots and couplings as the block columns of R."""
     rng = np.random.default_rng(1)
-    S, blocks = random_matrix(rng, SIZES, LOOP)
-    plan = block_ldl.plan(SIZES, LOOP, 0)
-    factor = block_ldl.factor(plan, blocks)
+    S, blocks = random_matrix(rng, SIZES, GRAPHS["loop"])
+    plan = block_ldl.plan(SIZES, GRAPHS["loop"], 0)
+    factor = jax.jit(block_ldl.factor, static_argnums=0)(plan, blocks)
     starts = np.cumsum([0, *plan.group_sizes])
     R = np.zeros_like(S)
     for group, later in enumerate(plan.later):
         span = slice(starts[group], starts[group + 1])
         R[span, span] = factor.roots[group]
-        rows = np.concatenate([np.arange(starts[other], starts[other + 1]) for other in later]) if later else []
-        R[np.asarray(rows, int), span] = factor.couplings[group].T
-    permuted = S[np.ix_(plan.permutation, plan.permutation)]
-    np.testing.assert_allclose(R @ R.T, permuted, atol=1e-12)
+        rows = [row for other in later for row in range(starts[other], starts[other + 1])]
+        R[rows, span] = factor.couplings[group].T
+    np.testing.assert_allclose(R @ R.T, S[np.ix_(plan.permutation, plan.permutation)], atol=1e-12)
+    vector = rng.normal(size=len(S))
+    np.testing.assert_allclose(factor.multiply(vector), S @ vector, atol=1e-12)
 
 
 def test_missing_off_diagonal_block_is_zero():
     rng = np.random.default_rng(2)
     S, blocks = random_matrix(rng, (2, 3), [])
     plan = block_ldl.plan((2, 3), [(1, 0)], group_size=0)
-    factor = block_ldl.factor(plan, blocks)
-    np.testing.assert_allclose(factor.solve(jnp.ones(5)), np.linalg.solve(S, np.ones(5)), rtol=1e-12)
-    np.testing.assert_allclose(factor.multiply(jnp.ones(5)), S @ np.ones(5), rtol=1e-12)
+    np.testing.assert_allclose(solve(plan, blocks, np.ones(5)), np.linalg.solve(S, np.ones(5)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("group_size", [0, 100])
-def test_derivatives_equal_finite_differences(group_size):
+def test_derivatives_equal_finite_differences():
     rng = np.random.default_rng(3)
     sizes, edges = (2, 1, 2, 1), [(1, 0), (2, 1), (3, 2), (3, 0)]
     S, blocks = random_matrix(rng, sizes, edges)
-    plan = block_ldl.plan(sizes, edges, group_size)
+    plan = block_ldl.plan(sizes, edges, group_size=3)
+    assert len(plan.groups) == 2
 
-    def solve(blocks, rhs):
+    @jax.jit
+    def solve_symmetrised(blocks, rhs):
         symmetric = {(i, j): (block + block.T) / 2 if i == j else block for (i, j), block in blocks.items()}
         return block_ldl.factor(plan, symmetric).solve(rhs)
 
-    check_grads(solve, (blocks, jnp.array(rng.normal(size=(len(S), 2)))), order=1, modes=("fwd", "rev"), rtol=1e-6)
-    check_grads(solve, (blocks, jnp.array(rng.normal(size=len(S)))), order=2, modes=("fwd", "rev"), rtol=1e-5)
+    arguments = blocks, jnp.array(rng.normal(size=(len(S), 2)))
+    check_grads(solve_symmetrised, arguments, order=1, modes=("fwd", "rev"), rtol=1e-6)
 
 
 def test_batches_under_jit():
@@ -148,7 +151,9 @@ def test_batches_under_jit():
     stacked = {key: factors[:, None, None] * block for key, block in blocks.items()}
     batch = jax.jit(jax.vmap(lambda blocks: block_ldl.factor(plan, blocks)))(stacked)
     solutions = jax.jit(jax.vmap(lambda factor: factor.solve(jnp.ones(9))))(batch)
-    np.testing.assert_allclose(factors[:, None] * solutions, np.tile(np.linalg.solve(S, np.ones(9)), (3, 1)), rtol=1e-10)
+    np.testing.assert_allclose(
+        factors[:, None] * solutions, np.tile(np.linalg.solve(S, np.ones(9)), (3, 1)), rtol=1e-10
+    )
 
 
 def test_empty_matrix():

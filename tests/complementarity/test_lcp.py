@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from complementarity import problems
+import scipy.linalg
 from hypothesis import given, settings
-from jax.test_util import check_grads
 from scipy.optimize import linprog
 
+from complementarity import problems
 from shadowfit.complementarity import LcpShapeError, Status, lcp, solve_lcp
 
 solve = jax.jit(solve_lcp)
@@ -27,7 +27,7 @@ def assert_solution(H, q, solution):
 
 
 @pytest.mark.parametrize("kind", problems.KINDS)
-@pytest.mark.parametrize(("n", "count"), [(4, 40), (8, 15), (12, 3)])
+@pytest.mark.parametrize(("n", "count"), [(4, 40), (12, 5)])
 def test_against_enumeration(kind, n, count):
     rng = np.random.default_rng(n)
     for _ in range(count):
@@ -42,20 +42,20 @@ def test_against_enumeration(kind, n, count):
 def test_p_matrix_has_one_solution():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        H, q = problems.p_matrix(rng, 8)
+        H, q = problems.p_matrix(rng, 4)
         reference = problems.enumerate_lcp(H, q)
         assert len(reference) == 1
         np.testing.assert_allclose(solve(H, q).z, reference[0], atol=1e-9 * np.abs(reference).max())
 
 
 def test_box_problem_clips():
-    """For a diagonal T the problem ``|T x + c| ≤ L`` has the solution ``T x = clip(−c, ...) `` in closed form."""
+    """For a diagonal T the problem ``|T x + c| ≤ L`` has the solution ``T x = clip(0, −L − c, L − c)``."""
     rng = np.random.default_rng(1)
     for _ in range(20):
-        T, c, limit = rng.uniform(0.5, 2, 4), 3 * rng.normal(size=4), rng.uniform(0, 2, 4)
+        T, c, limit = rng.uniform(0.5, 2, 6), 3 * rng.normal(size=6), rng.uniform(0, 2, 6)
         H = np.block([[np.diag(T), -np.diag(T)], [-np.diag(T), np.diag(T)]])
         z = solve(H, np.concatenate([limit + c, limit - c])).z
-        np.testing.assert_allclose(T * (z[:4] - z[4:]), np.clip(0, -limit - c, limit - c), atol=1e-12)
+        np.testing.assert_allclose(T * (z[:6] - z[6:]), np.clip(0, -limit - c, limit - c), atol=1e-12)
 
 
 @pytest.mark.parametrize("regularisation", [1e-3, 1e-8, 0.0])
@@ -67,15 +67,15 @@ def test_friction_of_any_stiffness(regularisation):
 
 
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-4, 4, width=32))
-powers = hnp.arrays(np.float64, 5, elements=st.integers(-4, 4).map(lambda power: 10.0**power))
+powers = hnp.arrays(np.float64, 4, elements=st.integers(-4, 4).map(lambda power: 10.0**power))
 
 
 @given(
-    hnp.arrays(np.float64, (5, 5), elements=numbers),
-    hnp.arrays(np.float64, 5, elements=numbers),
+    hnp.arrays(np.float64, (4, 4), elements=numbers),
+    hnp.arrays(np.float64, 4, elements=numbers),
     powers,
     powers,
-    hnp.arrays(bool, 5),
+    hnp.arrays(bool, 4),
 )
 @settings(max_examples=200)
 def test_solved_means_solved(H, q, rows, columns, guess):
@@ -91,14 +91,14 @@ def test_solved_means_solved(H, q, rows, columns, guess):
 
 
 @given(
-    hnp.arrays(np.float64, (5, 3), elements=st.integers(-2, 2).map(float)),
-    hnp.arrays(np.float64, 5, elements=st.integers(-2, 2).map(float)),
+    hnp.arrays(np.float64, (4, 2), elements=st.integers(-2, 2).map(float)),
+    hnp.arrays(np.float64, 4, elements=st.integers(-2, 2).map(float)),
 )
 @settings(max_examples=100)
 def test_semidefinite_problem_is_solved_exactly_if_feasible(root, q):
     """For a positive semidefinite H a solution exists as soon as some z ≥ 0 has H z + q ≥ 0."""
     H = root @ root.T
-    feasible = linprog(np.zeros(5), A_ub=-H, b_ub=q).status == 0
+    feasible = linprog(np.zeros(4), A_ub=-H, b_ub=q).status == 0
     assert solve(H, q).status == (Status.SOLVED if feasible else Status.RAY)
 
 
@@ -155,38 +155,48 @@ def test_batch_equals_one_by_one():
 
 def test_newton_cycle_is_left_to_lemke():
     """From the set {1} the Newton steps go round in a circle for this matrix."""
-    H = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])
-    solution = solve(H, -np.ones(3), np.array([True, False, False]))
+    H = scipy.linalg.block_diag([[1.0, 2.0, 0.0], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], 1.0)
+    solution = solve(H, np.array([-1.0, -1.0, -1.0, 1.0]), np.array([True, False, False, False]))
     assert solution.pivots > 0
-    np.testing.assert_allclose(solution.z, 1 / 3, rtol=1e-14)
+    np.testing.assert_allclose(solution.z, [1 / 3, 1 / 3, 1 / 3, 0.0], rtol=1e-14)
 
 
 def test_failures_are_reported():
-    H, q = problems.friction(np.random.default_rng(7), 12)
+    H, q = problems.friction(np.random.default_rng(7), 4)
     assert solve(H, q).pivots > 1
     limited = jax.jit(solve_lcp, static_argnums=3)(H, q, None, 1)
     assert limited.status == Status.ITERATION_LIMIT
     assert limited.pivots == 1
-    assert solve(-np.eye(2), -np.ones(2)).status == Status.RAY
-    assert solve(np.eye(2), np.array([np.nan, 1.0])).status == Status.INACCURATE
-    assert solve(np.full((2, 2), np.inf), -np.ones(2)).status == Status.INACCURATE
+    assert solve(-np.eye(4), -np.ones(4)).status == Status.RAY
+    assert solve(np.eye(4), np.array([np.nan, 1.0, 1.0, 1.0])).status == Status.INACCURATE
+    assert solve(np.full((4, 4), np.inf), -np.ones(4)).status == Status.INACCURATE
     assert len({status.text for status in Status}) == len(Status)
 
 
 def test_noise_is_no_solution():
-    """A pivot of 1e-13 could be a rounding error; the point of size 1e13 that it leads to must not pass."""
-    H = np.array([[1.0, -1.0], [-1.0, 1.0 + 1e-13]])
-    solution = solve(H, -np.ones(2), np.array([True, True]))
-    assert solution.status != Status.SOLVED
+    """A singular matrix has active sets that rounding errors make regular; their huge ``z`` must not pass.
+
+    With ``v > 0``, ``H v = 0`` and ``q·v < 0`` there is no solution, since ``0 ≤ v·w = q·v``.
+    """
+    rng = np.random.default_rng(12)
+    for _ in range(100):
+        root = rng.normal(size=(12, 7))
+        null = np.linalg.svd(root)[0][:, -1]
+        root, null = root * np.sign(null)[:, None], np.abs(null)
+        q = rng.normal(size=12)
+        q -= (q @ null + 0.3) * null
+        assert solve(root @ root.T, q, rng.random(12) < 0.8).status == Status.RAY
 
 
 def test_duplicate_constraints():
     """Two equal rows share one impulse; the singular active set is harmless, also in the derivative."""
-    H, q = jnp.full((2, 2), 3.0), jnp.array([-1.0, -1.0])
-    solution = solve(H, q, jnp.array([True, True]))
+    H, q = jnp.array(scipy.linalg.block_diag(np.full((2, 2), 3.0), np.eye(2))), jnp.array([-1.0, -1.0, -1.0, 1.0])
+    guess = jnp.array([True, True, True, False])
+    solution = solve(H, q, guess)
+    assert solution.pivots == 0
     assert_solution(H, q, solution)
-    np.testing.assert_allclose(solution.z.sum(), 1 / 3)
-    assert jnp.isfinite(jax.jacfwd(lambda q: solve_lcp(H, q, jnp.array([True, True])).z)(q)).all()
+    np.testing.assert_allclose(solution.z[:2].sum(), 1 / 3)
+    assert np.isfinite(jax.jit(jax.jacfwd(lambda q: solve_lcp(H, q, guess).z))(q)).all()
 
 
 def test_no_unknowns():
@@ -203,7 +213,7 @@ def test_shapes_are_checked():
 
 
 def test_violation_measures_the_distance_to_a_solution():
-    H, q = problems.p_matrix(np.random.default_rng(8), 6)
+    H, q = problems.p_matrix(np.random.default_rng(8), 12)
     z = solve(H, q).z
     assert lcp.violation(H, q, z) < 1e-14
     assert lcp.violation(H, q, z + (z > 0) * 1e-6) > 1e-8
@@ -214,44 +224,63 @@ def differentiable_problem(kind):
     """A problem with active and passive indices, all of them far from switching."""
     rng = np.random.default_rng(9)
     while True:
-        H, q = problems.KINDS[kind](rng, 8)
+        H, q = problems.KINDS[kind](rng, 12)
         solution = solve(H, q)
         z, w = np.array(solution.z), np.array(solution.w)
         sizes = np.where(solution.active, z / z.max(), w / w.max())
-        if solution.pivots > 0 and 2 < solution.active.sum() < 7 and sizes.min() > 1e-2:
+        if solution.pivots > 0 and 2 < solution.active.sum() < 11 and sizes.min() > 1e-3:
             return jnp.array(H), jnp.array(q)
+
+
+def unknowns_and_slacks(H, q):
+    solution = solve_lcp(H, q)
+    return jnp.concatenate([solution.z, solution.w])
+
+
+@jax.jit
+def jacobians(H, q):
+    return jax.jacfwd(unknowns_and_slacks, (0, 1))(H, q), jax.jacrev(unknowns_and_slacks, (0, 1))(H, q)
 
 
 @pytest.mark.parametrize("kind", problems.KINDS)
 def test_derivatives_equal_finite_differences(kind):
     H, q = differentiable_problem(kind)
-
-    def both(H, q):
-        solution = solve_lcp(H, q)
-        return jnp.concatenate([solution.z, solution.w])
-
-    forward = jax.jit(jax.jacfwd(both, (0, 1)))(H, q)
-    reverse = jax.jit(jax.jacrev(both, (0, 1)))(H, q)
     rng = np.random.default_rng(10)
-    H_dot, q_dot = jnp.array(rng.normal(size=H.shape) * np.abs(H)), jnp.array(rng.normal(size=q.shape) * np.abs(q))
+    H_dot, q_dot = rng.normal(size=H.shape) * np.abs(H), rng.normal(size=q.shape) * np.abs(q)
     step = 1e-6
-    ahead, behind = (jax.jit(both)(H + s * H_dot, q + s * q_dot) for s in (step, -step))
+    ends = [solve(H + s * H_dot, q + s * q_dot) for s in (step, -step)]
+    ahead, behind = (np.concatenate([end.z, end.w]) for end in ends)
     difference = (ahead - behind) / (2 * step)
-    for jacobian in (forward, reverse):
-        tangent = jnp.einsum("kij,ij->k", jacobian[0], H_dot) + jacobian[1] @ q_dot
-        np.testing.assert_allclose(tangent, difference, rtol=1e-6, atol=1e-7 * np.abs(difference).max())
+    forward, reverse = jacobians(H, q)
+    for by_H, by_q in (forward, reverse):
+        tangent = np.einsum("kij,ij->k", by_H, H_dot) + by_q @ q_dot
+        for part in (slice(0, 12), slice(12, 24)):
+            size = np.abs(difference[part]).max()
+            np.testing.assert_allclose(tangent[part], difference[part], rtol=1e-6, atol=1e-7 * size)
     for a, b in zip(forward, reverse, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(a).max())
 
 
-def test_second_derivatives():
-    H, q = differentiable_problem("p-matrix")
-    check_grads(lambda H, q: solve_lcp(H, q).z, (H, q), order=2, modes=("fwd", "rev"), rtol=1e-5, eps=1e-5)
+def test_second_derivative():
+    """On the active set ``z = −H⁻¹ q``, hence ``z̈ = 2 H⁻¹ Ḣ H⁻¹ Ḣ z`` when H moves along a line."""
+    H, q = (
+        jnp.array([[3.0, 1.0, 0.0, 0.0], [-1.0, 2.0, 1.0, 0.0], [0.0, 1.0, 4.0, 0.0], [0.0, 0.0, 0.0, 1.0]]),
+        -jnp.ones(4),
+    )
+    H_dot = jnp.array(np.random.default_rng(11).normal(size=(4, 4)))
+
+    def along(t):
+        return solve_lcp(H + t * H_dot, q).z
+
+    solution = solve(H, q)
+    assert solution.active.all()
+    first = np.linalg.solve(H, H_dot @ solution.z)
+    expected = 2 * np.linalg.solve(H, H_dot @ first)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(jax.jacrev(along)))(0.0), expected, rtol=1e-10)
 
 
 def test_derivative_in_a_batch():
+    """``z`` is homogeneous of degree one in ``q``."""
     H, q = differentiable_problem("friction")
-    factors = jnp.array([0.5, 1.0, 2.0])
-    batch = jax.jit(jax.vmap(jax.grad(lambda factor: solve_lcp(H, factor * q).z.sum())))(factors)
-    # z is homogeneous of degree one in q.
+    batch = jax.jit(jax.vmap(jax.grad(lambda factor: solve_lcp(H, factor * q).z.sum())))(jnp.array([0.5, 1.0, 2.0]))
     np.testing.assert_allclose(batch, solve(H, q).z.sum(), rtol=1e-9)

@@ -40,7 +40,7 @@ def enumerate_mlcp(S, offset, a):
     raise AssertionError("no active set solves the problem")
 
 
-@pytest.mark.parametrize(("a", "b"), [(6, 4), (4, 8), (1, 1)])
+@pytest.mark.parametrize(("a", "b"), [(6, 4), (4, 8)])
 def test_against_enumeration(a, b):
     rng = np.random.default_rng(a)
     for _ in range(10):
@@ -55,7 +55,7 @@ def test_against_enumeration(a, b):
 
 def test_nonsymmetric_equality_part():
     rng = np.random.default_rng(0)
-    S, offset = mixed_problem(rng, 4, 4)
+    S, offset = mixed_problem(rng, 4, 8)
     S[0, 1] += 2.0
     S[1, 0] -= 2.0
     solution = solve_dense(S[:4, :4], *parts(S, offset, 4))
@@ -67,8 +67,12 @@ def test_block_factor_equals_dense():
     S, offset = mixed_problem(rng, 6, 4)
     S[4:6, :2] = S[:2, 4:6] = 0
     plan = block_ldl.plan([2, 2, 2], [(1, 0), (2, 1)], group_size=0)
-    blocks = {(i, j): jnp.array(S[2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) for i, j in [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]}
-    structured = solve_mlcp(block_ldl.factor(plan, blocks), *map(jnp.array, parts(S, offset, 6)))
+    blocks = {
+        (i, j): jnp.array(S[2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) for i, j in [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]
+    }
+    structured = jax.jit(lambda blocks, *rest: solve_mlcp(block_ldl.factor(plan, blocks), *rest))(
+        blocks, *parts(S, offset, 6)
+    )
     reference = solve_dense(S[:6, :6], *parts(S, offset, 6))
     np.testing.assert_allclose(structured.free, reference.free, rtol=1e-10)
     np.testing.assert_allclose(structured.complementary, reference.complementary, rtol=1e-10)
@@ -95,7 +99,7 @@ def test_without_complementary_rows():
 
 def test_without_free_unknowns():
     rng = np.random.default_rng(4)
-    S, offset = mixed_problem(rng, 0, 5)
+    S, offset = mixed_problem(rng, 0, 4)
     solution = solve_dense(S[:0, :0], *parts(S, offset, 0))
     np.testing.assert_allclose(solution.complementary, enumerate_mlcp(S, offset, 0), atol=1e-10)
     assert solution.free.shape == (0,)
@@ -106,7 +110,7 @@ def test_indefinite_equality_part_is_never_called_solved(b):
     plan = block_ldl.plan([2], [])
     equality = block_ldl.factor(plan, {(0, 0): -jnp.eye(2)})
     rest = jnp.ones((2, b)), jnp.ones((b, 2)), jnp.eye(b), jnp.ones(2), jnp.ones(b)
-    assert solve_mlcp(equality, *rest).status == Status.INACCURATE
+    assert jax.jit(solve_mlcp)(equality, *rest).status == Status.INACCURATE
 
 
 def test_shapes_are_checked():
@@ -132,16 +136,17 @@ def test_derivatives_equal_finite_differences(structured):
         return jnp.concatenate([solution.free, solution.complementary, solution.slack])
 
     arguments = jnp.array(S), jnp.array(offset)
-    values = np.array(jax.jit(solve)(*arguments))[a:]
+    value = jax.jit(solve)
+    values = np.array(value(*arguments))[a:]
     assert 0 < (values[:b] > 0).sum() < b
     assert np.maximum(values[:b], values[b:]).min() > 1e-3  # far from switching
 
     S_dot, offset_dot = rng.normal(size=S.shape), rng.normal(size=offset.shape)
     S_dot[:a, :a] += S_dot[:a, :a].T
     step = 1e-6
-    ahead, behind = (jax.jit(solve)(S + s * S_dot, offset + s * offset_dot) for s in (step, -step))
+    ahead, behind = (value(S + s * S_dot, offset + s * offset_dot) for s in (step, -step))
     difference = (ahead - behind) / (2 * step)
-    for jacobian in (jax.jacfwd, jax.jacrev):
-        by_S, by_offset = jax.jit(jacobian(solve, (0, 1)))(*arguments)
+    modes = jax.jacfwd(solve, (0, 1)), jax.jacrev(solve, (0, 1))
+    for by_S, by_offset in jax.jit(lambda S, offset: [mode(S, offset) for mode in modes])(*arguments):
         tangent = jnp.einsum("kij,ij->k", by_S, S_dot) + by_offset @ offset_dot
         np.testing.assert_allclose(tangent, difference, rtol=1e-6, atol=1e-8 * np.abs(difference).max())

@@ -24,9 +24,13 @@ from shadowfit.geometry import Pose, rotations
 
 
 class Multipliers(eqx.Module):
-    """Impulses of one joint: gap rows [N s, N m s], laws on the axis, and dry friction."""
+    """Impulses of one joint: gap rows [N s, N m s], laws on the axis, and dry friction.
+
+    ``defect_gap`` are the gap multipliers from the gaps' defect, where ``gap`` has been replaced by better known values.
+    """
 
     gap: Float[Array, "m"]
+    defect_gap: Float[Array, "m"]
     axis: Float[Array, ""]
     tangent: Float[Array, ""]
 
@@ -69,11 +73,13 @@ def multipliers(
     slip: Float[Array, ""] | None,
     timestep: Float[Array, ""],
     discretization: str,
+    loads: Float[Array, "m"] | None = None,
 ) -> tuple[Multipliers, rows.Geometry]:
     """Impulses of one joint between bodies 0 and 1, and its geometry.
 
     ``slip`` fixes the branch of dry friction: +1 or −1 slides in that direction, 0 sticks; ``None`` takes the branch from ``v'``:
-    ``λ_t = −clip(Ḡ v'/Σ_t, ± (Σ U |λ| + h·level))``.
+    ``λ_t = −clip(Ḡ v'/Σ_t, ± (Σ U |λ| + h·level))``. ``loads`` replaces the values (not the derivatives) of the gap multipliers: near the solution of a
+    stiff joint ``−defect/Σ`` is the difference of large numbers, and a Newton iteration knows it better.
     """
     geometry = rows.geometry(element, pose)
     relaxed = rows.relaxation(element, timestep)
@@ -90,7 +96,8 @@ def multipliers(
         after = rows.gaps(element, pose.plus(timestep * new_velocity))
         defect = exact.gap_defect(relaxed, geometry.gap, before, after, timestep)
         axis = exact.axis_impulse(element, geometry.position, speed, new_speed, commands, timestep)
-    gap = -defect / relaxed.sigma
+    defect_gap = -defect / relaxed.sigma
+    gap = defect_gap if loads is None else loads + (defect_gap - jax.lax.stop_gradient(defect_gap))
     tangent = jnp.zeros(())
     if element.friction is not None:
         weights, level = rows.friction_limits(element, speed)
@@ -101,14 +108,15 @@ def multipliers(
         else:
             tangent = jnp.where(slip == 0.0, stuck, -slip * limit)
     axis_impulse = axis[0] if element.has_axis else jnp.zeros(())
-    return Multipliers(gap[0], axis_impulse, tangent), geometry
+    return Multipliers(gap[0], defect_gap[0], axis_impulse, tangent), geometry
 
 
-def joint_impulse(impulses: Multipliers, geometry: rows.Geometry) -> Float[Array, "2 6"]:
-    """``Gᵀ λ + Ḡᵀ (λ_axis + λ_t)`` on bodies 0 and 1."""
-    along = impulses.axis + impulses.tangent
-    on_a = impulses.gap @ geometry.gap_a[0] + along * geometry.axis_a[0]
-    on_b = impulses.gap @ geometry.gap_b[0] + along * geometry.axis_b[0]
+def joint_impulse(
+    gap: Float[Array, "m"], along: Float[Array, ""], geometry: rows.Geometry
+) -> Float[Array, "2 6"]:
+    """``Gᵀ λ + Ḡᵀ (λ_axis + λ_t)`` on bodies 0 and 1; ``along`` is the sum in parentheses."""
+    on_a = gap @ geometry.gap_a[0] + along * geometry.axis_a[0]
+    on_b = gap @ geometry.gap_b[0] + along * geometry.axis_b[0]
     return jnp.stack([on_a, on_b])
 
 
@@ -183,8 +191,8 @@ def missing_impulse(
         sides = side_bodies(group)
 
         def one(element, pose, old, new, commands, sigma):
-            found = multipliers(element, pose, old, new, commands, sigma, None, timestep, discretization)
-            return joint_impulse(*found)
+            found, geometry = multipliers(element, pose, old, new, commands, sigma, None, timestep, discretization)
+            return joint_impulse(found.gap, found.axis + found.tangent, geometry)
 
         pushes = jax.vmap(one)(
             as_elements(group), whole[sides], old[sides], new[sides], element_commands(group, command), sigma

@@ -22,7 +22,8 @@ def held_mean(
     hold: Hold = "zero",
 ) -> Float[Array, "n"]:
     """``(1/(b − a)) ∫_a^b u(t) dt`` of a signal held (or connected) between samples; constant beyond its ends."""
-    return (_integral(times, values, stop, hold) - _integral(times, values, start, hold)) / (stop - start)
+    until_start, until_stop = jnp.split(_integral(times, values, jnp.concatenate([start, stop]), hold), 2)
+    return (until_stop - until_start) / (stop - start)
 
 
 def _integral(times: Array, values: Array, at: Array, hold: Hold) -> Array:

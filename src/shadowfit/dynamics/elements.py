@@ -6,6 +6,7 @@ behind the last, with zero inverse mass, so that no element needs a special case
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -18,7 +19,7 @@ from shadowfit.geometry import rotations
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.joint import WORLD, Joint
-from shadowfit.mechanism.joint_types import JointType
+from shadowfit.mechanism.joint_types import Frame, JointType
 from shadowfit.mechanism.laws import AxisLaw
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.surroundings import Wrench
@@ -97,9 +98,10 @@ class StopElement(eqx.Module):
 
 
 class PlaneElement(eqx.Module):
-    """A contact with a plane, the indices of its two bodies and their centres of mass [m] in the bodies' frames."""
+    """A contact with a plane, its number of points, the indices of its two bodies and their centres of mass [m] in the bodies' frames."""
 
     contact: PlaneContact
+    points: int = eqx.field(static=True)
     plane: int = eqx.field(static=True)
     body: int = eqx.field(static=True)
     plane_com: Float[Array, "3"]
@@ -157,6 +159,10 @@ def assemble(mechanism: Mechanism) -> Elements:
     )
 
 
+assembled = eqx.filter_jit(assemble)
+"""``assemble``, compiled: for callers that hold numbers, not tracers."""
+
+
 def _contact(
     mechanism: Mechanism,
     contact: JointLimit | PlaneContact,
@@ -165,8 +171,11 @@ def _contact(
 ) -> StopElement | PlaneElement:
     if isinstance(contact, JointLimit):
         return StopElement(contact, *places[mechanism.joints.index(contact.joint)])
+    frame = Frame(jnp.zeros(3), jnp.eye(3))
+    gap, _ = jax.eval_shape(contact.shape.points, frame, frame)
     return PlaneElement(
         contact,
+        gap.shape[0],
         index[contact.plane],
         index[contact.body],
         *(_center_of_mass(mechanism, name) for name in (contact.plane, contact.body)),
@@ -191,10 +200,16 @@ def _stack_modules(modules: list[Any]) -> Any:
 def _members_by_type(mechanism: Mechanism) -> list[list[int]]:
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, joint in enumerate(mechanism.joints.values):
-        laws = tuple(type(law) for law in joint.laws.values)
-        key = (type(joint.kind), jax.tree.structure(joint.kind), type(joint.friction), laws)
+        laws = tuple(_kind_of_law(law) for law in joint.laws.values)
+        key = (jax.tree.structure(joint.kind), jax.tree.structure(joint.friction), laws)
         groups.setdefault(key, []).append(position)
     return list(groups.values())
+
+
+def _kind_of_law(law: AxisLaw) -> tuple[Any, ...]:
+    """The law's type and its static options, except the input, which may differ from joint to joint."""
+    options = (field for field in dataclasses.fields(law) if field.metadata.get("static") and field.name != "input")
+    return type(law), *((field.name, getattr(law, field.name)) for field in options)
 
 
 def _group(mechanism: Mechanism, members: list[int], index: dict[str, int]) -> JointGroup:

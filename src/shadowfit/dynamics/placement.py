@@ -1,8 +1,8 @@
 """Building a state from joint positions and speeds: along the tree, then closing loops.
 
-Every body is first placed along a spanning tree of the joints from the world; bodies that no joint ties to the world stay where they are
-told (or at the origin). Where joints close loops, a Gauss–Newton iteration then moves the bodies as little as possible until all gaps are
-zero, holding the joint positions that were asked for.
+Every body is first placed along a spanning tree of the joints from the world; bodies that no joint ties to the world stay
+where they are told (or at the origin). Where joints close loops, a Gauss–Newton iteration then moves the bodies as little as
+possible until all gaps are zero, holding the joint positions that were asked for. This is done once per simulation, on the host.
 """
 
 from __future__ import annotations
@@ -11,25 +11,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.spatial.transform import Rotation
 
 from shadowfit.dynamics import rows
-from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.elements import Attachments, Elements, assembled
 from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
 from shadowfit.dynamics.state import State, with_world
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
-from shadowfit.geometry import Pose, rotations
+from shadowfit.geometry import Pose
 from shadowfit.mechanism.joint import WORLD
-from shadowfit.mechanism.joint_types import Frame
 from shadowfit.mechanism.mechanism import Mechanism
 
 LOOP_ITERATIONS = 30
 # Directions in which a row moves the bodies by less than this (relative) count as redundant.
 RANK_TOLERANCE = 1e-9
-# A loop that leaves a gap larger than this [m or rad] cannot be closed.
+# A loop that leaves a gap (or a speed of opening) larger than this [m, rad, 1/s] cannot be closed.
 CLOSED = 1e-8
 
 
@@ -43,31 +42,36 @@ def place(
 ) -> State:
     """A state with no constraint violation at the given joint positions [rad, m] and speeds [rad/s, m/s].
 
-    Joints that are not named are at zero (at whatever the loop needs, if they are part of one). ``poses`` (centre of mass [m],
-    quaternion) and ``velocities`` (six numbers) are for bodies that no joint ties to the world.
+    Joints that are not named are at zero (at whatever the loop needs, if they are part of one). ``poses`` (centre of mass
+    [m], quaternion) and ``velocities`` (six numbers) are for bodies that no joint ties to the world.
     """
     positions, speeds = dict(positions or {}), dict(speeds or {})
-    for name in (*positions, *speeds):
+    _check_joint_values(mechanism, positions)
+    _check_joint_values(mechanism, speeds)
+    elements = assembled(mechanism)
+    pose, velocity = _free_bodies(mechanism, poses or {}, velocities or {})
+    order, loops = _tree(mechanism)
+    for joint, forward in order:
+        pose = _place_by_joint(mechanism, elements, pose, joint, forward, positions)
+    names = mechanism.joints.names
+    # In a tree every joint has its position; in loops only those that were asked for do.
+    held, driven = ([name for name in names if name in given or not loops] for given in (positions, speeds))
+    if loops:
+        pose = _close_loops(mechanism, elements, pose, {name: positions[name] for name in held})
+    if speeds or velocities:
+        wanted = {name: speeds.get(name, 0.0) for name in driven}
+        velocity = _consistent_velocity(mechanism, elements, pose, velocity, wanted)
+    return State(Pose(jnp.asarray(pose.position), jnp.asarray(pose.orientation)), jnp.asarray(velocity))
+
+
+def _check_joint_values(mechanism: Mechanism, values: Mapping[str, float]) -> None:
+    for name, value in values.items():
         if name not in mechanism.joints:
             raise UnknownNameError(f"there is no joint {name!r}{nearest(name, mechanism.joints)}")
         if mechanism.joints[name].kind.axis_kind is None:
             raise MechanismError(f"joint {name!r} has no free axis to give a position or speed to")
-    names = mechanism.joints.names
-    given = np.array([positions.get(name, 0.0) for name in names], float)
-    rates = np.array([speeds.get(name, 0.0) for name in names], float)
-    if not (np.all(np.isfinite(given)) and np.all(np.isfinite(rates))):
-        raise MechanismError("joint positions and speeds must be finite numbers")
-    pose, start = _free_bodies(mechanism, poses or {}, velocities or {})
-    loops = len(_loop_joints(mechanism)) > 0
-    held = tuple(name in positions if loops else True for name in names)
-    driven = tuple(name in speeds if loops else True for name in names)
-    state, gap = _place(mechanism, given, rates, pose, start, held, driven)
-    if float(gap) > CLOSED:
-        raise MechanismError(
-            f"the joints cannot all be closed at these positions (a gap of {float(gap):.3g} m or rad remains); "
-            "check the lengths, or start from positions nearer to an assembled configuration"
-        )
-    return state
+        if np.shape(value) != () or not np.isfinite(value):
+            raise MechanismError(f"joint {name!r}: a position or speed must be a finite number, not {value}")
 
 
 def _free_bodies(
@@ -76,13 +80,28 @@ def _free_bodies(
     count = len(mechanism.bodies)
     position, orientation = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
     velocity = np.zeros((count, 6))
-    for name, (place_at, turn) in poses.items():
+    tied = _tied_to_world(mechanism)
+    for name in (*poses, *velocities):
+        mechanism.bodies.index(name)
+        if name in tied:
+            raise MechanismError(f"body {name!r} is placed by its joints; give their positions and speeds instead")
+    for name, (center, turn) in poses.items():
         index = mechanism.bodies.index(name)
-        position[index] = place_at
-        orientation[index] = np.asarray(turn, float) / np.linalg.norm(turn)
+        position[index] = _numbers(center, 3, f"position of {name!r}")
+        quaternion = _numbers(turn, 4, f"orientation of {name!r} (quaternion w x y z)")
+        if np.linalg.norm(quaternion) == 0.0:
+            raise MechanismError(f"the orientation of {name!r} is zero; give a quaternion (w x y z)")
+        orientation[index] = quaternion / np.linalg.norm(quaternion)
     for name, value in velocities.items():
-        velocity[mechanism.bodies.index(name)] = value
+        velocity[mechanism.bodies.index(name)] = _numbers(value, 6, f"velocity of {name!r}")
     return Pose(position, orientation), velocity
+
+
+def _numbers(value: Any, count: int, what: str) -> np.ndarray:
+    array = np.asarray(value, float)
+    if array.shape != (count,) or not np.all(np.isfinite(array)):
+        raise MechanismError(f"the {what} must be {count} finite numbers, not {value}")
+    return array
 
 
 def _tree(mechanism: Mechanism) -> tuple[list[tuple[int, bool]], list[int]]:
@@ -120,70 +139,52 @@ def _tied_to_world(mechanism: Mechanism) -> set[str]:
         tied |= more
 
 
-def _loop_joints(mechanism: Mechanism) -> list[int]:
-    return _tree(mechanism)[1]
+def _place_by_joint(
+    mechanism: Mechanism, elements: Elements, pose: Pose, joint: int, forward: bool, positions: Mapping[str, float]
+) -> Pose:
+    """Put the joint's unplaced body where its frame meets the placed one's."""
+    place, member = elements.joint_places[joint]
+    group = elements.groups[place]
+    kind, name = mechanism.joints.values[joint].kind, mechanism.joints.names[joint]
+    known, unknown = (group.a, group.b) if forward else (group.b, group.a)
+    point, axes = _frame(known, member, pose)
+    shift, turn = (np.asarray(part) for part in kind.place(jnp.asarray(positions.get(name, 0.0), float)))
+    relative = Rotation.from_rotvec(turn).as_matrix()
+    if forward:
+        point, axes = point + axes @ shift, axes @ relative
+    else:
+        axes = axes @ relative.T
+        point = point - axes @ shift
+    rotation = axes @ np.asarray(unknown.frames[member]).T
+    position, orientation = np.array(pose.position), np.array(pose.orientation)
+    body = unknown.body_indices[member]
+    position[body] = point - rotation @ np.asarray(unknown.levers[member])
+    orientation[body] = np.roll(Rotation.from_matrix(rotation).as_quat(), 1)
+    return Pose(position, orientation)
+
+
+def _frame(side: Attachments, member: int, pose: Pose) -> tuple[np.ndarray, np.ndarray]:
+    """Origin [m] and axes of one attachment frame in the world."""
+    body = side.body_indices[member]
+    lever, frame = np.asarray(side.levers[member]), np.asarray(side.frames[member])
+    if body == len(pose.position):  # the world
+        return lever, frame
+    turn = Rotation.from_quat(np.roll(pose.orientation[body], -1)).as_matrix()
+    return pose.position[body] + turn @ lever, turn @ frame
+
+
+class _Rows(eqx.Module):
+    """Gaps and positions of all joints, and the Jacobians of both over all bodies."""
+
+    gap: Float[Array, "g"]
+    position: Float[Array, "j"]
+    gap_jacobian: Float[Array, "g 6*bodies"]
+    axis_jacobian: Float[Array, "j 6*bodies"]
 
 
 @eqx.filter_jit
-def _place(
-    mechanism: Mechanism,
-    positions: Array,
-    speeds: Array,
-    pose: Pose,
-    velocity: Array,
-    held: tuple[bool, ...],
-    driven: tuple[bool, ...],
-) -> tuple[State, Array]:
-    elements = assemble(mechanism)
-    order, loops = _tree(mechanism)
-    for joint, forward in order:
-        pose = _place_by_joint(mechanism, elements, pose, joint, forward, positions[joint])
-    if loops:
-        pose = _close_loops(elements, pose, positions, held)
-    velocity = _consistent_velocity(elements, pose, velocity, speeds, driven)
-    gap = jnp.max(jnp.abs(jnp.append(gap_values(elements, pose), 0.0)))
-    return State(pose, velocity), gap
-
-
-def _place_by_joint(
-    mechanism: Mechanism, elements: Elements, pose: Pose, joint: int, forward: bool, position: Array
-) -> Pose:
-    """Put the joint's unplaced body where its frame meets the placed one's."""
-    group_index, member = elements.joint_places[joint]
-    group = elements.groups[group_index]
-    kind = mechanism.joints.values[joint].kind
-    whole, _ = with_world(pose, jnp.zeros((elements.body_count, 6)))
-    known, unknown = (group.a, group.b) if forward else (group.b, group.a)
-    frames, _ = rows.frames(known, whole)
-    frame: Frame = jax.tree.map(lambda x: x[member], frames)
-    shift, turn = kind.place(position)
-    relative = rotations.matrix(rotations.exp(turn))
-    if forward:
-        target = Frame(frame.point + frame.axes @ shift, frame.axes @ relative)
-    else:
-        axes = frame.axes @ relative.T
-        target = Frame(frame.point - axes @ shift, axes)
-    rotation = target.axes @ unknown.frames[member].T
-    body = int(unknown.bodies[member])
-    center = target.point - rotation @ unknown.levers[member]
-    return Pose(
-        jnp.asarray(pose.position).at[body].set(center),
-        jnp.asarray(pose.orientation).at[body].set(_quaternion(rotation)),
-    )
-
-
-def _quaternion(rotation: Float[Array, "3 3"]) -> Float[Array, "4"]:
-    """Quaternion of a rotation matrix: the best conditioned column of ``4 e eᵀ``."""
-    r = rotation
-    outer = jnp.array(
-        [
-            [1 + r[0, 0] + r[1, 1] + r[2, 2], r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
-            [r[2, 1] - r[1, 2], 1 + r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0]],
-            [r[0, 2] - r[2, 0], r[0, 1] + r[1, 0], 1 - r[0, 0] + r[1, 1] - r[2, 2], r[1, 2] + r[2, 1]],
-            [r[1, 0] - r[0, 1], r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], 1 - r[0, 0] - r[1, 1] + r[2, 2]],
-        ]
-    )
-    return rotations.normalise(outer[jnp.argmax(jnp.diag(outer))])
+def _rows(elements: Elements, pose: Pose) -> _Rows:
+    return _Rows(gap_values(elements, pose), *axis_rows(elements, pose)[:1], gap_jacobian(elements, pose), axis_rows(elements, pose)[1])
 
 
 def axis_rows(elements: Elements, pose: Pose) -> tuple[Float[Array, "j"], Float[Array, "j 6*bodies"]]:
@@ -201,28 +202,3 @@ def axis_rows(elements: Elements, pose: Pose) -> tuple[Float[Array, "j"], Float[
     if not positions:
         return jnp.zeros(0), jnp.zeros((0, 6 * elements.body_count))
     return jnp.stack(positions), jnp.stack(matrix)
-
-
-def _close_loops(elements: Elements, pose: Pose, targets: Array, held: tuple[bool, ...]) -> Pose:
-    hold = np.flatnonzero(held)
-
-    def correct(pose: Pose, _: None) -> tuple[Pose, None]:
-        positions, axes = axis_rows(elements, pose)
-        error = jnp.concatenate([gap_values(elements, pose), (positions - targets)[hold]])
-        matrix = jnp.concatenate([gap_jacobian(elements, pose), axes[hold]])
-        increment = -jnp.linalg.pinv(matrix, rtol=RANK_TOLERANCE) @ error
-        return pose.plus(increment.reshape(-1, 6)), None
-
-    return jax.lax.scan(correct, pose, None, length=LOOP_ITERATIONS)[0]
-
-
-def _consistent_velocity(
-    elements: Elements, pose: Pose, velocity: Array, speeds: Array, driven: tuple[bool, ...]
-) -> Float[Array, "bodies 6"]:
-    """The velocity nearest to the given one that has the joint speeds and violates no constraint."""
-    drive = np.flatnonzero(driven)
-    _, axes = axis_rows(elements, pose)
-    matrix = jnp.concatenate([gap_jacobian(elements, pose), axes[drive]])
-    wanted = jnp.concatenate([jnp.zeros(matrix.shape[0] - len(drive)), speeds[drive]])
-    defect = wanted - matrix @ velocity.ravel()
-    return velocity + (jnp.linalg.pinv(matrix, rtol=RANK_TOLERANCE) @ defect).reshape(-1, 6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -9,29 +10,31 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import commands, energy, exact, rows, spook
-from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.elements import Elements, assemble, assembled
 from shadowfit.dynamics.kinematics import gap_values, read_sensors
 from shadowfit.dynamics.state import State, with_world
-from shadowfit.dynamics.velocity_problem import VelocitySolution, complementary_count
+from shadowfit.dynamics.velocity_problem import VelocitySolution, complementary_count, no_impulses
 from shadowfit.errors import SimulationError, UnknownNameError, nearest
 from shadowfit.mechanism.mechanism import Mechanism
 
 Discretization = Literal["spook", "exact"]
 STEPPERS = {"spook": spook.step, "exact": exact.step}
 
-# An initial gap above this fraction of the mechanism's size (or this angle [rad]) is taken for a mistake.
+# An initial gap above this fraction of the mechanism's size (or this angle [rad]) is taken for a mistake, and so is an initial velocity
+# that opens a joint faster than this fraction of the fastest motion, unless it is below this fraction of the size (or angle) per second.
 INITIAL_GAP = 0.02
+OPENING_FRACTION = 0.5
+OPENING_RATE = 0.1
+# Time [s] over which the opening is looked at.
+SHORT_TIME = 1e-6
 
-FAILURES = {
-    int(Status.RAY): "the contact and friction problem has no solution (Lemke's method ended on a ray)",
-    int(Status.ITERATION_LIMIT): "the contact and friction problem was not solved within the pivot limit",
-    int(exact.NewtonStatus.NOT_SETTLED): "Newton's iterations for the exact constraint did not settle; "
-    "try a smaller time-step",
-}
+# Lengths that a simulation is padded to: the loop is compiled once for all numbers of steps up to one of them.
+SHORTEST_LOOP = 256
+LOOP_GROWTH = 4
 
 
 class Diagnostics(eqx.Module):
@@ -79,16 +82,46 @@ def simulate(
     """
     _check_request(mechanism, initial, timestep, steps, discretization)
     signals = input_signals(mechanism, inputs or {}, timestep, steps)
-    run = _compiled_rollout(mechanism, initial, signals, timestep, steps, discretization, diagnostics)
-    failed = np.flatnonzero(np.asarray(run.status) != int(Status.SOLVED))
-    if failed.size:
-        step = int(failed[0])
-        reason = FAILURES[int(run.status[step])]
-        partial = jax.tree.map(lambda x: x[:step], run)
-        raise SimulationError(
-            f"simulation of {mechanism.name!r} stopped at step {step} (t = {step * timestep:.6g} s): {reason}", partial
-        )
-    return run
+    elements = assembled(mechanism)
+    _check_joints(mechanism, elements, initial)
+    padding = _loop_length(steps) - steps
+    run = _compiled_rollout(
+        mechanism,
+        elements,
+        initial,
+        np.pad(signals, ((0, 0), (0, padding)), mode="edge"),
+        np.asarray(timestep, float),
+        np.asarray(steps),
+        discretization,
+        diagnostics,
+    )
+    failed = np.flatnonzero(np.asarray(run.status)[: steps + 1] != int(Status.SOLVED))
+    if not failed.size:
+        return _first(run, steps + 1)
+    step = int(failed[0])
+    reason = _failure(int(run.status[step]))
+    raise SimulationError(
+        f"simulation of {mechanism.name!r} stopped at step {step} of {steps} (t = {step * timestep:.6g} s): {reason}",
+        _first(run, step),
+    )
+
+
+def _loop_length(steps: int) -> int:
+    length = SHORTEST_LOOP
+    while length < steps:
+        length *= LOOP_GROWTH
+    return length
+
+
+def _first(run: Trajectory, count: int) -> Trajectory:
+    """The first times of a trajectory; sliced by NumPy, for which nothing has to be compiled."""
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[:count]), run)
+
+
+def _failure(status: int) -> str:
+    if status == exact.NewtonStatus.NOT_SETTLED:
+        return "Newton's iterations for the exact constraint did not settle; try a smaller time-step"
+    return f"the problem of contacts and friction was not solved ({Status(status).text})"
 
 
 def rollout(
@@ -103,47 +136,80 @@ def rollout(
 
     After a failed step the state stays what it was and ``status`` says why from there on.
     """
+    step = jnp.asarray(timestep, float)
+    return _rollout(mechanism, assemble(mechanism), initial, signals, step, None, discretization, diagnostics)
+
+
+class _Moment(eqx.Module):
+    """What the loop hands from step to step."""
+
+    state: State
+    active: Bool[Array, "z"]
+    status: Int[Array, ""]
+
+
+class _Entry(eqx.Module):
+    """What one step of the loop is told: its command, whether it starts the leapfrog, whether it is needed at all."""
+
+    command: Float[Array, "inputs"]
+    starts: Bool[Array, ""]
+    needed: Bool[Array, ""]
+
+
+def _rollout(
+    mechanism: Mechanism,
+    elements: Elements,
+    initial: State,
+    signals: Float[Array, "inputs steps"],
+    timestep: Float[Array, ""],
+    length: Int[Array, ""] | None,
+    discretization: Discretization,
+    diagnostics: bool,
+) -> Trajectory:
+    """All steps of ``signals``, of which only the first ``length`` are computed where it is given."""
     steps = signals.shape[1]
-    timestep = jnp.asarray(timestep, float)
-    elements = assemble(mechanism)
-    command = step_commands(mechanism, signals, timestep, discretization)
     stepper = STEPPERS[discretization]
-    first = _no_guess(elements, initial, command[0], timestep)
-    if discretization == "exact":
-        initial = _half_step_back(elements, initial, command[0], timestep, first)
+    leapfrog = discretization == "exact"
+    command = step_commands(mechanism, signals, timestep, discretization)
 
-    def advance(carry, command):
-        state, active, status = carry
-        new, solution = stepper(elements, state, command, timestep, active)
-        ok = status == int(Status.SOLVED)
-        status = jnp.where(ok, solution.status, status)
-        good = status == int(Status.SOLVED)
-        new = jax.tree.map(lambda x, y: jnp.where(good, x, y), new, state)
+    def advance(now: _Moment, entry: _Entry) -> tuple[_Moment, tuple[State, Array, Diagnostics | None]]:
+        new, solution = stepper(elements, now.state, entry.command, timestep, now.active)
+        if leapfrog:
+            new = _where(entry.starts, _half_step_back(now.state, new), new)
+        solved = now.status == Status.SOLVED
+        status = jnp.where(solved, solution.status, now.status)
+        new = _where(status == Status.SOLVED, new, now.state)
         report = _report(elements, new, solution) if diagnostics else None
-        return (new, solution.active, status), (new, status, report)
+        return _Moment(new, solution.active, status), (new, status, report)
 
-    start = (initial, first, jnp.asarray(int(Status.SOLVED)))
-    # The exact stepper's velocities lie between the times: one step more gives the readings at the last time.
-    extra = 0 if discretization == "spook" else 1
-    _, (states, status, report) = jax.lax.scan(advance, start, command[: steps + extra])
-    states = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
-    status = jnp.concatenate([start[2][None], status])
-    if report is not None:
-        before = _report(elements, initial, _no_solution(elements, initial))
-        report = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), before, report)
-    synchronous = states if discretization == "spook" else _synchronise(states)
-    kept = jax.tree.map(lambda x: x[: steps + 1], (states, synchronous, status, report))
-    states, synchronous, status, report = kept
-    return Trajectory(
-        timestep * jnp.arange(steps + 1), states, _readings(mechanism, elements, synchronous), status, report
-    )
+    guess = jnp.zeros(complementary_count(elements), bool)
+    start = _Moment(initial, guess, jnp.full((), Status.SOLVED, jnp.int32))
+    at_rest = no_impulses(elements, with_world(initial.pose, initial.velocity)[1], guess)
+    before = (initial, start.status, _report(elements, initial, at_rest) if diagnostics else None)
+    # A step more at both ends for the leapfrog: the first goes half a step back, and the last gives the velocity
+    # after the last time, from which readings at that time follow.
+    command = jnp.concatenate([command[:1], command]) if leapfrog else command[:-1]
+    count = jnp.arange(command.shape[0])
+    last = steps if length is None else length
+    entries = _Entry(command, count == 0, count < (last + 2 if leapfrog else last))
+
+    def advance_if_needed(now: _Moment, entry: _Entry) -> tuple[_Moment, tuple[State, Array, Diagnostics | None]]:
+        return jax.lax.cond(entry.needed, advance, lambda now, _: (now, (now.state, now.status, before[2])), now, entry)
+
+    _, found = jax.lax.scan(advance if length is None else advance_if_needed, start, entries)
+    if not leapfrog:
+        found = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), before, found)
+    states, status, report = jax.tree.map(lambda x: x[: steps + 1], found)
+    synchronous = _synchronise(found[0]) if leapfrog else states
+    readings = _readings(mechanism, elements, synchronous)
+    return Trajectory(timestep * jnp.arange(steps + 1), states, readings, status, report)
 
 
-_compiled_rollout = eqx.filter_jit(
-    lambda mechanism, initial, signals, timestep, steps, discretization, diagnostics: rollout(
-        mechanism, initial, signals, timestep, discretization, diagnostics
-    )
-)
+_compiled_rollout = eqx.filter_jit(_rollout)
+
+
+def _where(condition: Bool[Array, ""], first: State, second: State) -> State:
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), first, second)
 
 
 def step_commands(
@@ -160,11 +226,8 @@ def step_commands(
     return jnp.stack(columns, axis=1) if columns else jnp.zeros((steps + 1, 0))
 
 
-def _half_step_back(
-    elements: Elements, initial: State, command: Array, timestep: Array, guess: Array
-) -> State:
-    """Leapfrog start: the velocity half a step before the initial time, to second order."""
-    after, _ = exact.step(elements, initial, command, timestep, guess)
+def _half_step_back(initial: State, after: State) -> State:
+    """Leapfrog start: the velocity half a step before the initial time, to second order, from a whole step after it."""
     return State(initial.pose, initial.velocity - 0.5 * (after.velocity - initial.velocity))
 
 
@@ -172,16 +235,6 @@ def _synchronise(states: State) -> State:
     """Velocities at the states' times: the mean of the steps before and after (the last state is dropped)."""
     velocity = 0.5 * (states.velocity[:-1] + states.velocity[1:])
     return State(states.pose[:-1], velocity)
-
-
-def _no_guess(elements: Elements, state: State, command: Array, timestep: Array) -> Array:
-    shapes = jax.eval_shape(lambda: spook.velocity_problem(elements, state, command, timestep))
-    return jnp.zeros(complementary_count(elements, shapes.contacts), bool)
-
-
-def _no_solution(elements: Elements, state: State) -> VelocitySolution:
-    equality = tuple(jnp.zeros((group.size, group.rows)) for group in elements.groups)
-    return VelocitySolution(state.velocity, equality, jnp.zeros(0), jnp.zeros(0, bool), jnp.zeros((), int))
 
 
 def _report(elements: Elements, state: State, solution: VelocitySolution) -> Diagnostics:
@@ -235,11 +288,17 @@ def _check_request(
         raise SimulationError(
             'double precision is off; run jax.config.update("jax_enable_x64", True) before the first computation'
         )
-    check_state(mechanism, initial)
+    check_numbers(mechanism, initial)
 
 
 def check_state(mechanism: Mechanism, state: State) -> None:
     """Raise unless the state fits the mechanism: shapes, finite numbers, unit quaternions, joints nearly closed."""
+    check_numbers(mechanism, state)
+    _check_joints(mechanism, assembled(mechanism), state)
+
+
+def check_numbers(mechanism: Mechanism, state: State) -> None:
+    """Raise unless the state's arrays have the mechanism's shapes and hold finite numbers and unit quaternions."""
     count = len(mechanism.bodies)
     wanted = {"position": (count, 3), "orientation": (count, 4), "velocity": (count, 6)}
     values = {
@@ -256,29 +315,36 @@ def check_state(mechanism: Mechanism, state: State) -> None:
             raise SimulationError(f"the initial {name} contains values that are not finite")
     if np.max(np.abs(np.linalg.norm(values["orientation"], axis=1) - 1.0)) > 1e-6:
         raise SimulationError("the initial orientations must be unit quaternions (w x y z)")
-    gaps, size = _initial_gaps(mechanism, state)
-    for name, (length, angle) in zip(mechanism.joints, np.asarray(gaps), strict=True):
-        if length > INITIAL_GAP * float(size) or angle > INITIAL_GAP:
-            raise SimulationError(
-                f"the initial state does not satisfy joint {name!r}: it is open by {length:.3g} m and {angle:.3g} rad; "
-                "build the state with `place`, or check the poses"
-            )
+
+
+def _check_joints(mechanism: Mechanism, elements: Elements, state: State) -> None:
+    """Raise where a joint is open, or opens nearly as fast as anything moves."""
+    levers = [np.asarray(side.levers) for group in elements.groups for side in (group.a, group.b)]
+    size = max((float(np.max(np.linalg.norm(lever, axis=1))) for lever in levers), default=0.0) or 1.0
+    linear, angular = np.split(np.abs(np.asarray(state.velocity)), 2, axis=1)
+    fastest = {"m": np.max(linear) + size * np.max(angular), "rad": np.max(angular)}
+    for group, gaps in zip(elements.groups, _gaps_now_and_later(elements, state), strict=True):
+        now, later = np.asarray(gaps)
+        rows_of = {"m": slice(group.linear_rows), "rad": slice(group.linear_rows, None)}
+        for (member, joint), unit in itertools.product(enumerate(group.joints), rows_of):
+            gap = np.max(np.abs(now[member, rows_of[unit]]), initial=0.0)
+            rate = np.max(np.abs(later - now)[member, rows_of[unit]], initial=0.0) / SHORT_TIME
+            scale = size if unit == "m" else 1.0
+            wrong = None
+            if gap > INITIAL_GAP * scale:
+                wrong = f"it is open by {gap:.3g} {unit}"
+            elif rate > max(OPENING_FRACTION * fastest[unit], OPENING_RATE * scale):
+                wrong = f"it opens by {rate:.3g} {unit}/s"
+            if wrong:
+                raise SimulationError(
+                    f"the initial state does not satisfy joint {mechanism.joints.names[joint]!r}: {wrong}; "
+                    "build the state with `place`, or check poses and velocities"
+                )
 
 
 @eqx.filter_jit
-def _initial_gaps(mechanism: Mechanism, state: State) -> tuple[Float[Array, "j 2"], Float[Array, ""]]:
-    """Largest length and angle by which each joint is open, and the size of the mechanism [m]."""
-    elements = assemble(mechanism)
-    pose, _ = with_world(state.pose, state.velocity)
-    opened = jnp.zeros((len(mechanism.joints), 2))
-    size = jnp.asarray(1e-6)
-    for group in elements.groups:
-        gap = jnp.abs(rows.gaps(group, pose))
-        padded = jnp.pad(gap, ((0, 0), (1, 1)))
-        split = group.linear_rows + 1
-        members = np.array(group.joints)
-        opened = opened.at[members, 0].set(jnp.max(padded[:, :split], axis=1))
-        opened = opened.at[members, 1].set(jnp.max(padded[:, split:], axis=1))
-        levers = jnp.concatenate([group.a.levers, group.b.levers])
-        size = jnp.maximum(size, jnp.max(jnp.linalg.norm(levers, axis=1)))
-    return opened, size
+def _gaps_now_and_later(elements: Elements, state: State) -> tuple[Float[Array, "2 n m"], ...]:
+    """Gaps of all joints in a state, and a short time after it."""
+    pose, velocity = with_world(state.pose, state.velocity)
+    poses = jax.tree.map(lambda x, y: jnp.stack([x, y]), pose, pose.plus(SHORT_TIME * velocity))
+    return tuple(jax.vmap(lambda pose, group=group: rows.gaps(group, pose))(poses) for group in elements.groups)

@@ -30,7 +30,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from shadowfit.complementarity import DenseFactor, Status, block_ldl, dense, solve_mlcp
-from shadowfit.dynamics.elements import Elements, JointGroup
+from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
 
 
 class EqualityRows(eqx.Module):
@@ -89,10 +89,10 @@ def no_impulses(elements: Elements, velocity: Float[Array, "bodies+1 6"], guess:
     return VelocitySolution(velocity, equality, jnp.zeros(guess.shape), guess, status)
 
 
-def complementary_count(elements: Elements, contacts: tuple[ContactRows, ...]) -> int:
+def complementary_count(elements: Elements) -> int:
     """Number of complementarity rows."""
     joints = sum(g.size * (g.gap_rows + 2) for g in elements.groups if g.friction is not None)
-    return joints + sum(_contact_size(contact) for contact in contacts)
+    return joints + sum(2 if isinstance(c, StopElement) else 6 * c.points for c in elements.contacts)
 
 
 def _contact_size(contact: ContactRows) -> int:

@@ -424,18 +424,18 @@ def _covariance_chunk(
 ) -> tuple[Float[Array, "steps b b"], Float[Array, "B+p B"]]:
     """Covariances of the nodes of a chunk; ``following`` is that of the next block with itself and the parameters."""
     blocks, block, _ = chunk.lower.shape
-    identity = jnp.broadcast_to(jnp.eye(block), chunk.lower.shape)
-    gains = _solve_transposed(chunk.lower, jnp.swapaxes(chunk.panel[:, :-1], 1, 2))
-    inverse = _solve_transposed(chunk.lower, identity)
 
     def follow(following: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
-        gain, inverse = row
+        lower, panel = row
+        # Solved block by block: two batched library calls at a time can block each other on machines with few cores.
+        solved = _solve_transposed(lower, jnp.concatenate([panel[:-1].T, jnp.eye(block)], axis=1))
+        gain, inverse = solved[:, :-block], solved[:, -block:]
         of_parameters = jnp.concatenate([following[block:].T, parameters])
         carried = gain @ jnp.concatenate([following, of_parameters], axis=1)
         own = inverse @ inverse.T + carried @ gain.T
         return jnp.concatenate([own, -carried[:, block:].T]), own
 
-    first, own = lax.scan(follow, following, (gains, inverse), reverse=True)
+    first, own = lax.scan(follow, following, (chunk.lower, chunk.panel), reverse=True)
     group = block // chunk.node_size
     nodes = jnp.einsum("kgigj->kgij", own.reshape(blocks, group, chunk.node_size, group, chunk.node_size))
     return nodes.reshape(blocks * group, chunk.node_size, chunk.node_size), first

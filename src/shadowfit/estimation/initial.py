@@ -87,9 +87,7 @@ def _filled(values: np.ndarray, length: int) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _follow_chunk(
-    mechanism: Mechanism, pose: Pose, targets: tuple[Array, ...], weights: Array
-) -> tuple[Pose, Pose]:
+def _follow_chunk(mechanism: Mechanism, pose: Pose, targets: tuple[Array, ...], weights: Array) -> tuple[Pose, Pose]:
     def advance(pose: Pose, target: tuple[Array, ...]) -> tuple[Pose, Pose]:
         pose = _iterate(mechanism, assemble(mechanism), pose, target, weights, NEXT_ITERATIONS)
         return pose, pose
@@ -98,9 +96,7 @@ def _follow_chunk(
 
 
 @eqx.filter_jit
-def _solve_pose(
-    mechanism: Mechanism, pose: Pose, target: tuple[Array, ...], weights: Array, iterations: int
-) -> Pose:
+def _solve_pose(mechanism: Mechanism, pose: Pose, target: tuple[Array, ...], weights: Array, iterations: int) -> Pose:
     return _iterate(mechanism, assemble(mechanism), pose, target, weights, iterations)
 
 
@@ -170,9 +166,7 @@ def _padded_differences(pose: Pose) -> np.ndarray:
     parts = []
     for begin in range(0, count - 1, CHUNK):
         stop = begin + CHUNK + 1
-        cut = Pose(
-            _filled(pose.position[begin:stop], CHUNK + 1), _filled(pose.orientation[begin:stop], CHUNK + 1)
-        )
+        cut = Pose(_filled(pose.position[begin:stop], CHUNK + 1), _filled(pose.orientation[begin:stop], CHUNK + 1))
         parts.append(np.asarray(_differences(cut)))
     return np.concatenate(parts)[: count - 1]
 

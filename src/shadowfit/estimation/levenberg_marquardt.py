@@ -226,8 +226,7 @@ def propose(
         return None
     states = tuple(factor.states(box.step[place]) for factor, place in zip(factors, places, strict=True))
     change = sum(
-        normal.change(own, box.step[place])
-        for normal, own, place in zip(here.normals, states, places, strict=True)
+        normal.change(own, box.step[place]) for normal, own, place in zip(here.normals, states, places, strict=True)
     )
     change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
     size = max(

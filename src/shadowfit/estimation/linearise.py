@@ -281,9 +281,7 @@ def start_rows(
 
     def by_parameters(pose: Pose, weighted: Array) -> Array:
         slope = jax.jacfwd(
-            lambda d: gap_values(
-                assemble(write(plan, prepared.mechanism, prepared.numbers, prepared.turns, d)), pose
-            )
+            lambda d: gap_values(assemble(write(plan, prepared.mechanism, prepared.numbers, prepared.turns, d)), pose)
         )(jnp.zeros(plan.parameters))
         return weighted @ slope
 
@@ -308,9 +306,7 @@ def start_rows(
         parts = [at(0, 1.0 / timestep), moving]
     joined = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
     weight = jnp.kron(jnp.eye(2), dynamics_weight)
-    return Rows(
-        jnp.einsum("rs,swb->rwb", weight, joined.states), weight @ joined.parameters, weight @ joined.residual
-    )
+    return Rows(jnp.einsum("rs,swb->rwb", weight, joined.states), weight @ joined.parameters, weight @ joined.residual)
 
 
 # --- observations --------------------------------------------------------------------------------------------------------
@@ -321,18 +317,13 @@ def _lagrange(nodes: int, at: Float[Array, ""]) -> tuple[Float[Array, "w"], Floa
 
     def weights(at: Array) -> Array:
         return jnp.stack(
-            [
-                functools.reduce(jnp.multiply, [(at - j) / (i - j) for j in range(nodes) if j != i])
-                for i in range(nodes)
-            ]
+            [functools.reduce(jnp.multiply, [(at - j) / (i - j) for j in range(nodes) if j != i]) for i in range(nodes)]
         )
 
     return jax.jvp(weights, (at,), (jnp.ones(()),))
 
 
-def _interpolate(
-    pose: Pose, at: Float[Array, ""], base: int, timestep: Array
-) -> tuple[Pose, Float[Array, "bodies 6"]]:
+def _interpolate(pose: Pose, at: Float[Array, ""], base: int, timestep: Array) -> tuple[Pose, Float[Array, "bodies 6"]]:
     """Configuration and velocity at a place of the window (in steps from its first node).
 
     ``q = q_b ⊞ ξ`` with ``ξ = Σ ℓ_i (q_i ⊟ q_b)``; the rotation's velocity follows from ``ξ̇`` through the left Jacobian.
@@ -357,7 +348,9 @@ def _observation(
     nodes = range(count) if (moves or not plan.on_grid) else [plan.centre]
     own_velocity = plan.unknowns == "full"
 
-    def residuals(increments: Array, parameters: Array, fraction: Array, measured: tuple[Array, ...]) -> tuple[Array, ...]:
+    def residuals(
+        increments: Array, parameters: Array, fraction: Array, measured: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
         pose = window.pose
         moved = Pose(pose.position[np.array(nodes)], pose.orientation[np.array(nodes)]).plus(increments[..., :6])
         if len(moved.position) == 1:

@@ -174,4 +174,3 @@ def _retract_chunk(nodes: Nodes, step: Float[Array, "n b"]) -> Nodes:
 
 def _renormalised(pose: Pose) -> Pose:
     return Pose(pose.position, rotations.normalise(pose.orientation))
-

@@ -117,9 +117,7 @@ class ParameterSet:
     def start(self) -> Values:
         """Start values."""
         numbers = tuple(
-            np.repeat(p.start, self.recordings if p.per_recording else 1)
-            for p in self.parameters
-            if not p.is_rotation
+            np.repeat(p.start, self.recordings if p.per_recording else 1) for p in self.parameters if not p.is_rotation
         )
         turns = tuple(
             np.tile(p.start, (self.recordings if p.per_recording else 1, 1)) for p in self.parameters if p.is_rotation

@@ -214,9 +214,7 @@ def _track(mechanism: Mechanism, recording: Recording, timestep: float) -> Track
 # --- which numbers depend on which parameters -----------------------------------------------------------------------------
 
 
-def _plan(
-    mechanism: Mechanism, parameters: ParameterSet, options: Options, window: int, on_grid: bool
-) -> Plan:
+def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, window: int, on_grid: bool) -> Plan:
     numbers = tuple(p.name for p in parameters.parameters if not p.is_rotation)
     turns = tuple(p.name for p in parameters.parameters if p.is_rotation)
     places: dict[str, list[int]] = {}
@@ -334,9 +332,7 @@ def chunk_starts(nodes: int) -> range:
     return range(0, nodes, CHUNK)
 
 
-def chunk_data(
-    track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], start: int
-) -> ChunkData:
+def chunk_data(track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], start: int) -> ChunkData:
     """Data of the chunk that begins at step ``start``, filled up with zeros behind the recording."""
 
     def cut(values: np.ndarray) -> Float[np.ndarray, "chunk ..."]:

@@ -7,7 +7,7 @@ Two residuals, both impulses [N s, N m s], both zero exactly where the stepper w
 * ``implicit``: ``r = M (v' − φ(q, v))`` with ``φ`` the velocity that the stepper predicts, ``F(q, v, φ) = 0``. Equal to ``M M_Σ⁻¹ F`` when F is affine in ``v'``; joints of any
   stiffness are fine because constraint and friction forces are those of the predicted step.
 
-**Prediction.** Newton's method on ``F = 0`` from ``v'``; dry friction is solved in the space of the sliding axes (a box problem of the size of the number of frictional
+**Prediction.** Two iterations of Newton's method on ``F = 0`` from ``v'`` (one where F is affine), and a third by the derivatives' own pass; dry friction is solved in the space of the sliding axes (a box problem of the size of the number of frictional
 joints, by projected Gauss–Seidel), after which each joint's branch (stuck, or sliding one way) is fixed.
 
 **Derivatives.** One forward-mode pass over the elements (joints and bodies, `vmap`ped over elements of a type and time) gives ``F_q, F_v, F_v'`` and the derivatives by
@@ -160,7 +160,9 @@ def _evaluate(
     new = jnp.concatenate([new_velocity, jnp.zeros((1, 6))])
     for group, slip, sigma in zip(elements.groups, slips, sigmas, strict=True):
         pick = _sides(elements, group)
-        bare = group if slip is not None else eqx.tree_at(lambda g: g.friction, group, None, is_leaf=lambda x: x is None)
+        bare = (
+            group if slip is not None else eqx.tree_at(lambda g: g.friction, group, None, is_leaf=lambda x: x is None)
+        )
 
         def joint(element, pose, old, new, commands, sigma, slip):
             def value(moving):
@@ -168,7 +170,7 @@ def _evaluate(
                 found, geometry = balance.multipliers(
                     element, pose, old, now, commands, sigma, slip, timestep, discretization
                 )
-                impulse = balance.joint_impulse(found, geometry)
+                impulse = balance.joint_impulse(found.gap, found.axis + found.tangent, geometry)
                 axis = jnp.stack([geometry.axis_a[0], geometry.axis_b[0]])
                 return (impulse, found.gap), (impulse, found.gap, axis)
 
@@ -197,6 +199,18 @@ def _evaluate(
     return _Pass(missing.ravel(), slope.reshape(size, size), tuple(gaps), tuple(gap_slopes), tuple(axes))
 
 
+class Prediction(eqx.Module):
+    """Where the stepper goes, to within one Newton step."""
+
+    velocity: Float[Array, "bodies 6"]
+    loads: tuple[Float[Array, "n m"], ...]
+    """Gap multipliers of each group's joints."""
+    slips: tuple[Float[Array, "n"] | None, ...]
+    """Branch of dry friction: +1, −1 sliding, 0 stuck; None for groups without friction."""
+    sigmas: tuple[Float[Array, "n"], ...]
+    """Σ_t of each group's joints."""
+
+
 def predict(
     elements: Elements,
     pose: Pose,
@@ -205,27 +219,30 @@ def predict(
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
     discretization: str,
-) -> tuple[Float[Array, "bodies 6"], tuple[Float[Array, "n"] | None, ...], tuple[Float[Array, "n"], ...]]:
-    """The stepper's new velocity (to within one Newton step), the branch of each joint's friction, and ``Σ_t``."""
+) -> Prediction:
+    """The stepper's new velocity from a guess, with multipliers and friction branches."""
     sigmas = balance.stick_sigmas(elements, pose, timestep)
-    none = tuple(None for _ in elements.groups)
+    frictional = any(group.friction is not None for group in elements.groups)
 
-    def newton(velocity_now: Array, slips: tuple[Array | None, ...]) -> tuple[Array, _Pass]:
-        found = _evaluate(
-            elements, pose, velocity, velocity_now, command, slips, sigmas, timestep, discretization
-        )
-        correction = jnp.linalg.solve(found.slope, found.missing)
-        return velocity_now - correction.reshape(-1, 6), found
+    def newton(now: Array, slips: tuple[Array | None, ...]) -> tuple[Array, tuple[Array, ...], _Pass]:
+        found = _evaluate(elements, pose, velocity, now, command, slips, sigmas, timestep, discretization)
+        moved = -jnp.linalg.solve(found.slope, found.missing)
+        return now + moved.reshape(-1, 6), _loads(found, moved), found
 
-    predicted, found = newton(start, none)
-    if all(group.friction is None for group in elements.groups):
-        return predicted, none, sigmas
-    moved = (predicted - start).ravel()
-    impulse, slips = _friction(elements, pose, velocity, predicted.ravel(), moved, found, sigmas, timestep)
-    predicted = predicted + impulse.reshape(-1, 6)
-    if discretization == "exact":
-        predicted, _ = newton(predicted, slips)
-    return predicted, slips, sigmas
+    slips: tuple[Array | None, ...] = tuple(None for _ in elements.groups)
+    predicted, loads, found = newton(start, slips)
+    if frictional:
+        pushed, slips = _friction(elements, pose, velocity, predicted.ravel(), loads, found, sigmas, timestep)
+        predicted = predicted + pushed.reshape(-1, 6)
+        loads = _loads(found, (predicted - start).ravel())
+    if discretization != "spook":
+        predicted, loads, _ = newton(predicted, slips)
+    return Prediction(predicted, loads, slips, sigmas)
+
+
+def _loads(found: _Pass, moved: Array) -> tuple[Array, ...]:
+    """Gap multipliers after a Newton step."""
+    return tuple(gap + slope @ moved for gap, slope in zip(found.gaps, found.gap_slopes, strict=True))
 
 
 def _friction(
@@ -233,7 +250,7 @@ def _friction(
     pose: Pose,
     velocity: Array,
     predicted: Array,
-    moved: Array,
+    all_loads: tuple[Array, ...],
     found: _Pass,
     sigmas: tuple[Array, ...],
     timestep: Array,
@@ -257,7 +274,7 @@ def _friction(
         limits = rows.friction_limits(group, rows.apply(geometry.axis_a, geometry.axis_b, group, old))
         weights.append(limits[0])
         levels.append(timestep * limits[1])
-        loads.append(found.gaps[i] + found.gap_slopes[i] @ moved)
+        loads.append(all_loads[i])
         load_slopes.append(found.gap_slopes[i] @ response)
 
     def limits(impulses: Array) -> Array:
@@ -308,21 +325,18 @@ def linearise(
 ) -> Transition:
     """Residual of one transition with its derivatives."""
     if residual == "inverse":
-        slips: tuple[Array | None, ...] = tuple(None for _ in elements.groups)
-        sigmas = balance.stick_sigmas(elements, pose, timestep)
-        at = new_velocity
+        none = tuple(None for _ in elements.groups)
+        at = Prediction(new_velocity, none, none, balance.stick_sigmas(elements, pose, timestep))
     else:
-        at, slips, sigmas = jax.lax.stop_gradient(
-            predict(elements, pose, velocity, new_velocity, command, timestep, discretization)
-        )
+        at = predict(elements, pose, velocity, new_velocity, command, timestep, discretization)
     value, by_pose, by_velocity, by_new, by_parameters = _derivatives(
         elements,
         slots,
         slot_derivatives,
-        (pose, velocity, at),
+        pose,
+        velocity,
+        at,
         (command, command_derivatives),
-        slips,
-        sigmas,
         timestep,
         discretization,
     )
@@ -335,7 +349,7 @@ def linearise(
     columns = jnp.concatenate([value[:, None], by_pose, by_velocity, by_parameters], axis=1)
     solved = jnp.linalg.solve(by_new, columns)
     # F(φ) = 0 to first order at φ = at − solved[:, 0]; hence dφ = −solved.
-    prediction = at - solved[:, 0].reshape(count, 6)
+    prediction = at.velocity - solved[:, 0].reshape(count, 6)
     return _mass_weighted(elements, slots, slot_derivatives, pose, new_velocity - prediction, solved[:, 1:])
 
 
@@ -352,9 +366,7 @@ def _mass_weighted(
 
     def momentum(numbers: BodyNumbers, orientation: Array, difference: Array) -> Array:
         turn = rotations.matrix(orientation)
-        return jnp.concatenate(
-            [numbers.mass * difference[:3], turn @ (numbers.inertia @ (turn.T @ difference[3:]))]
-        )
+        return jnp.concatenate([numbers.mass * difference[:3], turn @ (numbers.inertia @ (turn.T @ difference[3:]))])
 
     def body(numbers, orientation, difference):
         def changed(inputs):
@@ -387,30 +399,29 @@ def _derivatives(
     elements: Elements,
     slots: Slots,
     slot_derivatives: SlotDerivatives,
-    point: tuple[Pose, Array, Array],
+    pose: Pose,
+    velocity: Array,
+    at: Prediction,
     driven: tuple[Array, Array],
-    slips: tuple[Array | None, ...],
-    sigmas: tuple[Array, ...],
     timestep: Array,
     discretization: str,
 ) -> tuple[Array, Array, Array, Array, Array]:
     """``F`` and its derivatives by pose, velocity, new velocity (each ``6·bodies`` wide) and parameters."""
-    pose, velocity, new_velocity = point
     command, command_derivatives = driven
     count = elements.body_count
     size = 6 * count
     value, by_state, by_parameters = _body_derivatives(
-        elements, slots, slot_derivatives, point, driven, timestep, discretization
+        elements, slots, slot_derivatives, (pose, velocity, at.velocity), driven, timestep, discretization
     )
     whole, old = with_world(pose, velocity)
-    new = jnp.concatenate([new_velocity, jnp.zeros((1, 6))])
-    for group, own_slots, slot_slopes, slip, sigma in zip(
-        elements.groups, slots.groups, slot_derivatives.groups, slips, sigmas, strict=True
+    new = jnp.concatenate([at.velocity, jnp.zeros((1, 6))])
+    for group, own_slots, slot_slopes, slip, sigma, loads in zip(
+        elements.groups, slots.groups, slot_derivatives.groups, at.slips, at.sigmas, at.loads, strict=True
     ):
         pick = np.array(_sides(elements, group))
         moving = 6 * len(pick)
 
-        def joint(element, pose, old, new, commands, sigma, slip):
+        def joint(element, pose, old, new, commands, sigma, slip, loads):
             def changed(inputs):
                 states = inputs[: 3 * moving].reshape(3, len(pick), 6)
                 numbers = inputs[3 * moving : 3 * moving + len(own_slots)]
@@ -426,9 +437,12 @@ def _derivatives(
                     slip,
                     timestep,
                     discretization,
+                    loads,
                 )
-                impulse = balance.joint_impulse(found, geometry)
-                return impulse, impulse
+                along = found.axis + found.tangent
+                impulse = balance.joint_impulse(found.gap, along, geometry)
+                # The value shows what the gaps still lack, for the final Newton step; the derivative does not.
+                return impulse, balance.joint_impulse(found.defect_gap, along, geometry)
 
             inputs = jnp.concatenate(
                 [
@@ -443,8 +457,9 @@ def _derivatives(
 
         sides = balance.side_bodies(group)
         commands = balance.element_commands(group, command)
-        slope, impulse = jax.vmap(joint, in_axes=(0, 0, 0, 0, 0, 0, None if slip is None else 0))(
-            balance.as_elements(group), whole[sides], old[sides], new[sides], commands, sigma, slip
+        optional = (None if slip is None else 0, None if loads is None else 0)
+        slope, impulse = jax.vmap(joint, in_axes=(0, 0, 0, 0, 0, 0, *optional))(
+            balance.as_elements(group), whole[sides], old[sides], new[sides], commands, sigma, slip, loads
         )
         place = _incidence(elements, group)
         picked = place[:, pick]

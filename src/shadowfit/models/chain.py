@@ -26,5 +26,5 @@ def chain(links: int = 4, *, friction: bool = False) -> Mechanism:
             viscous=1e-4,
             friction=Coulomb(coulomb=1e-3) if friction else None,
         )
-        sensors[f"theta{i}"] = JointPosition(f"hinge{i}", std=1e-3)
+        sensors[f"theta{i}"] = JointPosition(joint=f"hinge{i}", std=1e-3)
     return Mechanism(bodies, joints, sensors=sensors, name=f"chain{links}")

@@ -95,7 +95,8 @@ def _part_lines(group: str, name: str, part: Any, mechanism: Mechanism) -> Itera
 
 def _lines(part: Any, name: str, mechanism: Mechanism, prefix: str = "") -> Iterator[str]:
     """A part's keys and values; ``name`` is the dotted name of the part, ``prefix`` stands before its keys."""
-    choices, own, frames = variants(type(part)), {key.name: key for key in keys(type(part))}, _frames(part)
+    kind: type = type(part)
+    choices, own, frames = variants(kind), {key.name: key for key in keys(kind)}, _frames(part)
     for field in (field.name for field in dataclasses.fields(part)):
         value, key = getattr(part, field), own.get(field)
         if field in choices and value is not None:
