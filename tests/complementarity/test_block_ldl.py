@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from jax.test_util import check_grads
 
 from shadowfit.complementarity import BlockStructureError, block_ldl
 
@@ -84,12 +83,12 @@ def test_structured_equals_dense(graph, group_size):
     rng = np.random.default_rng(0)
     S, blocks = random_matrix(rng, SIZES, GRAPHS[graph])
     plan = block_ldl.plan(SIZES, GRAPHS[graph], group_size)
-    assert max(plan.group_sizes) <= max(group_size, max(SIZES))
+    assert max(plan.group_sizes) <= max(group_size, *SIZES)
     rhs = rng.normal(size=(len(S), 3))
     np.testing.assert_allclose(solve(plan, blocks, rhs), np.linalg.solve(S, rhs), rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_graphs_equal_dense(seed):
     rng = np.random.default_rng(seed)
     edges = [pair for pair in itertools.combinations(range(6), 2) if rng.random() < 0.4]
@@ -126,19 +125,29 @@ def test_missing_off_diagonal_block_is_zero():
 
 
 def test_derivatives_equal_finite_differences():
+    """Along a random direction forwards, and against a random weight of the results backwards."""
     rng = np.random.default_rng(3)
     sizes, edges = (2, 1, 2, 1), [(1, 0), (2, 1), (3, 2), (3, 0)]
-    S, blocks = random_matrix(rng, sizes, edges)
     plan = block_ldl.plan(sizes, edges, group_size=3)
     assert len(plan.groups) == 2
+    _, blocks = random_matrix(rng, sizes, edges)
+    _, blocks_dot = random_matrix(rng, sizes, edges)
+    rhs, rhs_dot, weight = jnp.array(rng.normal(size=(3, 6, 2)))
 
     @jax.jit
-    def solve_symmetrised(blocks, rhs):
-        symmetric = {(i, j): (block + block.T) / 2 if i == j else block for (i, j), block in blocks.items()}
-        return block_ldl.factor(plan, symmetric).solve(rhs)
+    def value_and_derivatives(step):
+        def along(step):
+            moved = jax.tree.map(lambda block, direction: block + step * direction, blocks, blocks_dot)
+            return block_ldl.factor(plan, moved).solve(rhs + step * rhs_dot)
 
-    arguments = blocks, jnp.array(rng.normal(size=(len(S), 2)))
-    check_grads(solve_symmetrised, arguments, order=1, modes=("fwd", "rev"), rtol=1e-6)
+        value, tangent = jax.jvp(along, (step,), (1.0,))
+        return value, tangent, jax.grad(lambda step: jnp.vdot(weight, along(step)))(step)
+
+    _, tangent, gradient = value_and_derivatives(0.0)
+    ahead, behind = (value_and_derivatives(step)[0] for step in (1e-5, -1e-5))
+    difference = (ahead - behind) / 2e-5
+    np.testing.assert_allclose(tangent, difference, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(gradient, np.vdot(weight, difference), rtol=1e-7)
 
 
 def test_batches_under_jit():
@@ -162,8 +171,8 @@ def test_empty_matrix():
 
 
 def test_indefinite_matrix_gives_nan():
-    factor = block_ldl.factor(block_ldl.plan([2], []), {(0, 0): jnp.diag(jnp.array([1.0, -1.0]))})
-    assert jnp.isnan(factor.solve(jnp.ones(2))).any()
+    plan = block_ldl.plan([2], [])
+    assert np.isnan(solve(plan, {(0, 0): np.diag([1.0, -1.0])}, np.ones(2))).any()
 
 
 @pytest.mark.parametrize(
@@ -181,12 +190,12 @@ def test_wrong_graphs_are_named(sizes, edges, message):
 
 def test_wrong_blocks_are_named():
     plan = block_ldl.plan((2, 3), [(1, 0)])
-    good = {(0, 0): jnp.eye(2), (1, 1): jnp.eye(3)}
+    good = {(0, 0): np.eye(2), (1, 1): np.eye(3)}
     with pytest.raises(BlockStructureError, match=r"block \(0, 1\) is neither"):
-        block_ldl.factor(plan, {**good, (0, 1): jnp.zeros((2, 3))})
+        solve(plan, {**good, (0, 1): np.zeros((2, 3))}, np.zeros(5))
     with pytest.raises(BlockStructureError, match=r"block \(1, 0\) has shape \(2, 3\); expected \(3, 2\)"):
-        block_ldl.factor(plan, {**good, (1, 0): jnp.zeros((2, 3))})
+        solve(plan, {**good, (1, 0): np.zeros((2, 3))}, np.zeros(5))
     with pytest.raises(BlockStructureError, match=r"nodes \[1\] are missing"):
-        block_ldl.factor(plan, {(0, 0): jnp.eye(2)})
-    with pytest.raises(BlockStructureError, match=r"shape \(4,\)"):
-        block_ldl.factor(plan, good).solve(jnp.zeros(4))
+        solve(plan, {(0, 0): np.eye(2)}, np.zeros(5))
+    with pytest.raises(BlockStructureError, match=r"shape \(4,\); expected \(5,\) or \(5, k\)"):
+        solve(plan, good, np.zeros(4))

@@ -34,13 +34,20 @@ def test_badly_scaled_but_regular():
 
 
 def test_singular_matrices_stay_finite():
+    """Alone and in a batch, forwards and backwards; an unknown that is not determined is exactly zero."""
     rng = np.random.default_rng(1)
     thin = rng.normal(size=(4, 2))
-    gradient = jax.jit(jax.grad(lambda A, b: solve(A, b).sum()))
-    for A in (np.zeros((4, 4)), np.ones((4, 4)), thin @ thin.T, np.diag([1.0, 0.0, 2.0, 0.0])):
-        assert np.isfinite(solve(A, np.ones(4))).all()
-        assert np.isfinite(gradient(A, np.ones(4))).all()
-    np.testing.assert_allclose(solve(np.ones((4, 4)), np.ones(4)), [1.0, 0.0, 0.0, 0.0], atol=1e-15)
+    A = np.stack([np.zeros((4, 4)), np.ones((4, 4)), thin @ thin.T, np.diag([1.0, 0.0, 2.0, 0.0])])
+    b = np.ones((4, 4))
+    x, gradient = jax.jit(jax.vmap(jax.value_and_grad(lambda A, b: solve(A, b).sum())))(A, b)
+    assert np.isfinite(x).all()
+    assert np.isfinite(gradient).all()
+    solutions = jax.jit(jax.vmap(solve))(A, b)
+    np.testing.assert_array_equal(solutions[0], 0.0)
+    np.testing.assert_allclose(solutions[1], [1.0, 0.0, 0.0, 0.0], atol=1e-15)
+    np.testing.assert_array_equal(solutions[3], [1.0, 0.0, 0.5, 0.0])
+    for matrix, solution in zip(A, solutions, strict=True):
+        np.testing.assert_allclose(solve(matrix, np.ones(4)), solution, rtol=1e-12)
 
 
 def test_no_rows():

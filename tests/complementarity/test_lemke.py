@@ -90,7 +90,7 @@ def test_ties_are_broken_lexicographically():
     rng = np.random.default_rng(4)
     exchange, ratio_test = jax.jit(lemke._exchange), jax.jit(lemke._ratio_test)
     ties = 0
-    for _ in range(40):
+    for _ in range(20):
         root = rng.integers(-1, 2, size=(4, 4)).astype(float)
         H, q = root @ root.T + np.eye(4), -np.ones(4)
         columns = np.concatenate([np.eye(4), -H, -np.ones((4, 1))], axis=1)  # of w, z and z₀ in w − H z − z₀ = q
@@ -108,7 +108,7 @@ def test_ties_are_broken_lexicographically():
             leaves_at_once = [row for row in rows[ratios[:, 0] == ratios[:, 0].min()] if tableau.basic[row] == 8]
             assert ratio_test(tableau, state.column)[0] == (leaves_at_once or [expected])[0]
             state = exchange(state)
-    assert ties > 20
+    assert ties > 10
 
 
 def test_iteration_limit():

@@ -150,6 +150,24 @@ def test_other_gradient_equals_other_residual(problem):
     assert_close(front.unchunk(actual.states(step), nodes), front.unchunk(expected.states(step), nodes))
 
 
+def test_rows_of_the_start(problem):
+    rng, chunks, nodes = problem
+    _, _, window, size = chunks[0].states.shape
+    p = chunks[0].parameters.shape[-1]
+    start = front.Rows(
+        jnp.asarray(rng.normal(size=(4, window - 1, size))),
+        jnp.asarray(rng.normal(size=(4, p))),
+        jnp.asarray(rng.normal(size=4)),
+    )
+    factor = front.factorise(front.assemble(chunks, nodes, start))
+    dense = dense_factorise(dense_rows(chunks, nodes, start))
+    assert_close(factor.reduced().matrix, dense.reduced().matrix)
+    assert_close(factor.reduced().gradient, dense.reduced().gradient)
+    assert_close(factor.reduced().value, dense.reduced().value)
+    step = rng.normal(size=p)
+    assert_close(front.unchunk(factor.states(step), nodes), dense.states(step))
+
+
 def test_recordings_share_parameters():
     """Three recordings, parameters shared, own and used twice, against one dense system of everything."""
     rng = np.random.default_rng(5)

@@ -73,10 +73,13 @@ def _rotation(text: str, where: str) -> Any:
     import numpy as np
 
     from shadowfit.geometry import rotations
+    from shadowfit.models.notation import ROUGH
 
     values = np.array([_number(part, where) for part in text.split(",")])
     if values.size == 3:
         return np.asarray(rotations.exp(jnp.asarray(values)))
     if values.size != 4:
         raise OptionError(f"{where}: a rotation is three numbers (rotation vector) or four (quaternion), not {text!r}")
-    return values
+    length = np.linalg.norm(values)
+    # Few digits are put right; a mechanism refuses what is further off.
+    return values / length if abs(length - 1.0) < ROUGH else values

@@ -48,16 +48,16 @@ def factor(matrix: Float[Array, "n n"]) -> DenseFactor:
     """Factor a square matrix by Gaussian elimination with row exchanges.
 
     A pivot that is no larger than the rounding errors made in computing it is taken for zero, and the unknown
-    it belongs to is set to almost zero: results are finite for a singular matrix too.
+    it belongs to is set to zero: results are finite for a singular matrix too.
     """
     if matrix.shape[0] == 0:
         return DenseFactor(matrix, matrix, jnp.zeros(0, jnp.int32))
     lower_upper, _, permutation = lax.linalg.lu(lax.stop_gradient(matrix))
-    return DenseFactor(matrix, _with_finite_pivots(lower_upper), permutation)
+    return DenseFactor(matrix, _without_noise(lower_upper), permutation)
 
 
-def _with_finite_pivots(lower_upper: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Replace pivots that are rounding errors by huge ones.
+def _without_noise(lower_upper: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Make pivots that are rounding errors infinite, so that dividing by them gives zero.
 
     Since ``|L| ≤ 1``, the terms that cancel in pivot k are no larger than the largest entry of column k of ``U``.
     """
@@ -65,8 +65,7 @@ def _with_finite_pivots(lower_upper: Float[Array, "n n"]) -> Float[Array, "n n"]
     pivots = jnp.diagonal(lower_upper)
     column_size = jnp.max(jnp.abs(jnp.triu(lower_upper)), axis=0)
     noise = 4 * n * jnp.finfo(lower_upper.dtype).eps * column_size
-    huge = jnp.where(column_size > 0, column_size, 1.0) / jnp.finfo(lower_upper.dtype).eps ** 2
-    return jnp.where(jnp.eye(n, dtype=bool) & (jnp.abs(pivots) <= noise), huge, lower_upper)
+    return jnp.where(jnp.eye(n, dtype=bool) & (jnp.abs(pivots) <= noise), jnp.inf, lower_upper)
 
 
 def _triangular(matrix: Array, columns: Array, lower: bool, transposed: bool = False) -> Array:

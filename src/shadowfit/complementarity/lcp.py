@@ -71,7 +71,7 @@ def solve_lcp(
     H: Float[Array, "n n"],
     q: Float[Array, " n"],
     guess: Bool[Array, " n"] | None = None,
-    max_pivots: int | None = None,
+    max_pivots: int | Int[Array, ""] | None = None,
 ) -> LcpSolution:
     """Find ``z`` with ``H z + q = w``, ``0 ≤ z ⟂ w ≥ 0``; differentiable in ``H`` and ``q``.
 
@@ -104,15 +104,20 @@ def violation(H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n
     The scale is not taken larger than `CANCELLATION` times the largest |q_i|.
     """
     rows, columns = scaling.equilibrate(H)
-    return _violation(rows[:, None] * H * columns, rows * q, z / columns)
+    return _violation(rows[:, None] * H * columns, rows * q, z / columns, z > 0)
 
 
-def _violation(H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n"]) -> Float[Array, ""]:
-    """`violation` of a problem that is in its own units already."""
+def _violation(
+    H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n"], active: Bool[Array, " n"]
+) -> Float[Array, ""]:
+    """`violation` of a problem that is in its own units already, with ``w = 0`` required on the active set.
+
+    The latter matters for derivatives: without it an active index with ``z < 0`` would pass once z is set to zero there.
+    """
     w = _times(H, z) + q
     offset = jnp.abs(q)
     scale = jnp.minimum(jnp.max(_times(jnp.abs(H), z) + offset), CANCELLATION * jnp.max(offset))
-    excess = jnp.max(jnp.where(z > 0, jnp.abs(w), jnp.maximum(-w, 0.0)))
+    excess = jnp.max(jnp.where(active, jnp.abs(w), jnp.maximum(-w, 0.0)))
     relative = excess / jnp.where(scale > 0, scale, 1.0)
     return jnp.where(jnp.isfinite(relative), relative, jnp.inf)
 
@@ -139,7 +144,9 @@ class _Search(NamedTuple):
     pivots: Int[Array, ""]
 
 
-def _search(H: Float[Array, "n n"], q: Float[Array, " n"], guess: Bool[Array, " n"], max_pivots: int) -> LcpSolution:
+def _search(
+    H: Float[Array, "n n"], q: Float[Array, " n"], guess: Bool[Array, " n"], max_pivots: int | Int[Array, ""]
+) -> LcpSolution:
     """Guess and Newton steps, Lemke's method if they fail, verification; all in equilibrated units."""
     rows, columns = scaling.equilibrate(H)
     H, q = rows[:, None] * H * columns, rows * q
@@ -196,7 +203,7 @@ def _newton(H: Float[Array, "n n"], q: Float[Array, " n"], active: Bool[Array, "
         z = _on_active_set(H, active, -q)
         repaired = jnp.where(active, z > 0, _times(H, z) + q < 0)
         feasible = jnp.maximum(z, 0.0)
-        point = _Candidate(feasible, active, _violation(H, q, feasible))
+        point = _Candidate(feasible, active, _violation(H, q, feasible, active))
         return _Iterate(point, repaired, state.solves + 1)
 
     return lax.while_loop(unfinished, improve, _Iterate(_nowhere(q), active, jnp.zeros((), jnp.int32))).point

@@ -29,7 +29,7 @@ PIVOT_TOLERANCE = 1e-11
 rounding error. At 1e-12 some problems without a solution were pivoted into one of size 1e12."""
 TIE_TOLERANCE = 1e-12
 """Basic variables are tied if they reach zero together to within this fraction of the largest of them and of the
-rounding errors of the step. At 1e-14 some ill-conditioned, degenerate problems ended on a ray in spite of a solution."""
+rounding errors of the step. At 1e-14 some ill-conditioned, degenerate problems with a solution ended on a ray."""
 
 
 class Ending(NamedTuple):

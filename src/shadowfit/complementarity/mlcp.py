@@ -59,7 +59,7 @@ def solve_mlcp(
     b_A: Float[Array, " a"],
     b_B: Float[Array, " b"],
     guess: Bool[Array, " b"] | None = None,
-    max_pivots: int | None = None,
+    max_pivots: int | Int[Array, ""] | None = None,
 ) -> MlcpSolution:
     """Solve the mixed problem at the head of this file; differentiable in all matrices and vectors.
 

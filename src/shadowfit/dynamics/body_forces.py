@@ -33,9 +33,7 @@ def times_mass(
     return jnp.concatenate([linear, jnp.einsum("bij,bj->bi", inertia, velocity[:, 3:])], axis=1)
 
 
-def gyroscopic_torque(
-    inertia: Float[Array, "bodies 3 3"], spin: Float[Array, "bodies 3"]
-) -> Float[Array, "bodies 3"]:
+def gyroscopic_torque(inertia: Float[Array, "bodies 3 3"], spin: Float[Array, "bodies 3"]) -> Float[Array, "bodies 3"]:
     """``−ω × J ω`` [N m]."""
     return -jnp.cross(spin, jnp.einsum("bij,bj->bi", inertia, spin))
 

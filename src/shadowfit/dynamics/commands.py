@@ -1,7 +1,7 @@
 """Commands of time steps from held input signals.
 
-A step's command is the mean of the input over the step's interval: ``[t_k, t_k + h]`` for SPOOK, whose impulse moves the
-state from ``t_k`` to ``t_{k+1}``, and ``[t_k − h/2, t_k + h/2]`` for the leapfrog of the exact stepper.
+A step's command is the mean of the input over the step's interval: ``[t_k, t_k + h]`` for SPOOK, whose impulse moves
+the state from ``t_k`` to ``t_{k+1}``, and ``[t_k − h/2, t_k + h/2]`` for the leapfrog of the exact stepper.
 """
 
 from __future__ import annotations

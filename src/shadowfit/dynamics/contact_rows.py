@@ -30,9 +30,7 @@ def contact_rows(
     return tuple(built)
 
 
-def _bias(
-    gap: Array, approach: Array, damping: Array, compliance: Array, timestep: Array
-) -> tuple[Array, Array]:
+def _bias(gap: Array, approach: Array, damping: Array, compliance: Array, timestep: Array) -> tuple[Array, Array]:
     """``Σ`` and ``(4/h) Υ c − Υ C v``."""
     upsilon = 1.0 / (1.0 + 4.0 * damping / timestep)
     sigma = 4.0 / timestep**2 * compliance * upsilon

@@ -1,7 +1,7 @@
 """A mechanism as stacked arrays: bodies, and joints grouped by type, ready for ``vmap`` over elements of a type.
 
-The grouping is static (it follows from the mechanism's structure), the numbers may be traced. The world is one more body
-behind the last, with zero inverse mass, so that no element needs a special case for it.
+The grouping is static (it follows from the mechanism's structure), the numbers may be traced. The world is one more
+body behind the last, with zero inverse mass, so that no element needs a special case for it.
 """
 
 from __future__ import annotations
@@ -48,10 +48,16 @@ class Attachments(eqx.Module):
 
 
 class LawGroup(eqx.Module):
-    """One axis law of each joint of a group, all of the same type: stacked numbers, and their inputs (−1: none)."""
+    """Axis laws of one kind within a group: stacked numbers, the place of each law's joint, its input (−1: none)."""
 
     law: AxisLaw
+    member_indices: tuple[int, ...] = eqx.field(static=True)
     input_indices: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def members(self) -> np.ndarray:
+        """Places of the laws' joints in their group, as an array."""
+        return np.array(self.member_indices)
 
     @property
     def inputs(self) -> np.ndarray:
@@ -60,7 +66,7 @@ class LawGroup(eqx.Module):
 
 
 class JointGroup(eqx.Module):
-    """Joints with the same type, dry friction law and axis laws, stacked.
+    """Joints with the same type and the same kind of dry friction, stacked.
 
     ``compliance`` has one entry for each gap row; ``joints`` are the indices of the members in the mechanism.
     """
@@ -98,7 +104,7 @@ class StopElement(eqx.Module):
 
 
 class PlaneElement(eqx.Module):
-    """A contact with a plane, its number of points, the indices of its two bodies and their centres of mass [m] in the bodies' frames."""
+    """A contact with a plane, its number of points, its bodies and their centres of mass [m] in the bodies' frames."""
 
     contact: PlaneContact
     points: int = eqx.field(static=True)
@@ -200,8 +206,7 @@ def _stack_modules(modules: list[Any]) -> Any:
 def _members_by_type(mechanism: Mechanism) -> list[list[int]]:
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, joint in enumerate(mechanism.joints.values):
-        laws = tuple(_kind_of_law(law) for law in joint.laws.values)
-        key = (jax.tree.structure(joint.kind), jax.tree.structure(joint.friction), laws)
+        key = (jax.tree.structure(joint.kind), jax.tree.structure(joint.friction))
         groups.setdefault(key, []).append(position)
     return list(groups.values())
 
@@ -251,11 +256,16 @@ def _row_compliance(joint: Joint, rows: int) -> Array:
 
 
 def _laws(mechanism: Mechanism, joints: list[Joint]) -> tuple[LawGroup, ...]:
+    by_kind: dict[tuple[Any, ...], list[tuple[int, AxisLaw]]] = {}
+    for member, joint in enumerate(joints):
+        for law in joint.laws.values:
+            by_kind.setdefault(_kind_of_law(law), []).append((member, law))
     names = mechanism.inputs.names
     return tuple(
         LawGroup(
-            _stack_modules(list(laws)),
-            tuple(-1 if law.input is None else names.index(law.input) for law in laws),
+            _stack_modules([law for _, law in entries]),
+            tuple(member for member, _ in entries),
+            tuple(-1 if law.input is None else names.index(law.input) for _, law in entries),
         )
-        for laws in zip(*(joint.laws.values for joint in joints), strict=True)
+        for entries in by_kind.values()
     )

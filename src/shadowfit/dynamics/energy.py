@@ -29,7 +29,7 @@ def potential(elements: Elements, state: State) -> Float[Array, ""]:
     pose, _ = with_world(state.pose, state.velocity)
     for group, geometry in zip(elements.groups, rows.geometries(elements.groups, pose), strict=True):
         for laws in group.laws:
-            stored = jax.vmap(lambda law, x: law.energy(x))(laws.law, geometry.position)
+            stored = jax.vmap(lambda law, x: law.energy(x))(laws.law, geometry.position[laws.members])
             energy = energy + jnp.sum(stored)
     return energy
 

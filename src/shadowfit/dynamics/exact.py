@@ -1,15 +1,16 @@
 """The exact-constraint stepper: SPOOK's regularisation without its linearisation, second order in the time-step.
 
-SPOOK uses ``G_k v₊`` for the change of a gap, so a turning link drifts off by ``h² ω² l / 2`` a step. Here the gap itself is used, on both
-sides of the step, and all forces act at the midpoint of the two velocities:
+SPOOK uses ``G_k v₊`` for the change of a gap, so a turning link drifts off by ``h² ω² l / 2`` a step. Here the gap
+itself is used, on both sides of the step, and all forces act at the midpoint of the two velocities:
 
     gap:    (g(q ⊞ h v₊) − g)/h + Σ λ = −(4/h) Υ g + Υ (g − g(q ⊟ h v))/h
     axis:   λ = h τ(x + h (s₊ − s)/4, (s + s₊)/2) − J_shaft (s₊ − s)
     body:   M (v₊ − v) = h f + h f_g((v + v₊)/2) + Gᵀ λ            (G at q_k)
 
-The velocities are those of the leapfrog: ``v_k`` belongs to the middle of the step before ``t_k``, ``h v_k = q_k ⊟ q_{k−1}``. Each Newton iteration solves the
-mixed LCP of :mod:`velocity_problem`, so that sticking and contacts are found as in SPOOK. The iterations themselves are not differentiated:
-one more, started from the solution, has the solution's derivative (implicit function theorem); it is made only when a derivative is asked for.
+The velocities are those of the leapfrog: ``v_k`` belongs to the middle of the step before ``t_k``, ``h v_k = q_k ⊟
+q_{k−1}``. Each Newton iteration solves the mixed LCP of :mod:`velocity_problem`, so that sticking and contacts are
+found as in SPOOK. The iterations themselves are not differentiated: one more, started from the solution, has the
+solution's derivative (implicit function theorem); it is made only when a derivative is asked for.
 """
 
 from __future__ import annotations
@@ -102,9 +103,7 @@ def velocity_problem(
     """The step's conditions linearised about the velocity ``iterate``."""
     pose, velocity = with_world(state.pose, state.velocity)
     # The three configurations are evaluated as one: their arithmetic is small, but its compilation is not.
-    poses = jax.tree.map(
-        lambda *x: jnp.stack(x), pose.plus(-timestep * velocity), pose, pose.plus(timestep * iterate)
-    )
+    poses = jax.tree.map(lambda *x: jnp.stack(x), pose.plus(-timestep * velocity), pose, pose.plus(timestep * iterate))
     at = jax.vmap(lambda pose: rows.geometries(elements.groups, pose))(poses)
     before, geometries, after = (jax.tree.map(lambda x, i=i: x[i], at) for i in range(3))
     turning = rotations.left_jacobian(timestep * iterate[:, 3:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -77,3 +78,12 @@ def gap_jacobian(elements: Elements, pose: Pose) -> Float[Array, "g 6*bodies"]:
         block = block.at[members, :, group.b.bodies].add(geometry.gap_b)
         blocks.append(block[:, :, :bodies].reshape(-1, 6 * bodies))
     return jnp.concatenate(blocks)
+
+
+@eqx.filter_jit
+def moved_geometries(
+    elements: Elements, pose: Pose, increment: Float[Array, "bodies 6"]
+) -> tuple[Pose, tuple[rows.Geometry, ...]]:
+    """The pose moved by an increment, and the geometry of all joints there; compiled, for use on the host."""
+    moved = pose.plus(increment)
+    return moved, rows.geometries(elements.groups, with_world(moved, increment)[0])

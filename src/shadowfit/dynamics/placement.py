@@ -1,25 +1,26 @@
 """Building a state from joint positions and speeds: along the tree, then closing loops.
 
-Every body is first placed along a spanning tree of the joints from the world; bodies that no joint ties to the world stay
-where they are told (or at the origin). Where joints close loops, a Gauss–Newton iteration then moves the bodies as little as
-possible until all gaps are zero, holding the joint positions that were asked for. This is done once per simulation, on the host.
+Every body is first placed along a spanning tree of the joints from the world; bodies that no joint ties to the world
+stay where they are told (or at the origin). Where joints close loops, a Gauss–Newton iteration then moves the bodies as
+little as possible until all gaps are zero, holding the joint positions that were asked for. All of this happens once
+for a simulation, on the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Attachments, Elements, assembled
-from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
-from shadowfit.dynamics.state import State, with_world
+from shadowfit.dynamics.kinematics import moved_geometries
+from shadowfit.dynamics.state import State
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.joint import WORLD
@@ -30,6 +31,8 @@ LOOP_ITERATIONS = 30
 RANK_TOLERANCE = 1e-9
 # A loop that leaves a gap (or a speed of opening) larger than this [m, rad, 1/s] cannot be closed.
 CLOSED = 1e-8
+# Gaps below this are rounding errors.
+SETTLED = 1e-14
 
 
 def place(
@@ -42,8 +45,8 @@ def place(
 ) -> State:
     """A state with no constraint violation at the given joint positions [rad, m] and speeds [rad/s, m/s].
 
-    Joints that are not named are at zero (at whatever the loop needs, if they are part of one). ``poses`` (centre of mass
-    [m], quaternion) and ``velocities`` (six numbers) are for bodies that no joint ties to the world.
+    Joints that are not named are at zero (at whatever the loop needs, if they are part of one). ``poses`` (centre of
+    mass [m], quaternion) and ``velocities`` (six numbers) are for bodies that no joint ties to the world.
     """
     positions, speeds = dict(positions or {}), dict(speeds or {})
     _check_joint_values(mechanism, positions)
@@ -148,17 +151,17 @@ def _place_by_joint(
     kind, name = mechanism.joints.values[joint].kind, mechanism.joints.names[joint]
     known, unknown = (group.a, group.b) if forward else (group.b, group.a)
     point, axes = _frame(known, member, pose)
-    shift, turn = (np.asarray(part) for part in kind.place(jnp.asarray(positions.get(name, 0.0), float)))
+    shift, turn = (np.array(part) for part in kind.place(jnp.asarray(positions.get(name, 0.0), float)))
     relative = Rotation.from_rotvec(turn).as_matrix()
     if forward:
         point, axes = point + axes @ shift, axes @ relative
     else:
         axes = axes @ relative.T
         point = point - axes @ shift
-    rotation = axes @ np.asarray(unknown.frames[member]).T
+    rotation = axes @ np.asarray(unknown.frames)[member].T
     position, orientation = np.array(pose.position), np.array(pose.orientation)
     body = unknown.body_indices[member]
-    position[body] = point - rotation @ np.asarray(unknown.levers[member])
+    position[body] = point - rotation @ np.asarray(unknown.levers)[member]
     orientation[body] = np.roll(Rotation.from_matrix(rotation).as_quat(), 1)
     return Pose(position, orientation)
 
@@ -166,7 +169,7 @@ def _place_by_joint(
 def _frame(side: Attachments, member: int, pose: Pose) -> tuple[np.ndarray, np.ndarray]:
     """Origin [m] and axes of one attachment frame in the world."""
     body = side.body_indices[member]
-    lever, frame = np.asarray(side.levers[member]), np.asarray(side.frames[member])
+    lever, frame = np.asarray(side.levers)[member], np.asarray(side.frames)[member]
     if body == len(pose.position):  # the world
         return lever, frame
     turn = Rotation.from_quat(np.roll(pose.orientation[body], -1)).as_matrix()
@@ -174,31 +177,77 @@ def _frame(side: Attachments, member: int, pose: Pose) -> tuple[np.ndarray, np.n
 
 
 class _Rows(eqx.Module):
-    """Gaps and positions of all joints, and the Jacobians of both over all bodies."""
+    """Gaps of all joints and positions of some, with the Jacobians of both over all bodies."""
 
-    gap: Float[Array, "g"]
-    position: Float[Array, "j"]
-    gap_jacobian: Float[Array, "g 6*bodies"]
-    axis_jacobian: Float[Array, "j 6*bodies"]
+    gap: Float[np.ndarray, "g"]
+    position: Float[np.ndarray, "p"]
+    gap_jacobian: Float[np.ndarray, "g 6*bodies"]
+    axis_jacobian: Float[np.ndarray, "p 6*bodies"]
 
-
-@eqx.filter_jit
-def _rows(elements: Elements, pose: Pose) -> _Rows:
-    return _Rows(gap_values(elements, pose), *axis_rows(elements, pose)[:1], gap_jacobian(elements, pose), axis_rows(elements, pose)[1])
+    def jacobian(self) -> Float[np.ndarray, "g+p 6*bodies"]:
+        return np.concatenate([self.gap_jacobian, self.axis_jacobian])
 
 
-def axis_rows(elements: Elements, pose: Pose) -> tuple[Float[Array, "j"], Float[Array, "j 6*bodies"]]:
-    """Positions and rows ``Ḡ`` of all joints, in the mechanism's order (zero rows for joints without an axis)."""
-    whole, _ = with_world(pose, jnp.zeros((elements.body_count, 6)))
-    geometries = rows.geometries(elements.groups, whole)
-    positions, matrix = [], []
-    for place_in, member in elements.joint_places:
-        group, geometry = elements.groups[place_in], geometries[place_in]
-        row = jnp.zeros((elements.body_count + 1, 6))
-        row = row.at[group.a.bodies[member]].add(geometry.axis_a[member])
-        row = row.at[group.b.bodies[member]].add(geometry.axis_b[member])
-        positions.append(geometry.position[member])
-        matrix.append(row[:-1].ravel())
-    if not positions:
-        return jnp.zeros(0), jnp.zeros((0, 6 * elements.body_count))
-    return jnp.stack(positions), jnp.stack(matrix)
+def _move(
+    mechanism: Mechanism, elements: Elements, pose: Pose, increment: Float[np.ndarray, "bodies 6"], names: Iterable[str]
+) -> tuple[Pose, _Rows]:
+    """The pose moved by an increment, and the rows there; ``names`` are the joints whose axes are wanted."""
+    bodies = elements.body_count
+    pose, geometries = jax.tree.map(np.asarray, moved_geometries(elements, pose, increment))
+
+    def on_all_bodies(place: int, member: int, a: str, b: str) -> np.ndarray:
+        group, geometry = elements.groups[place], geometries[place]
+        on_a, on_b = (np.atleast_2d(getattr(geometry, side)[member]) for side in (a, b))
+        dense = np.zeros((len(on_a), bodies + 1, 6))
+        dense[:, group.a.body_indices[member]] += on_a
+        dense[:, group.b.body_indices[member]] += on_b
+        return dense[:, :bodies].reshape(len(on_a), -1)
+
+    places = elements.joint_places
+    wanted = [places[mechanism.joints.index(name)] for name in names]
+    nothing = np.zeros((0, 6 * bodies))
+    return pose, _Rows(
+        np.concatenate([geometries[place].gap[member] for place, member in places] or [np.zeros(0)]),
+        np.array([geometries[place].position[member] for place, member in wanted]),
+        np.concatenate([nothing, *(on_all_bodies(*at, "gap_a", "gap_b") for at in places)]),
+        np.concatenate([nothing, *(on_all_bodies(*at, "axis_a", "axis_b") for at in wanted)]),
+    )
+
+
+def _close_loops(mechanism: Mechanism, elements: Elements, pose: Pose, targets: Mapping[str, float]) -> Pose:
+    """Move all bodies by as little as possible until the gaps are closed at the target positions."""
+    wanted = np.array(list(targets.values()))
+    rotary = np.array([mechanism.joints[name].kind.axis_kind == "rotation" for name in targets])
+    increment = np.zeros((elements.body_count, 6))
+    for _ in range(LOOP_ITERATIONS):
+        pose, found = _move(mechanism, elements, pose, increment, targets)
+        away = found.position - wanted
+        away = np.where(rotary, away - 2.0 * np.pi * np.round(away / (2.0 * np.pi)), away)
+        error = np.concatenate([found.gap, away])
+        if np.max(np.abs(error)) < SETTLED:
+            break
+        increment = np.linalg.lstsq(found.jacobian(), -error, rcond=RANK_TOLERANCE)[0].reshape(-1, 6)
+    if np.max(np.abs(error)) > CLOSED:
+        raise MechanismError(
+            f"the joints cannot all be closed at these positions ({np.max(np.abs(error)):.3g} m or rad remain); "
+            "check the lengths, or start from positions nearer to an assembled configuration"
+        )
+    return pose
+
+
+def _consistent_velocity(
+    mechanism: Mechanism, elements: Elements, pose: Pose, velocity: np.ndarray, speeds: Mapping[str, float]
+) -> Float[np.ndarray, "bodies 6"]:
+    """The velocity nearest to the given one that has the joint speeds and violates no constraint."""
+    _, found = _move(mechanism, elements, pose, np.zeros_like(velocity), speeds)
+    matrix = found.jacobian()
+    wanted = np.concatenate([np.zeros(len(found.gap)), list(speeds.values())])
+    change = np.linalg.lstsq(matrix, wanted - matrix @ velocity.ravel(), rcond=RANK_TOLERANCE)[0]
+    velocity = velocity + change.reshape(-1, 6)
+    remaining = np.max(np.abs(matrix @ velocity.ravel() - wanted), initial=0.0)
+    if remaining > CLOSED * (1.0 + np.max(np.abs(velocity))):
+        raise MechanismError(
+            f"the joints cannot all move at these speeds ({remaining:.3g} m/s or rad/s remain); "
+            "in a loop, give the speeds of as many joints as it has degrees of freedom"
+        )
+    return velocity

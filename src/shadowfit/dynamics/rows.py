@@ -1,7 +1,8 @@
 """Constraint rows of joints: gaps, Jacobians, and the impulses along free axes, for one type of joint at a time.
 
-Every function works on a whole :class:`~elements.JointGroup` (first axis: joints of the group). ``G`` is the Jacobian of the
-gap function, ``Ḡ`` the row of the free axis; both are split into the parts that act on the parent (a) and child (b).
+Every function works on a whole :class:`~elements.JointGroup` (first axis: joints of the group). ``G`` is the Jacobian
+of the gap function, ``Ḡ`` the row of the free axis; both are split into the parts that act on the parent (a) and
+child (b).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _both_frames(group: JointGroup | _JoinedGroup, pose: Pose) -> tuple[Frame, F
     """World frames of parents and children, and the levers of both; the two sides are computed as one."""
     frame, lever = frames(_concatenated([group.a, group.b]), pose)
     size = len(group.a.body_indices)
-    a, b = (jax.tree.map(lambda x: x[part], frame) for part in (slice(size), slice(size, None)))
+    a, b = jax.tree.map(lambda x: x[:size], frame), jax.tree.map(lambda x: x[size:], frame)
     return a, b, jnp.stack([lever[:size], lever[size:]], axis=1)
 
 
@@ -145,7 +146,9 @@ def axis_torque(
     for laws in group.laws:
         # Index −1 (no input) reads the appended zero.
         commands = jnp.append(command, 0.0)[laws.inputs]
-        torque = torque + jax.vmap(lambda law, x, s, u: law.torque(x, s, u))(laws.law, position, speed, commands)
+        evaluate = jax.vmap(lambda law, x, s, u: law.torque(x, s, u))
+        value = evaluate(laws.law, position[laws.members], speed[laws.members], commands)
+        torque = torque.at[laws.members].add(value)
     return torque
 
 
@@ -153,7 +156,7 @@ def axis_inertia(group: JointGroup) -> Float[Array, "n"]:
     """Inertia of motors' shafts along the free axis of each joint."""
     inertia = jnp.zeros(group.size)
     for laws in group.laws:
-        inertia = inertia + jax.vmap(lambda law: law.inertia())(laws.law)
+        inertia = inertia.at[laws.members].add(jax.vmap(lambda law: law.inertia())(laws.law))
     return inertia
 
 
@@ -172,9 +175,7 @@ def friction_weights(group: JointGroup, coefficient: Float[Array, "n"]) -> Float
     return coefficient[:, None] * jnp.stack(columns, axis=1)
 
 
-def friction_limits(
-    group: JointGroup, speed: Float[Array, "n"]
-) -> tuple[Float[Array, "n m"], Float[Array, "n"]]:
+def friction_limits(group: JointGroup, speed: Float[Array, "n"]) -> tuple[Float[Array, "n m"], Float[Array, "n"]]:
     """Weights ``U`` of the gap multipliers and constant level [N m or N] of dry friction at the axes' speeds."""
     coefficient, level = jax.vmap(lambda law, s: law.limit(s))(group.friction, speed)
     return friction_weights(group, coefficient), level

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import equinox as eqx
@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from shadowfit.complementarity import Status
-from shadowfit.dynamics import commands, energy, exact, rows, spook
+from shadowfit.dynamics import commands, energy, exact, spook
 from shadowfit.dynamics.elements import Elements, assemble, assembled
-from shadowfit.dynamics.kinematics import gap_values, read_sensors
+from shadowfit.dynamics.kinematics import gap_values, moved_geometries, read_sensors
 from shadowfit.dynamics.state import State, with_world
 from shadowfit.dynamics.velocity_problem import VelocitySolution, complementary_count, no_impulses
 from shadowfit.errors import SimulationError, UnknownNameError, nearest
@@ -24,13 +24,12 @@ from shadowfit.mechanism.mechanism import Mechanism
 Discretization = Literal["spook", "exact"]
 STEPPERS = {"spook": spook.step, "exact": exact.step}
 
-# An initial gap above this fraction of the mechanism's size (or this angle [rad]) is taken for a mistake, and so is an initial velocity
-# that opens a joint faster than this fraction of the fastest motion, unless it is below this fraction of the size (or angle) per second.
+# An initial gap above this fraction of the mechanism's size (or this angle [rad]) is taken for a mistake, and so is an
+# initial velocity that opens a joint faster than this fraction of the fastest motion, unless it is below this fraction
+# of the size (or this angle) per second.
 INITIAL_GAP = 0.02
 OPENING_FRACTION = 0.5
 OPENING_RATE = 0.1
-# Time [s] over which the opening is looked at.
-SHORT_TIME = 1e-6
 
 # Lengths that a simulation is padded to: the loop is compiled once for all numbers of steps up to one of them.
 SHORTEST_LOOP = 256
@@ -40,7 +39,8 @@ LOOP_GROWTH = 4
 class Diagnostics(eqx.Module):
     """What a simulation can report besides the states; the first axis is time.
 
-    ``multipliers`` are the impulses of the step that *ends* at each time (gap rows [N s, N m s], axis, tangent), by joint type.
+    ``multipliers`` are the impulses of the step that *ends* at each time (gap rows [N s, N m s], axis, tangent), by
+    joint type.
     """
 
     multipliers: tuple[Float[Array, "t n r"], ...]
@@ -52,7 +52,8 @@ class Diagnostics(eqx.Module):
 class Trajectory(eqx.Module):
     """Times [s], states, and the sensors' readings along a simulation.
 
-    With ``exact``, ``states.velocity`` are leapfrog velocities, half a step before their time; readings use velocities at their time.
+    With ``exact``, ``states.velocity`` are leapfrog velocities, half a step before their time; readings use
+    velocities at their time.
     """
 
     time: Float[Array, "t"]
@@ -68,7 +69,7 @@ class Trajectory(eqx.Module):
 def simulate(
     mechanism: Mechanism,
     initial: State,
-    inputs: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     *,
     timestep: float,
     steps: int,
@@ -77,8 +78,9 @@ def simulate(
 ) -> Trajectory:
     """Simulate ``steps`` steps of ``timestep`` [s] from an initial state.
 
-    ``inputs`` gives each input as a number, as an array of ``steps`` values (each held over its step), or as a function of time [s].
-    A step that fails raises :class:`SimulationError`, which names the step and holds the trajectory so far in ``partial``.
+    ``inputs`` gives each input as a number, as an array of ``steps`` values (each held over its step), or as a
+    function of time [s]. A step that fails raises :class:`SimulationError`, which names the step and holds the
+    trajectory so far in ``partial``.
     """
     _check_request(mechanism, initial, timestep, steps, discretization)
     signals = input_signals(mechanism, inputs or {}, timestep, steps)
@@ -215,7 +217,7 @@ def _where(condition: Bool[Array, ""], first: State, second: State) -> State:
 def step_commands(
     mechanism: Mechanism, signals: Float[Array, "inputs steps"], timestep: Array, discretization: str
 ) -> Float[Array, "steps+1 inputs"]:
-    """Command of each step (and one beyond): the mean of the held signals over the step, delayed, scaled and shifted."""
+    """Command of each step (and one beyond): mean of the held signals over the step, delayed, scaled and shifted."""
     steps = signals.shape[1]
     times = timestep * jnp.arange(steps + 1)
     start, stop = commands.intervals(times, timestep, discretization)
@@ -239,17 +241,15 @@ def _synchronise(states: State) -> State:
 
 def _report(elements: Elements, state: State, solution: VelocitySolution) -> Diagnostics:
     gap = jnp.max(jnp.abs(jnp.append(gap_values(elements, state.pose), 0.0)))
-    return Diagnostics(
-        solution.equality, energy.kinetic(elements, state), energy.potential(elements, state), gap
-    )
+    return Diagnostics(solution.equality, energy.kinetic(elements, state), energy.potential(elements, state), gap)
 
 
 def _readings(mechanism: Mechanism, elements: Elements, states: State) -> dict[str, Array]:
     values = jax.vmap(lambda state: read_sensors(mechanism, elements, state))(states)
     named = {}
     for (name, sensor), value in zip(mechanism.sensors.items(), values, strict=True):
-        value = sensor.follow(value)
-        named[name] = value[:, 0] if len(sensor.components) == 1 else value
+        followed = sensor.follow(value)
+        named[name] = followed[:, 0] if len(sensor.components) == 1 else followed
     return named
 
 
@@ -267,7 +267,8 @@ def input_signals(
         value = np.asarray([value(t) for t in times] if callable(value) else value, float)
         if value.shape not in ((), (steps,)):
             raise SimulationError(
-                f"input {name!r} has shape {value.shape}; give one number, {steps} values (one a step) or a function of time"
+                f"input {name!r} has shape {value.shape}; "
+                f"give one number, {steps} values (one a step) or a function of time"
             )
         if not np.all(np.isfinite(value)):
             raise SimulationError(f"input {name!r} contains values that are not finite")
@@ -275,15 +276,13 @@ def input_signals(
     return table
 
 
-def _check_request(
-    mechanism: Mechanism, initial: State, timestep: float, steps: int, discretization: str
-) -> None:
+def _check_request(mechanism: Mechanism, initial: State, timestep: float, steps: int, discretization: str) -> None:
     if discretization not in STEPPERS:
         raise UnknownNameError(f"there is no discretization {discretization!r}{nearest(discretization, STEPPERS)}")
     if not (np.isfinite(timestep) and timestep > 0.0):
         raise SimulationError(f"the time-step is {timestep} s; it must be a positive number")
-    if steps < 1:
-        raise SimulationError(f"the number of steps is {steps}; it must be at least 1")
+    if not (isinstance(steps, int | np.integer) and steps >= 1):
+        raise SimulationError(f"the number of steps is {steps}; it must be a whole number of at least 1")
     if not jax.config.jax_enable_x64:
         raise SimulationError(
             'double precision is off; run jax.config.update("jax_enable_x64", True) before the first computation'
@@ -309,7 +308,8 @@ def check_numbers(mechanism: Mechanism, state: State) -> None:
     for name, shape in wanted.items():
         if values[name].shape != shape:
             raise SimulationError(
-                f"the initial {name} has shape {values[name].shape}; {mechanism.name!r} with {count} bodies needs {shape}"
+                f"the initial {name} has shape {values[name].shape}; "
+                f"{mechanism.name!r} with {count} bodies needs {shape}"
             )
         if not np.all(np.isfinite(values[name])):
             raise SimulationError(f"the initial {name} contains values that are not finite")
@@ -319,32 +319,29 @@ def check_numbers(mechanism: Mechanism, state: State) -> None:
 
 def _check_joints(mechanism: Mechanism, elements: Elements, state: State) -> None:
     """Raise where a joint is open, or opens nearly as fast as anything moves."""
+    velocity = np.asarray(state.velocity)
+    _, geometries = moved_geometries(elements, state.pose, np.zeros_like(velocity))
     levers = [np.asarray(side.levers) for group in elements.groups for side in (group.a, group.b)]
     size = max((float(np.max(np.linalg.norm(lever, axis=1))) for lever in levers), default=0.0) or 1.0
-    linear, angular = np.split(np.abs(np.asarray(state.velocity)), 2, axis=1)
-    fastest = {"m": np.max(linear) + size * np.max(angular), "rad": np.max(angular)}
-    for group, gaps in zip(elements.groups, _gaps_now_and_later(elements, state), strict=True):
-        now, later = np.asarray(gaps)
-        rows_of = {"m": slice(group.linear_rows), "rad": slice(group.linear_rows, None)}
-        for (member, joint), unit in itertools.product(enumerate(group.joints), rows_of):
-            gap = np.max(np.abs(now[member, rows_of[unit]]), initial=0.0)
-            rate = np.max(np.abs(later - now)[member, rows_of[unit]], initial=0.0) / SHORT_TIME
-            scale = size if unit == "m" else 1.0
-            wrong = None
+    linear, angular = (float(np.max(np.abs(part))) for part in np.split(velocity, 2, axis=1))
+    moving = np.concatenate([velocity, np.zeros((1, 6))])
+    for group, geometry in zip(elements.groups, geometries, strict=True):
+        gaps = np.abs(np.asarray(geometry.gap))
+        rates = np.einsum("nmi,ni->nm", geometry.gap_a, moving[group.a.bodies])
+        rates = np.abs(rates + np.einsum("nmi,ni->nm", geometry.gap_b, moving[group.b.bodies]))
+        in_units = (
+            ("m", slice(group.linear_rows), size, linear + size * angular),
+            ("rad", slice(group.linear_rows, None), 1.0, angular),
+        )
+        for (member, joint), (unit, part, scale, fastest) in itertools.product(enumerate(group.joints), in_units):
+            gap, rate = (np.max(values[member, part], initial=0.0) for values in (gaps, rates))
+            wrong = ""
             if gap > INITIAL_GAP * scale:
                 wrong = f"it is open by {gap:.3g} {unit}"
-            elif rate > max(OPENING_FRACTION * fastest[unit], OPENING_RATE * scale):
+            elif rate > max(OPENING_FRACTION * fastest, OPENING_RATE * scale):
                 wrong = f"it opens by {rate:.3g} {unit}/s"
             if wrong:
                 raise SimulationError(
                     f"the initial state does not satisfy joint {mechanism.joints.names[joint]!r}: {wrong}; "
                     "build the state with `place`, or check poses and velocities"
                 )
-
-
-@eqx.filter_jit
-def _gaps_now_and_later(elements: Elements, state: State) -> tuple[Float[Array, "2 n m"], ...]:
-    """Gaps of all joints in a state, and a short time after it."""
-    pose, velocity = with_world(state.pose, state.velocity)
-    poses = jax.tree.map(lambda x, y: jnp.stack([x, y]), pose, pose.plus(SHORT_TIME * velocity))
-    return tuple(jax.vmap(lambda pose, group=group: rows.gaps(group, pose))(poses) for group in elements.groups)

@@ -3,13 +3,13 @@
     [M  −Aᵀ] [v₊]   [M v + h (f + f_g)        ]
     [A   Σ ] [λ ] = [−(4/h) Υ g + Υ G v  (gap)]        q₊ = q ⊞ h v₊
 
-with dry friction and contacts as complementarity rows of the same system. Along a free axis all laws act together: linearised about
-the start of the step, the axis' impulse is ``h τ(x, s) − K (s₊ − s)`` with
+with dry friction and contacts as complementarity rows of the same system. Along a free axis all laws act together:
+linearised about the start of the step, the axis' impulse is ``h τ(x, s) − K (s₊ − s)`` with
 
     K = J_shaft − h ∂τ/∂s − (h²/4) ∂τ/∂x .
 
-This is the paper's ``−b h s₊`` for viscous friction, its motor row ``h τ_m − J_shaft (s₊ − s)``, and a spring's compliant SPOOK row, in one;
-``K = 0`` is an ordinary value because the row is scaled by ``√K``.
+This is the paper's ``−b h s₊`` for viscous friction, its motor row ``h τ_m − J_shaft (s₊ − s)``, and a spring's
+compliant SPOOK row, in one; ``K = 0`` is an ordinary value because the row is scaled by ``√K``.
 """
 
 from __future__ import annotations

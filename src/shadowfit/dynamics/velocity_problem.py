@@ -6,17 +6,19 @@ With the free velocity ``v_f`` (what the bodies would do without constraints) th
     A v₊ + Σ λ + a − N s = 0                     equality rows: gaps, axes, tangents of dry friction
     0 ≤ z ⟂ w ≥ 0                                complementarity rows
 
-where ``P = A`` for SPOOK (the rows are also the directions of the impulses; the Schur complement ``A M⁻¹ Aᵀ + Σ`` is symmetric and
-is factored block by block on the mechanism's graph), and ``P ≠ A`` for the exact-constraint stepper (dense LU).
+where ``P = A`` for SPOOK (the rows are also the directions of the impulses; the Schur complement ``A M⁻¹ Aᵀ + Σ`` is
+symmetric and is factored block by block on the mechanism's graph), and ``P ≠ A`` for the exact-constraint stepper
+(dense LU).
 
-**Joint friction.** The paper doubles a joint's rows into ``±g ≥ 0`` to reach ``|λ_i|`` and doubles the tangent row into both signs. With
-``Σ > 0`` that equals the smaller problem solved here: the multipliers stay equality rows, their negative parts
-``n_i = max(−λ_i, 0)`` obey ``0 ≤ n_i ⟂ λ_i + n_i ≥ 0`` so that ``|λ_i| = λ_i + 2 n_i``, and two slacks let the tangent row slide,
+**Joint friction.** The paper doubles a joint's rows into ``±g ≥ 0`` to reach ``|λ_i|`` and doubles the tangent row
+into both signs. With ``Σ > 0`` that equals the smaller problem solved here: the multipliers stay equality rows, their
+negative parts ``n_i = max(−λ_i, 0)`` obey ``0 ≤ n_i ⟂ λ_i + n_i ≥ 0`` so that ``|λ_i| = λ_i + 2 n_i``, and two slacks
+let the tangent row slide,
 
     Ḡ v₊ + Σ_t λ_t = s₊ − s₋,    0 ≤ s_± ⟂ L ± λ_t ≥ 0,    L = Σ_i U_i |λ_i| + h·level.
 
-**Contacts.** For each contact point, as in the paper: ``0 ≤ λ_n ⟂ C v₊ + Σ λ_n + (4/h) Υ c − Υ C v ≥ 0``, four tangent impulses
-``0 ≤ λ_t ⟂ D v₊ + Σ_t λ_t + σ ≥ 0`` and ``0 ≤ σ ⟂ μ λ_n − Σ λ_t ≥ 0``.
+**Contacts.** For each contact point, as in the paper: ``0 ≤ λ_n ⟂ C v₊ + Σ λ_n + (4/h) Υ c − Υ C v ≥ 0``, four
+tangent impulses ``0 ≤ λ_t ⟂ D v₊ + Σ_t λ_t + σ ≥ 0`` and ``0 ≤ σ ⟂ μ λ_n − Σ λ_t ≥ 0``.
 """
 
 from __future__ import annotations
@@ -100,9 +102,7 @@ def _contact_size(contact: ContactRows) -> int:
     return points if contact.tangent is None else 6 * points
 
 
-def solve(
-    elements: Elements, problem: VelocityProblem, guess: Bool[Array, "z"], symmetric: bool
-) -> VelocitySolution:
+def solve(elements: Elements, problem: VelocityProblem, guess: Bool[Array, "z"], symmetric: bool) -> VelocitySolution:
     """Solve for ``v₊`` and the impulses, trying the active set ``guess`` first."""
     factor = _block_factor(elements, problem) if symmetric else _dense_factor(elements, problem)
     b_a = jnp.concatenate(
@@ -120,9 +120,7 @@ def solve(
         jacobian = _contact_jacobian(elements, problem)
         impulse = jnp.einsum("zbi,z->bi", jacobian, solution.complementary)
         velocity = velocity + jnp.einsum("bij,bj->bi", problem.inverse_mass, impulse)
-    return VelocitySolution(
-        velocity, multipliers, solution.complementary, solution.active, solution.status
-    )
+    return VelocitySolution(velocity, multipliers, solution.complementary, solution.active, solution.status)
 
 
 def _rows_times(row_a: Array, row_b: Array, group: JointGroup, velocity: Array) -> Array:
@@ -227,7 +225,7 @@ def _dense_rows(elements: Elements, parts: list[tuple[Array, Array]]) -> Float[A
 
 @functools.lru_cache(maxsize=64)
 def _friction_pattern(shapes: tuple[tuple[int, int, int, bool], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The constant entries (±1) of the coupling matrices of joint friction; shapes are (size, gap rows, rows, frictional)."""
+    """Constant entries (±1) of the coupling matrices of joint friction; shapes: (size, gap rows, rows, frictional)."""
     equality = sum(size * rows for size, _, rows, _ in shapes)
     count = sum(size * (gaps + 2) for size, gaps, _, frictional in shapes if frictional)
     s_ab, s_ba, s_bb = np.zeros((equality, count)), np.zeros((count, equality)), np.zeros((count, count))

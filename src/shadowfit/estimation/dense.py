@@ -26,8 +26,11 @@ class DenseRows:
     node_size: int
 
 
-def dense_rows(chunks: Iterable[Rows], nodes: int) -> DenseRows:
-    """Put the rows of each step into the columns of its nodes; steps beyond the recording are left out."""
+def dense_rows(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) -> DenseRows:
+    """Put the rows of each step into the columns of its nodes; steps beyond the recording are left out.
+
+    ``start`` holds further rows of the first W − 1 nodes, without an axis of steps.
+    """
     rows = list(chunks)
     windows = np.concatenate([np.asarray(chunk.states) for chunk in rows])
     _, m, window, size = windows.shape
@@ -37,11 +40,24 @@ def dense_rows(chunks: Iterable[Rows], nodes: int) -> DenseRows:
         states[step, :, step : step + window] = windows[step]
     parameters = np.concatenate([np.asarray(chunk.parameters) for chunk in rows])[:steps]
     residual = np.concatenate([np.asarray(chunk.residual) for chunk in rows])[:steps]
-    return DenseRows(
+    whole = DenseRows(
         states.reshape(steps * m, nodes * size),
         parameters.reshape(steps * m, parameters.shape[-1]),
         residual.reshape(-1),
         size,
+    )
+    return whole if start is None else _with_start(whole, start)
+
+
+def _with_start(rows: DenseRows, start: Rows) -> DenseRows:
+    first = np.asarray(start.states).reshape(len(start.residual), -1)
+    states = np.zeros((len(first), rows.states.shape[1]))
+    states[:, : first.shape[1]] = first
+    return DenseRows(
+        np.concatenate([rows.states, states]),
+        np.concatenate([rows.parameters, start.parameters]),
+        np.concatenate([rows.residual, start.residual]),
+        rows.node_size,
     )
 
 

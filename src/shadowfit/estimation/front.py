@@ -21,7 +21,12 @@ that the Jacobian is never held as a whole), `factorise` once per damping, `Fact
 Time is cut into chunks of one size, each a call of the same compiled function, so that a recording of another
 length compiles nothing. The nodes that fill up the last chunk obey ``1·δ = 0`` and stay exactly zero.
 
-MEASUREMENTS
+Measured with n = 1000, b = 12, p = 13, m = 14, W = 3 in chunks of 252 on two busy cores: assembly 4–7 ms, elimination
+5–7 ms, back-substitution 1.5–2 ms, covariances 8 ms; compiling the first three takes 0.9 s. Their sum grows from 15 µs
+per step to 21 µs at n = 30 000, where the factor no longer fits the cache. Tried and dropped: single nodes with a front
+that moves along (8 µs a node; blocks take 5, also because the tail's corner is summed after the loop), blocks twice as
+large, an unrolled loop, outer products written out instead of a matrix product, ``JᵀJ`` inside the loop, and two parts
+of the recording side by side, which gains nothing because the time goes into arithmetic, not into calls.
 """
 
 from __future__ import annotations
@@ -198,9 +203,9 @@ class Factor(eqx.Module):
 
         ``parameter_covariance`` has zero rows for parameters that are held fixed. Only the entries of the inverse
         on the pattern of the factor are formed, backwards in time (Takahashi's recursion): block j follows its
-        successors, ``δ_j = −K_j (δ_{j+1}, δ_parameters) + noise`` with ``K_j = L_j⁻ᵀ P_jᵀ``, hence
+        successors, ``L_jᵀ δ_j = −P_jᵀ (δ_{j+1}, δ_parameters) + white noise``. With Σ the covariance of those,
 
-            Σ_jj = (L_j L_jᵀ)⁻¹ + K_j Σ K_jᵀ,     Σ_j,parameters = −(K_j Σ)[parameters].
+            Σ_jj = L_j⁻ᵀ (1 + P_jᵀ Σ P_j) L_j⁻¹,     Σ_j,parameters = −L_j⁻ᵀ (P_jᵀ Σ)[parameters].
         """
         block, p = self.chunks[0].lower.shape[-1], self.corner.shape[0] - 1
         following = _zeros(block + p, block)
@@ -427,15 +432,16 @@ def _covariance_chunk(
 
     def follow(following: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
         lower, panel = row
-        # Solved block by block: two batched library calls at a time can block each other on machines with few cores.
-        solved = _solve_transposed(lower, jnp.concatenate([panel[:-1].T, jnp.eye(block)], axis=1))
-        gain, inverse = solved[:, :-block], solved[:, -block:]
         of_parameters = jnp.concatenate([following[block:].T, parameters])
-        carried = gain @ jnp.concatenate([following, of_parameters], axis=1)
-        own = inverse @ inverse.T + carried @ gain.T
-        return jnp.concatenate([own, -carried[:, block:].T]), own
+        carried = panel.T @ jnp.concatenate([following, of_parameters], axis=1)
+        # Solved one block and one matrix after the other. All blocks in one batch would be no faster, and two batched
+        # calls of a library routine at a time can wait for each other's threads for ever on a machine with few cores.
+        middle = carried @ panel + jnp.eye(block)
+        solved = _solve_transposed(lower, jnp.concatenate([middle, carried[:, block:]], axis=1))
+        own = _solve_transposed(lower, solved[:, :block].T)
+        return jnp.concatenate([own, -solved[:, block:].T]), own
 
-    first, own = lax.scan(follow, following, (chunk.lower, chunk.panel), reverse=True)
+    first, own = lax.scan(follow, following, (chunk.lower, chunk.panel[:, :-1]), reverse=True)
     group = block // chunk.node_size
     nodes = jnp.einsum("kgigj->kgij", own.reshape(blocks, group, chunk.node_size, group, chunk.node_size))
     return nodes.reshape(blocks * group, chunk.node_size, chunk.node_size), first

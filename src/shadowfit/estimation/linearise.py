@@ -47,7 +47,7 @@ class Plan:
     """Names of the free rotations."""
     order: tuple[int, ...]
     """Place of each increment (numbers first, then rotations) among the parameters of a recording."""
-    slots: transition.Slots
+    columns: transition.Columns
     input_columns: tuple[int, ...]
     """Parameters that act through the inputs (gain, offset, delay)."""
     sensor_columns: tuple[int, ...]
@@ -97,7 +97,8 @@ class Prepared(eqx.Module):
     numbers: Float[Array, "numbers"]
     turns: Float[Array, "rotations 4"]
     elements: Elements
-    slot_derivatives: transition.SlotDerivatives
+    element_tangents: Elements
+    """Derivatives of the elements' numbers by the parameters, along a last axis."""
 
 
 class Costs(eqx.Module):
@@ -119,17 +120,11 @@ def write(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, increm
 
 @functools.partial(jax.jit, static_argnums=0)
 def prepare(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> Prepared:
-    """Elements at the current parameters and the derivatives of their free numbers. Once per linearisation."""
-
-    def flat(increments: Array) -> tuple[tuple[Array, ...], Array]:
-        groups, bodies = transition.element_numbers(assemble(write(plan, mechanism, numbers, turns, increments)))
-        chosen = tuple(g[:, np.array(s, int)] for g, s in zip(groups, plan.slots.groups, strict=True))
-        return chosen, bodies[:, np.array(plan.slots.bodies, int)]
-
+    """Elements at the current parameters and their derivatives. Once per linearisation."""
     zero = jnp.zeros(plan.parameters)
-    groups, bodies = jax.jacfwd(flat)(zero)
+    tangents = jax.jacfwd(lambda d: assemble(write(plan, mechanism, numbers, turns, d)))(zero)
     now = write(plan, mechanism, numbers, turns, zero)
-    return Prepared(now, numbers, turns, assemble(now), transition.SlotDerivatives(groups, bodies))
+    return Prepared(now, numbers, turns, assemble(now), tangents)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -190,18 +185,9 @@ def _transition(
 ) -> transition.Transition:
     by_parameters = jnp.zeros((data.command.shape[0], plan.parameters))
     by_parameters = by_parameters.at[:, np.array(plan.input_columns, int)].set(data.command_derivatives)
+    driven = transition.Driven(prepared.elements, prepared.element_tangents, data.command, by_parameters)
     return transition.linearise(
-        prepared.elements,
-        plan.slots,
-        prepared.slot_derivatives,
-        pose,
-        velocity,
-        new_velocity,
-        data.command,
-        by_parameters,
-        timestep,
-        plan.residual,
-        plan.discretization,
+        driven, plan.columns, pose, velocity, new_velocity, timestep, plan.residual, plan.discretization
     )
 
 

@@ -225,12 +225,11 @@ def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, wind
     order = tuple(i for name in (*numbers, *turns) for i in places[name])
     inputs = [f"{name}.{leaf}" for name in mechanism.inputs for leaf in ("gain", "offset", "delay")]
     columns = tuple(places[name][0] for name in inputs if name in places)
-    empty = transition.Slots(tuple(() for _ in assemble_groups(mechanism)), ())
     draft = Plan(
         numbers,
         turns,
         order,
-        empty,
+        transition.Columns(),
         columns,
         (),
         window,
@@ -240,34 +239,30 @@ def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, wind
         options.unknowns,
         options.huber,
     )
-    slots, sensors = _dependencies(draft, mechanism, parameters)
-    return dataclasses.replace(draft, slots=slots, sensor_columns=sensors)
-
-
-def assemble_groups(mechanism: Mechanism) -> tuple:
-    """The joint groups of a mechanism."""
-    return eqx.filter_eval_shape(assemble, mechanism).groups
+    acting, sensors = _dependencies(draft, mechanism, parameters)
+    return dataclasses.replace(draft, columns=acting, sensor_columns=sensors)
 
 
 def _dependencies(
     plan: Plan, mechanism: Mechanism, parameters: ParameterSet
-) -> tuple[transition.Slots, tuple[int, ...]]:
-    """Entries of the elements and columns of the sensors that change with some parameter, found by differentiation."""
-    values = parameters.start()
-    named = parameters.named(values)
+) -> tuple[transition.Columns, tuple[int, ...]]:
+    """Which parameters change the geometry, the bodies and the sensors' readings, found by differentiation."""
+    named = parameters.named(parameters.start())
     numbers = np.array([named[name] for name in plan.numbers])
     turns = np.array([named[name] for name in plan.turns]).reshape(-1, 4)
-    groups, bodies, readings = _dependency_jacobians(plan, mechanism, numbers, turns)
-    slots = transition.Slots(
-        tuple(_nonzero(np.asarray(g), (0, 2)) for g in groups), _nonzero(np.asarray(bodies), (0, 2))
-    )
-    return slots, _nonzero(np.asarray(readings), (0,))
+    tangents, readings = _dependency_jacobians(plan, mechanism, numbers, turns)
+    geometry = [(group.kind, group.a, group.b) for group in tangents.groups]
+    bodies = (tangents.bodies, tangents.gravity, tangents.forces)
+    return transition.Columns(_moved(geometry), _moved(bodies)), _moved(readings)
 
 
-def _nonzero(derivative: np.ndarray, axes: tuple[int, ...]) -> tuple[int, ...]:
-    if derivative.size == 0:
+def _moved(tangents: object) -> tuple[int, ...]:
+    """Columns (last axis) with an entry that is not zero."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tangents)]
+    if not leaves or leaves[0].shape[-1] == 0:
         return ()
-    return tuple(int(i) for i in np.flatnonzero(np.any(derivative != 0.0, axis=axes)))
+    moved = np.any([np.any(leaf.reshape(-1, leaf.shape[-1]) != 0.0, axis=0) for leaf in leaves if leaf.size], axis=0)
+    return tuple(int(i) for i in np.flatnonzero(moved))
 
 
 @eqx.filter_jit
@@ -277,14 +272,13 @@ def _dependency_jacobians(plan: Plan, mechanism: Mechanism, numbers: Array, turn
     angle = jnp.linspace(0.3, 1.1, bodies * 6).reshape(bodies, 6)
     state = State(Pose(angle[:, :3], jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0]), (bodies, 1))).plus(angle), angle)
 
-    def all_numbers(increments: Array):
+    def everything(increments: Array):
         now = write(plan, mechanism, numbers, turns, increments)
-        groups, body_numbers = transition.element_numbers(assemble(now))
         view = StateView(now, state)
         readings = jnp.concatenate([sensor.read(view) for sensor in now.sensors.values])
-        return groups, body_numbers, readings
+        return assemble(now), readings
 
-    return jax.jacfwd(all_numbers)(jnp.zeros(plan.parameters))
+    return jax.jacfwd(everything)(jnp.zeros(plan.parameters))
 
 
 # --- data of a chunk ---------------------------------------------------------------------------------------------------------

@@ -2,32 +2,38 @@
 
 Two residuals, both impulses [N s, N m s], both zero exactly where the stepper would go:
 
-* ``inverse`` (the paper's): ``r = F(q, v, v')``, the impulse that the transition misses, with every multiplier taken at ``v'``. It carries ``1/Σ``, so stiff
-  joints weigh the noise of the states by their stiffness and the fit breaks down.
-* ``implicit``: ``r = M (v' − φ(q, v))`` with ``φ`` the velocity that the stepper predicts, ``F(q, v, φ) = 0``. Equal to ``M M_Σ⁻¹ F`` when F is affine in ``v'``; joints of any
-  stiffness are fine because constraint and friction forces are those of the predicted step.
+* ``inverse`` (the paper's): ``r = F(q, v, v')``, the impulse that the transition misses, with every multiplier taken at
+  ``v'``. It carries ``1/Σ``, so stiff joints weigh the noise of the states by their stiffness and the fit breaks down.
+* ``implicit``: ``r = M (v' − φ(q, v))`` with ``φ`` the velocity that the stepper predicts, ``F(q, v, φ) = 0``. Equal to
+  ``M M_Σ⁻¹ F`` when F is affine in ``v'``; joints of any stiffness are fine because constraint and friction forces are
+  those of the predicted step.
 
-**Prediction.** Two iterations of Newton's method on ``F = 0`` from ``v'`` (one where F is affine), and a third by the derivatives' own pass; dry friction is solved in the space of the sliding axes (a box problem of the size of the number of frictional
-joints, by projected Gauss–Seidel), after which each joint's branch (stuck, or sliding one way) is fixed.
+**Prediction.** Newton's method on ``F = 0`` from ``v'``: two iterations (one where F is affine), and another by the
+derivatives' own pass. In each, dry friction is solved in the space of the sliding axes, a box problem of the size of the
+number of frictional joints, by projected Gauss–Seidel. Each joint's branch (stuck, or sliding one way) is then fixed.
 
-**Derivatives.** One forward-mode pass over the elements (joints and bodies, `vmap`ped over elements of a type and time) gives ``F_q, F_v, F_v'`` and the derivatives by
-the elements' own numbers; the implicit function theorem gives ``φ_x = −F_v'⁻¹ F_x``. Neither the Newton iteration nor the friction problem is differentiated.
+**Derivatives.** A joint's impulse is ``Gᵀλ + Ḡᵀl`` with λ and l functions of a few scalars, so most of its derivatives
+are products of rows that are known anyway. Forward mode is left for what they do not give: how the rows themselves turn
+with the bodies (λ and l held), the scalar functions of laws and friction, and the parameters. The implicit function theorem
+gives ``φ_x = −F_v'⁻¹ F_x``; neither Newton's iteration nor the friction problem is differentiated. (Forward mode through the
+whole element took several times as long to compile and to run.)
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics import balance, body_forces, rows
-from shadowfit.dynamics.elements import Elements, JointGroup
+from shadowfit.complementarity.small_solve import small_solve
+from shadowfit.dynamics import balance, rows
+from shadowfit.dynamics.elements import Attachments, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.geometry import Pose, rotations
 
@@ -41,22 +47,26 @@ SLIDING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
-class Slots:
-    """Which numbers of the elements depend on the free parameters: flat places of each group's element and of a body."""
+class Columns:
+    """Which parameters act through what: places among the parameters of a recording."""
 
-    groups: tuple[tuple[int, ...], ...]
-    bodies: tuple[int, ...]
+    geometry: tuple[int, ...] = ()
+    """Attachment points and frames, lengths, centres of mass."""
+    bodies: tuple[int, ...] = ()
+    """Masses, inertias, gravity, external forces."""
 
 
-class SlotDerivatives(eqx.Module):
-    """Derivatives of those numbers by the parameters, for each element and body."""
+class Driven(eqx.Module):
+    """What the parameters change besides the states: the elements and the commands, with their derivatives (last axis)."""
 
-    groups: tuple[Float[Array, "n slots p"], ...]
-    bodies: Float[Array, "bodies slots p"]
+    elements: Elements
+    element_tangents: Elements
+    command: Float[Array, "inputs"]
+    command_tangents: Float[Array, "inputs p"]
 
 
 class Transition(eqx.Module):
-    """Residual of one step and its derivatives by configuration, velocity, new velocity and parameters (rows: bodies × 6)."""
+    """Residual of one step (rows: bodies × 6) and its derivatives."""
 
     residual: Float[Array, "r"]
     by_pose: Float[Array, "r bodies 6"]
@@ -65,43 +75,30 @@ class Transition(eqx.Module):
     by_parameters: Float[Array, "r p"]
 
 
-class BodyNumbers(eqx.Module):
-    """The numbers that one body's balance uses."""
-
-    mass: Float[Array, ""]
-    inertia: Float[Array, "3 3"]
-    gravity: Float[Array, "3"]
+def tangent_columns(tree: Any, columns: tuple[int, ...] | None = None) -> Any:
+    """Derivatives stored along the last axis, as tangents along the first; all columns or some."""
+    pick = slice(None) if columns is None else np.array(columns, int)
+    return jax.tree.map(lambda x: jnp.moveaxis(x[..., pick], -1, 0), tree)
 
 
-def element_numbers(elements: Elements) -> tuple[tuple[Array, ...], Array]:
-    """All numbers of the elements as flat vectors: ``(n, D)`` for each group, ``(bodies, D)``."""
-    groups = tuple(jax.vmap(lambda e: ravel_pytree(_arrays(e))[0])(balance.as_elements(g)) for g in elements.groups)
-    return groups, jax.vmap(lambda body: ravel_pytree(body)[0])(_bodies(elements))
+def _push_forward(function: Callable, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    """Derivatives of a function along stacked tangents (first axis); non-array parts of the primals stay as they are."""
+    arrays, static = eqx.partition(primals, eqx.is_array)
+    moving = eqx.filter(tangents, eqx.is_array)
+
+    def one(tangent: Any) -> Any:
+        return jax.jvp(lambda x: function(*eqx.combine(x, static)), (arrays,), (tangent,))[1]
+
+    return jax.vmap(one)(moving)
 
 
-def _arrays(element: JointGroup) -> Any:
-    return eqx.filter(element, eqx.is_array)
+def _columnwise(function: Callable, at: Float[Array, "n k"]) -> tuple[Float[Array, "n"], Float[Array, "n k"]]:
+    """Value and derivatives of a function that treats the rows of ``at`` independently."""
 
+    def along(column: Array) -> Array:
+        return jax.jvp(function, (at,), (jnp.broadcast_to(column, at.shape),))[1]
 
-def _bodies(elements: Elements) -> BodyNumbers:
-    gravity = jnp.broadcast_to(elements.gravity, (elements.body_count, 3))
-    return BodyNumbers(elements.bodies.mass, elements.bodies.inertia, gravity)
-
-
-def _with_slots(tree: Any, slots: tuple[int, ...], values: Array) -> Any:
-    """The tree with some entries of its flat vector replaced."""
-    if not slots:
-        return tree
-    arrays, static = eqx.partition(tree, eqx.is_array)
-    flat, unravel = ravel_pytree(arrays)
-    return eqx.combine(unravel(flat.at[np.array(slots)].set(values)), static)
-
-
-def _slot_values(tree: Any, slots: tuple[int, ...]) -> Array:
-    return ravel_pytree(eqx.filter(tree, eqx.is_array))[0][np.array(slots, int)]
-
-
-# --- assembly: from element blocks to all bodies -----------------------------------------------------------------------
+    return function(at), jax.vmap(along, out_axes=1)(jnp.eye(at.shape[1]))
 
 
 def _incidence(elements: Elements, group: JointGroup) -> np.ndarray:
@@ -110,23 +107,82 @@ def _incidence(elements: Elements, group: JointGroup) -> np.ndarray:
     return (sides[..., None] == np.arange(elements.body_count)).astype(float)
 
 
-def _sides(elements: Elements, group: JointGroup) -> tuple[int, ...]:
-    """Sides with a body that moves in at least one joint of the group: the other's derivatives are never needed."""
-    moving = balance.side_bodies(group) < elements.body_count
-    return tuple(side for side in (0, 1) if moving[:, side].any())
+# --- how multipliers depend on states --------------------------------------------------------------------------------
 
 
-# --- prediction ----------------------------------------------------------------------------------------------------------
+def _rows_of(geometry: rows.Geometry) -> Float[Array, "n m 2 6"]:
+    return jnp.stack([geometry.gap_a, geometry.gap_b], axis=-2)
+
+
+def _axis_of(geometry: rows.Geometry) -> Float[Array, "n 2 6"]:
+    return jnp.stack([geometry.axis_a, geometry.axis_b], axis=-2)
+
+
+def _turned(blocks: Float[Array, "n m 2 6"], turn: Float[Array, "n 2 3 3"]) -> Float[Array, "n m 2 6"]:
+    """Rows for a rotation of the later (or earlier) pose as rows for what causes it."""
+    turning = jnp.einsum("nmsi,nsij->nmsj", blocks[..., 3:], turn)
+    return jnp.concatenate([blocks[..., :3], turning], axis=-1)
+
+
+def _load_by_new(
+    group: JointGroup, point: balance.JointPoint, new_velocity: Array, timestep: Array
+) -> Float[Array, "n m 2 6"]:
+    """``∂λ/∂v'``."""
+    scale = (-1.0 / rows.relaxation(group, timestep).sigma)[..., None, None]
+    if point.after is None:
+        return scale * _rows_of(point.geometry)
+    step = timestep * new_velocity[balance.side_bodies(group), 3:]
+    return scale * _turned(_rows_of(point.after), rotations.left_jacobian(step))
+
+
+def _load_by_old_and_pose(
+    group: JointGroup, point: balance.JointPoint, velocity: Array, new_velocity: Array, timestep: Array
+) -> tuple[Float[Array, "n m 2 6"], Float[Array, "n m 2 6"]]:
+    """``∂λ/∂v`` and ``∂λ/∂q``; for SPOOK the latter without the turning of G."""
+    relaxed = rows.relaxation(group, timestep)
+    scale = (-1.0 / relaxed.sigma)[..., None, None]
+    upsilon = relaxed.upsilon[..., None, None]
+    now = _rows_of(point.geometry)
+    if point.before is None or point.after is None:
+        return -scale * upsilon * now, scale * upsilon * (4.0 / timestep) * now
+    sides = balance.side_bodies(group)
+    step_back, step_on = -timestep * velocity[sides, 3:], timestep * new_velocity[sides, 3:]
+    before, after = _rows_of(point.before), _rows_of(point.after)
+    carried = _turned(after, rotations.matrix(rotations.exp(step_on)))
+    carried_back = _turned(before, rotations.matrix(rotations.exp(step_back)))
+    by_pose = (carried - now + upsilon * (3.0 * now + carried_back)) / timestep
+    return -scale * upsilon * _turned(before, rotations.left_jacobian(step_back)), scale * by_pose
+
+
+def _scalars(point: balance.JointPoint) -> Float[Array, "n 3"]:
+    return jnp.stack([point.geometry.position, point.speed, point.new_speed], axis=1)
+
+
+# --- prediction --------------------------------------------------------------------------------------------------------
+
+
+class Prediction(eqx.Module):
+    """Where the stepper goes, to within one Newton step."""
+
+    velocity: Float[Array, "bodies 6"]
+    loads: tuple[Float[Array, "n m"] | None, ...]
+    """Gap multipliers of each group's joints, if they are known better than from the gaps' defect."""
+    slips: tuple[Float[Array, "n"] | None, ...]
+    """Branch of dry friction: +1, −1 sliding, 0 stuck; None for groups without friction."""
+    sigmas: tuple[Float[Array, "n"], ...]
+    """Σ_t of each group's joints."""
 
 
 class _Pass(eqx.Module):
-    """Value and slope of F at one velocity, with what the friction problem needs."""
+    """Frictionless F and its slope at one velocity, with what the friction problem needs."""
 
     missing: Float[Array, "r"]
     slope: Float[Array, "r r"]
-    gaps: tuple[Float[Array, "n m"], ...]
-    gap_slopes: tuple[Float[Array, "n m r"], ...]
+    loads: tuple[Float[Array, "n m"], ...]
+    load_slopes: tuple[Float[Array, "n m r"], ...]
     axes: tuple[Float[Array, "n r"], ...]
+    speeds: tuple[Float[Array, "n"], ...]
+    """Speeds of the axes at the start of the step."""
 
 
 def _evaluate(
@@ -135,80 +191,63 @@ def _evaluate(
     velocity: Array,
     new_velocity: Array,
     command: Array,
-    slips: tuple[Array | None, ...],
-    sigmas: tuple[Array, ...],
     timestep: Array,
     discretization: str,
 ) -> _Pass:
-    """``F``, ``F_v'`` and the gap multipliers with their slopes; dry friction only where ``slips`` fixes its branch."""
+    """Frictionless ``F``, ``F_v'``, and the gap multipliers with their slopes."""
     count = elements.body_count
+    size = 6 * count
     whole, old = with_world(pose, velocity)
-    applied = body_forces.applied_wrench(elements, pose, command)
-
-    def body(numbers, applied, orientation, old, new):
-        def value(new):
-            args = (numbers.mass, numbers.inertia, numbers.gravity, applied, orientation, old, new)
-            result = balance.body_balance(*args, timestep, discretization)
-            return result, result
-
-        slope, result = jax.jacfwd(value, has_aux=True)(new)
-        return result, slope
-
-    missing, diagonal = jax.vmap(body)(_bodies(elements), applied, pose.orientation, velocity, new_velocity)
-    slope = jnp.einsum("brc,bd->brdc", diagonal, jnp.eye(count))
-    gaps, gap_slopes, axes = [], [], []
     new = jnp.concatenate([new_velocity, jnp.zeros((1, 6))])
-    for group, slip, sigma in zip(elements.groups, slips, sigmas, strict=True):
-        pick = _sides(elements, group)
-        bare = (
-            group if slip is not None else eqx.tree_at(lambda g: g.friction, group, None, is_leaf=lambda x: x is None)
-        )
-
-        def joint(element, pose, old, new, commands, sigma, slip):
-            def value(moving):
-                now = new.at[np.array(pick)].set(moving)
-                found, geometry = balance.multipliers(
-                    element, pose, old, now, commands, sigma, slip, timestep, discretization
-                )
-                impulse = balance.joint_impulse(found.gap, found.axis + found.tangent, geometry)
-                axis = jnp.stack([geometry.axis_a[0], geometry.axis_b[0]])
-                return (impulse, found.gap), (impulse, found.gap, axis)
-
-            slopes, values = jax.jacfwd(value, has_aux=True)(new[np.array(pick)])
-            return values, slopes
-
-        sides = balance.side_bodies(group)
-        branch = jnp.zeros(group.size) if slip is None else slip
-        (impulse, gap, axis), (by_new, gap_by_new) = jax.vmap(joint)(
-            balance.as_elements(bare),
-            whole[sides],
-            old[sides],
-            new[sides],
-            balance.element_commands(group, command),
-            sigma,
-            branch,
+    missing, diagonal = _bodies_by_new(elements, pose, velocity, new_velocity, command, timestep, discretization)
+    slope = jnp.einsum("brc,bd->brdc", diagonal, jnp.eye(count))
+    loads, load_slopes, axes, speeds = [], [], [], []
+    for group in elements.groups:
+        point = balance.joint_point(group, whole, old, new, timestep, discretization)
+        law, law_slope = jax.jvp(
+            lambda s, group=group, point=point: balance.law_impulse(
+                group, point.geometry.position, point.speed, s, command, timestep, discretization
+            ),
+            (point.new_speed,),
+            (jnp.ones(group.size),),
         )
         place = _incidence(elements, group)
-        picked = place[:, np.array(pick)]
+        load = balance.load(group, point, timestep)
+        load_by_new = _load_by_new(group, point, new, timestep)
+        axis = _axis_of(point.geometry)
+        impulse = balance.joint_impulse(load, law, point.geometry)
         missing = missing - jnp.einsum("nsb,nsr->br", place, impulse)
-        slope = slope - jnp.einsum("nsb,nsrtc,ntd->brdc", place, by_new, picked)
-        gaps.append(gap)
-        gap_slopes.append(jnp.einsum("nmtc,ntd->nmdc", gap_by_new, picked).reshape(group.size, -1, 6 * count))
-        axes.append(jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, 6 * count))
-    size = 6 * count
-    return _Pass(missing.ravel(), slope.reshape(size, size), tuple(gaps), tuple(gap_slopes), tuple(axes))
+        by_new = jnp.einsum("nmsr,nmtc->nsrtc", _rows_of(point.geometry), load_by_new)
+        by_new = by_new + jnp.einsum("n,nsr,ntc->nsrtc", law_slope, axis, axis)
+        slope = slope - jnp.einsum("nsb,nsrtc,ntd->brdc", place, by_new, place)
+        loads.append(load)
+        load_slopes.append(jnp.einsum("nmtc,ntd->nmdc", load_by_new, place).reshape(group.size, -1, size))
+        axes.append(jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, size))
+        speeds.append(point.speed)
+    return _Pass(
+        missing.ravel(), slope.reshape(size, size), tuple(loads), tuple(load_slopes), tuple(axes), tuple(speeds)
+    )
 
 
-class Prediction(eqx.Module):
-    """Where the stepper goes, to within one Newton step."""
+def _bodies_by_new(
+    elements: Elements,
+    pose: Pose,
+    velocity: Array,
+    new_velocity: Array,
+    command: Array,
+    timestep: Array,
+    discretization: str,
+) -> tuple[Float[Array, "bodies 6"], Float[Array, "bodies 6 6"]]:
+    """The bodies' part of F and its derivative by the new velocity (each body's own)."""
 
-    velocity: Float[Array, "bodies 6"]
-    loads: tuple[Float[Array, "n m"], ...]
-    """Gap multipliers of each group's joints."""
-    slips: tuple[Float[Array, "n"] | None, ...]
-    """Branch of dry friction: +1, −1 sliding, 0 stuck; None for groups without friction."""
-    sigmas: tuple[Float[Array, "n"], ...]
-    """Σ_t of each group's joints."""
+    def value(new: Array) -> Array:
+        return balance.bodies_balance(elements, pose, velocity, new, command, timestep, discretization)
+
+    def along(column: Array) -> Array:
+        tangent = jnp.broadcast_to(column, new_velocity.shape)
+        return jax.jvp(value, (new_velocity,), (tangent,))[1]
+
+    return value(new_velocity), jax.vmap(along, out_axes=2)(jnp.eye(6))
 
 
 def predict(
@@ -222,67 +261,63 @@ def predict(
 ) -> Prediction:
     """The stepper's new velocity from a guess, with multipliers and friction branches."""
     sigmas = balance.stick_sigmas(elements, pose, timestep)
-    frictional = any(group.friction is not None for group in elements.groups)
+    frictional = [i for i, group in enumerate(elements.groups) if group.friction is not None]
 
-    def newton(now: Array, slips: tuple[Array | None, ...]) -> tuple[Array, tuple[Array, ...], _Pass]:
-        found = _evaluate(elements, pose, velocity, now, command, slips, sigmas, timestep, discretization)
-        moved = -jnp.linalg.solve(found.slope, found.missing)
-        return now + moved.reshape(-1, 6), _loads(found, moved), found
+    def newton(_: int, carry: tuple[Array, tuple[Array, ...], Array]) -> tuple[Array, tuple[Array, ...], Array]:
+        now, _, _ = carry
+        found = _evaluate(elements, pose, velocity, now, command, timestep, discretization)
+        axes = jnp.concatenate([found.axes[i] for i in frictional] or [jnp.zeros((0, now.size))])
+        solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], axes.T], axis=1))
+        free, response = now.ravel() - solved[:, 0], solved[:, 1:]
+        slip = jnp.zeros(axes.shape[0])
+        reached = free
+        if frictional:
+            impulses, slip = _friction(elements, frictional, free, free - now.ravel(), response, found, sigmas, timestep)
+            reached = free + response @ impulses
+        moved = reached - now.ravel()
+        loads = tuple(load + slope @ moved for load, slope in zip(found.loads, found.load_slopes, strict=True))
+        return reached.reshape(-1, 6), loads, slip
 
-    slips: tuple[Array | None, ...] = tuple(None for _ in elements.groups)
-    predicted, loads, found = newton(start, slips)
-    if frictional:
-        pushed, slips = _friction(elements, pose, velocity, predicted.ravel(), loads, found, sigmas, timestep)
-        predicted = predicted + pushed.reshape(-1, 6)
-        loads = _loads(found, (predicted - start).ravel())
-    if discretization != "spook":
-        predicted, loads, _ = newton(predicted, slips)
-    return Prediction(predicted, loads, slips, sigmas)
-
-
-def _loads(found: _Pass, moved: Array) -> tuple[Array, ...]:
-    """Gap multipliers after a Newton step."""
-    return tuple(gap + slope @ moved for gap, slope in zip(found.gaps, found.gap_slopes, strict=True))
+    count = sum(elements.groups[i].size for i in frictional)
+    no_loads = tuple(jnp.zeros((group.size, group.gap_rows)) for group in elements.groups)
+    iterations = 1 if discretization == "spook" else 2
+    reached, loads, slip = jax.lax.fori_loop(0, iterations, newton, (start, no_loads, jnp.zeros(count)))
+    slips: list[Array | None] = [None] * len(elements.groups)
+    first = 0
+    for i in frictional:
+        slips[i] = slip[first : first + elements.groups[i].size]
+        first += elements.groups[i].size
+    return Prediction(reached, loads, tuple(slips), sigmas)
 
 
 def _friction(
     elements: Elements,
-    pose: Pose,
-    velocity: Array,
-    predicted: Array,
-    all_loads: tuple[Array, ...],
+    frictional: list[int],
+    free: Array,
+    moved: Array,
+    response: Array,
     found: _Pass,
     sigmas: tuple[Array, ...],
     timestep: Array,
-) -> tuple[Array, tuple[Array | None, ...]]:
-    """Velocity change by dry friction, and each joint's branch.
+) -> tuple[Float[Array, "f"], Float[Array, "f"]]:
+    """Friction impulses of all frictional joints, and their branches.
 
-    With ``Y = F_v'⁻¹ Ḡᵀ`` the sliding speeds are ``s = Ḡ v₀ + Ḡ Y λ_t`` and the gap multipliers ``λ = λ₀ + (∂λ/∂v') Y λ_t``; sought is
-    ``λ_t = −clip(s/Σ_t, ± (Σ U |λ| + h·level))``.
+    With ``Y = F_v'⁻¹ Ḡᵀ`` the sliding speeds are ``s = Ḡ v₀ + Ḡ Y λ_t`` and the gap multipliers
+    ``λ = λ₀ + (∂λ/∂v') Y λ_t``; sought is ``λ_t = −clip(s/Σ_t, ± (Σ U |λ| + h·level))``.
     """
-    groups = [i for i, group in enumerate(elements.groups) if group.friction is not None]
-    whole, old = with_world(pose, velocity)
-    axes = jnp.concatenate([found.axes[i] for i in groups])
-    response = jnp.linalg.solve(found.slope, axes.T)
-    coupling = axes @ response
-    speeds = axes @ predicted
-    sigma = jnp.concatenate([sigmas[i] for i in groups])
-    weights, levels, loads, load_slopes = [], [], [], []
-    for i in groups:
-        group = elements.groups[i]
-        geometry = rows.geometry(group, whole)
-        limits = rows.friction_limits(group, rows.apply(geometry.axis_a, geometry.axis_b, group, old))
-        weights.append(limits[0])
-        levels.append(timestep * limits[1])
-        loads.append(all_loads[i])
-        load_slopes.append(found.gap_slopes[i] @ response)
+    axes = jnp.concatenate([found.axes[i] for i in frictional])
+    sigma = jnp.concatenate([sigmas[i] for i in frictional])
+    coupling, speeds = axes @ response, axes @ free
+    parts = []
+    for i in frictional:
+        weight, level = rows.friction_limits(elements.groups[i], found.speeds[i])
+        load = found.loads[i] + found.load_slopes[i] @ moved
+        parts.append((weight, timestep * level, load, found.load_slopes[i] @ response))
 
     def limits(impulses: Array) -> Array:
-        parts = [
-            jnp.sum(weight * jnp.abs(load + slope @ impulses), axis=1) + level
-            for weight, load, slope, level in zip(weights, loads, load_slopes, levels, strict=True)
-        ]
-        return jnp.concatenate(parts)
+        return jnp.concatenate(
+            [jnp.sum(weight * jnp.abs(load + slope @ impulses), axis=1) + level for weight, level, load, slope in parts]
+        )
 
     def sweep(_: int, impulses: Array) -> Array:
         for j in range(axes.shape[0]):
@@ -294,242 +329,306 @@ def _friction(
 
     impulses = jax.lax.fori_loop(0, FRICTION_SWEEPS, sweep, jnp.zeros(axes.shape[0]))
     limit = limits(impulses)
-    sliding = jnp.abs(impulses) >= limit * (1.0 - SLIDING)
-    slip = jnp.where(sliding, -jnp.sign(impulses), 0.0)
-    # A joint without load has a zero limit: it slides freely in the direction it has.
-    slip = jnp.where(limit == 0.0, jnp.where(speeds < 0.0, -1.0, 1.0), slip)
-    branches: list[Array | None] = [None] * len(elements.groups)
-    start = 0
-    for i in groups:
-        size = elements.groups[i].size
-        branches[i] = slip[start : start + size]
-        start += size
-    return response @ impulses, tuple(branches)
+    slip = jnp.where(jnp.abs(impulses) >= limit * (1.0 - SLIDING), -jnp.sign(impulses), 0.0)
+    # A joint whose limit is zero slides freely, in the direction it has.
+    return impulses, jnp.where(limit == 0.0, jnp.where(speeds < 0.0, -1.0, 1.0), slip)
 
 
-# --- linearisation -------------------------------------------------------------------------------------------------------
+# --- linearisation -----------------------------------------------------------------------------------------------------
 
 
 def linearise(
-    elements: Elements,
-    slots: Slots,
-    slot_derivatives: SlotDerivatives,
+    driven: Driven,
+    columns: Columns,
     pose: Pose,
     velocity: Float[Array, "bodies 6"],
     new_velocity: Float[Array, "bodies 6"],
-    command: Float[Array, "inputs"],
-    command_derivatives: Float[Array, "inputs p"],
     timestep: Float[Array, ""],
     residual: Residual,
     discretization: str,
 ) -> Transition:
     """Residual of one transition with its derivatives."""
+    elements = driven.elements
+    count = elements.body_count
     if residual == "inverse":
         none = tuple(None for _ in elements.groups)
         at = Prediction(new_velocity, none, none, balance.stick_sigmas(elements, pose, timestep))
     else:
-        at = predict(elements, pose, velocity, new_velocity, command, timestep, discretization)
-    value, by_pose, by_velocity, by_new, by_parameters = _derivatives(
-        elements,
-        slots,
-        slot_derivatives,
-        pose,
-        velocity,
-        at,
-        (command, command_derivatives),
-        timestep,
-        discretization,
-    )
-    count = elements.body_count
+        at = predict(elements, pose, velocity, new_velocity, driven.command, timestep, discretization)
+    value, by_state, by_parameters = _derivatives(driven, columns, pose, velocity, at, timestep, discretization)
     if residual == "inverse":
-        shape = (6 * count, count, 6)
-        return Transition(
-            value, by_pose.reshape(shape), by_velocity.reshape(shape), by_new.reshape(shape), by_parameters
-        )
-    columns = jnp.concatenate([value[:, None], by_pose, by_velocity, by_parameters], axis=1)
-    solved = jnp.linalg.solve(by_new, columns)
-    # F(φ) = 0 to first order at φ = at − solved[:, 0]; hence dφ = −solved.
+        by_pose, by_velocity, by_new = by_state.reshape(3, 6 * count, count, 6)
+        return Transition(value, by_pose, by_velocity, by_new, by_parameters)
+    by_pose, by_velocity, by_new = by_state
+    # F(φ) = 0 to first order at φ = at − F_v'⁻¹ F; hence dφ = −F_v'⁻¹ F_x.
+    solved = small_solve(by_new, jnp.concatenate([value[:, None], by_pose, by_velocity, by_parameters], axis=1))
     prediction = at.velocity - solved[:, 0].reshape(count, 6)
-    return _mass_weighted(elements, slots, slot_derivatives, pose, new_velocity - prediction, solved[:, 1:])
+    return _mass_weighted(driven, columns, pose, new_velocity - prediction, solved[:, 1:])
 
 
 def _mass_weighted(
-    elements: Elements,
-    slots: Slots,
-    slot_derivatives: SlotDerivatives,
+    driven: Driven,
+    columns: Columns,
     pose: Pose,
     difference: Float[Array, "bodies 6"],
     minus_prediction: Float[Array, "r columns"],
 ) -> Transition:
-    """``r = M(q) (v' − φ)`` with ``dr = M dv' − M dφ + dM (v' − φ)``; ``minus_prediction`` holds −dφ by pose, velocity, parameters."""
-    count = elements.body_count
+    """``r = M(q) (v' − φ)`` with ``dr = M dv' − M dφ + dM (v' − φ)``.
 
-    def momentum(numbers: BodyNumbers, orientation: Array, difference: Array) -> Array:
-        turn = rotations.matrix(orientation)
-        return jnp.concatenate([numbers.mass * difference[:3], turn @ (numbers.inertia @ (turn.T @ difference[3:]))])
-
-    def body(numbers, orientation, difference):
-        def changed(inputs):
-            own = _with_slots(numbers, slots.bodies, inputs[3:])
-            result = momentum(own, rotations.plus(orientation, inputs[:3]), difference)
-            return result, result
-
-        zero = jnp.concatenate([jnp.zeros(3), _slot_values(numbers, slots.bodies)])
-        slope, value = jax.jacfwd(changed, has_aux=True)(zero)
-        mass = jax.vmap(lambda column: momentum(numbers, orientation, column))(jnp.eye(6)).T
-        return value, slope, mass
-
-    value, slope, mass = jax.vmap(body)(_bodies(elements), pose.orientation, difference)
-    identity = jnp.eye(count)
-    weighted = jnp.einsum("brc,bck->brk", mass, minus_prediction.reshape(count, 6, -1)).reshape(6 * count, -1)
+    ``minus_prediction`` holds −dφ by pose, velocity and parameters.
+    """
+    bodies = driven.elements.bodies
+    count = driven.elements.body_count
     size = 6 * count
-    turning = jnp.einsum("brc,bd->brdc", slope[..., :3], identity).reshape(size, count, 3)
-    by_pose = weighted[:, :size].reshape(size, count, 6).at[:, :, 3:].add(turning)
-    own = jnp.einsum("brk,bkp->brp", slope[..., 3:], slot_derivatives.bodies).reshape(size, -1)
+
+    def momentum(mass: Array, inertia: Array, orientation: Array, difference: Array) -> Array:
+        turn = rotations.matrix(orientation)
+        angular = turn @ (inertia @ (turn.T @ difference[3:]))
+        return jnp.concatenate([mass * difference[:3], angular])
+
+    def all_momenta(mass: Array, inertia: Array, turn: Array) -> Float[Array, "bodies 6"]:
+        return jax.vmap(momentum)(mass, inertia, rotations.plus(pose.orientation, turn), difference)
+
+    still = jnp.zeros((count, 3))
+    value = all_momenta(bodies.mass, bodies.inertia, still)
+    turning = jax.vmap(
+        lambda column: jax.jvp(
+            lambda turn: all_momenta(bodies.mass, bodies.inertia, turn),
+            (still,),
+            (jnp.broadcast_to(column, still.shape),),
+        )[1],
+        out_axes=2,
+    )(jnp.eye(3))
+    mass = jax.vmap(
+        lambda m, j, e: jax.vmap(lambda column: momentum(m, j, e, column), out_axes=1)(jnp.eye(6))
+    )(bodies.mass, bodies.inertia, pose.orientation)
+    identity = jnp.eye(count)
+    weighted = jnp.einsum("brc,bck->brk", mass, minus_prediction.reshape(count, 6, -1)).reshape(size, -1)
+    by_pose = weighted[:, :size].reshape(size, count, 6)
+    by_pose = by_pose.at[:, :, 3:].add(jnp.einsum("brc,bd->brdc", turning, identity).reshape(size, count, 3))
+    by_parameters = weighted[:, 2 * size :]
+    if columns.bodies:
+        tangents = tangent_columns(driven.element_tangents.bodies, columns.bodies)
+        own = _push_forward(
+            lambda b: all_momenta(b.mass, b.inertia, still), (bodies,), (tangents,)
+        ).reshape(-1, size)
+        by_parameters = by_parameters.at[:, np.array(columns.bodies)].add(own.T)
     return Transition(
         value.ravel(),
         by_pose,
         weighted[:, size : 2 * size].reshape(size, count, 6),
         jnp.einsum("brc,bd->brdc", mass, identity).reshape(size, count, 6),
-        weighted[:, 2 * size :] + own,
+        by_parameters,
     )
 
 
 def _derivatives(
-    elements: Elements,
-    slots: Slots,
-    slot_derivatives: SlotDerivatives,
+    driven: Driven,
+    columns: Columns,
     pose: Pose,
     velocity: Array,
     at: Prediction,
-    driven: tuple[Array, Array],
     timestep: Array,
     discretization: str,
-) -> tuple[Array, Array, Array, Array, Array]:
-    """``F`` and its derivatives by pose, velocity, new velocity (each ``6·bodies`` wide) and parameters."""
-    command, command_derivatives = driven
-    count = elements.body_count
-    size = 6 * count
+) -> tuple[Float[Array, "r"], Float[Array, "3 r r"], Float[Array, "r p"]]:
+    """``F`` and its derivatives by pose, velocity and new velocity, and by parameters."""
+    elements = driven.elements
+    size = 6 * elements.body_count
     value, by_state, by_parameters = _body_derivatives(
-        elements, slots, slot_derivatives, (pose, velocity, at.velocity), driven, timestep, discretization
+        driven, columns, pose, velocity, at.velocity, timestep, discretization
     )
     whole, old = with_world(pose, velocity)
     new = jnp.concatenate([at.velocity, jnp.zeros((1, 6))])
-    for group, own_slots, slot_slopes, slip, sigma, loads in zip(
-        elements.groups, slots.groups, slot_derivatives.groups, at.slips, at.sigmas, at.loads, strict=True
-    ):
-        pick = np.array(_sides(elements, group))
-        moving = 6 * len(pick)
-
-        def joint(element, pose, old, new, commands, sigma, slip, loads):
-            def changed(inputs):
-                states = inputs[: 3 * moving].reshape(3, len(pick), 6)
-                numbers = inputs[3 * moving : 3 * moving + len(own_slots)]
-                own_commands = inputs[3 * moving + len(own_slots) :]
-                turned = pose.plus(jnp.zeros((2, 6)).at[pick].set(states[0]))
-                found, geometry = balance.multipliers(
-                    _with_slots(element, own_slots, numbers),
-                    turned,
-                    old.at[pick].set(states[1]),
-                    new.at[pick].set(states[2]),
-                    own_commands,
-                    sigma,
-                    slip,
-                    timestep,
-                    discretization,
-                    loads,
-                )
-                along = found.axis + found.tangent
-                impulse = balance.joint_impulse(found.gap, along, geometry)
-                # The value shows what the gaps still lack, for the final Newton step; the derivative does not.
-                return impulse, balance.joint_impulse(found.defect_gap, along, geometry)
-
-            inputs = jnp.concatenate(
-                [
-                    jnp.zeros(moving),
-                    old[pick].ravel(),
-                    new[pick].ravel(),
-                    _slot_values(element, own_slots),
-                    commands,
-                ]
-            )
-            return jax.jacfwd(changed, has_aux=True)(inputs)
-
-        sides = balance.side_bodies(group)
-        commands = balance.element_commands(group, command)
-        optional = (None if slip is None else 0, None if loads is None else 0)
-        slope, impulse = jax.vmap(joint, in_axes=(0, 0, 0, 0, 0, 0, *optional))(
-            balance.as_elements(group), whole[sides], old[sides], new[sides], commands, sigma, slip, loads
-        )
+    for index, group in enumerate(elements.groups):
         place = _incidence(elements, group)
-        picked = place[:, pick]
-        value = value - jnp.einsum("nsb,nsr->br", place, impulse)
-        states = slope[..., : 3 * moving].reshape(*slope.shape[:3], 3, len(pick), 6)
-        by_state = by_state - jnp.einsum("nsb,nsrxtc,ntd->xbrdc", place, states, picked)
-        local = slope[..., 3 * moving : 3 * moving + len(own_slots)]
-        on_parameters = jnp.einsum("nsrk,nkp->nsrp", local, slot_slopes)
-        by_command = slope[..., 3 * moving + len(own_slots) :]
-        law_slopes = jax.vmap(lambda column: balance.element_commands(group, column), in_axes=1, out_axes=2)(
-            command_derivatives
+        friction = (at.slips[index], at.sigmas[index])
+        point = balance.joint_point(group, whole, old, new, timestep, discretization)
+        defect_load = balance.load(group, point, timestep)
+        load = defect_load if at.loads[index] is None else at.loads[index]
+        impulse, by_states = _joint_derivatives(
+            elements, group, whole, old, new, driven.command, point, load, friction, timestep, discretization
         )
-        on_parameters = on_parameters + jnp.einsum("nsrl,nlp->nsrp", by_command, law_slopes)
-        by_parameters = by_parameters - jnp.einsum("nsb,nsrp->brp", place, on_parameters)
-    by_pose, by_velocity, by_new = by_state.reshape(3, size, size)
-    return value.ravel(), by_pose, by_velocity, by_new, by_parameters.reshape(size, -1)
+        # The value shows what the gaps still lack, for the final Newton step; the derivatives do not.
+        impulse = impulse + balance.joint_impulse(defect_load - load, jnp.zeros(group.size), point.geometry)
+        value = value - jnp.einsum("nsb,nsr->br", place, impulse)
+        by_state = by_state - jnp.einsum("nsb,xnsrtc,ntd->xbrdc", place, by_states, place)
+        by_numbers = _number_derivatives(
+            driven, columns, index, (whole, old, new), point, load, friction, timestep, discretization
+        )
+        by_parameters = by_parameters - jnp.einsum("nsb,pnsr->brp", place, by_numbers)
+    return value.ravel(), by_state.reshape(3, size, size), by_parameters.reshape(size, -1)
 
 
 def _body_derivatives(
-    elements: Elements,
-    slots: Slots,
-    slot_derivatives: SlotDerivatives,
-    point: tuple[Pose, Array, Array],
-    driven: tuple[Array, Array],
+    driven: Driven,
+    columns: Columns,
+    pose: Pose,
+    velocity: Array,
+    new_velocity: Array,
     timestep: Array,
     discretization: str,
-) -> tuple[Array, Array, Array]:
-    """Bodies' part of F ``(bodies, 6)``, its derivatives by states ``(3, bodies, 6, bodies, 6)`` and parameters."""
-    pose, velocity, new_velocity = point
-    command, command_derivatives = driven
-    applied = body_forces.applied_wrench(elements, pose, command)
+) -> tuple[Float[Array, "bodies 6"], Float[Array, "3 bodies 6 bodies 6"], Float[Array, "bodies 6 p"]]:
+    """The bodies' part of F and its derivatives; each body depends on its own state alone."""
+    elements, command = driven.elements, driven.command
 
-    def body(numbers, applied, orientation, old, new):
-        def changed(inputs):
-            turned = rotations.plus(orientation, inputs[:3])
-            own = _with_slots(numbers, slots.bodies, inputs[15:])
-            args = (own.mass, own.inertia, own.gravity, applied, turned, inputs[3:9], inputs[9:15])
-            result = balance.body_balance(*args, timestep, discretization)
-            return result, result
+    def value(turn: Array, velocity: Array, new: Array) -> Array:
+        turned = Pose(pose.position, rotations.plus(pose.orientation, turn[:, 3:]))
+        return balance.bodies_balance(elements, turned, velocity, new, command, timestep, discretization)
 
-        inputs = jnp.concatenate([jnp.zeros(3), old, new, _slot_values(numbers, slots.bodies)])
-        return jax.jacfwd(changed, has_aux=True)(inputs)
+    at = (jnp.zeros_like(velocity), velocity, new_velocity)
 
-    slope, value = jax.vmap(body)(_bodies(elements), applied, pose.orientation, velocity, new_velocity)
-    by_pose = jnp.concatenate([jnp.zeros((*slope.shape[:2], 3)), slope[..., :3]], axis=-1)
-    stacked = jnp.stack([by_pose, slope[..., 3:9], slope[..., 9:15]])
-    by_state = jnp.einsum("xbrc,bd->xbrdc", stacked, jnp.eye(elements.body_count))
-    by_parameters = jnp.einsum("brk,bkp->brp", slope[..., 15:], slot_derivatives.bodies)
-    if elements.forces:
-        by_state, by_parameters = _wrench_derivatives(
-            elements, pose, command, command_derivatives, by_state, by_parameters, timestep
+    def along(columns: Float[Array, "3 6"]) -> Array:
+        return jax.jvp(value, at, tuple(jnp.broadcast_to(column, velocity.shape) for column in columns))[1]
+
+    own = jax.vmap(along)(jnp.eye(18).reshape(18, 3, 6)).reshape(3, 6, *velocity.shape)
+    by_state = jnp.einsum("xcbr,bd->xbrdc", own, jnp.eye(elements.body_count))
+    by_parameters = jnp.zeros((*velocity.shape, driven.command_tangents.shape[1]))
+    if columns.bodies:
+        tangents = tangent_columns(driven.element_tangents, columns.bodies)
+        by_numbers = _push_forward(
+            lambda e: balance.bodies_balance(e, pose, velocity, new_velocity, command, timestep, discretization),
+            (elements,),
+            (tangents,),
         )
-    return value, by_state, by_parameters
+        by_parameters = by_parameters.at[..., np.array(columns.bodies)].add(jnp.moveaxis(by_numbers, 0, -1))
+    if elements.forces:
+        by_command = jax.jacfwd(
+            lambda c: balance.bodies_balance(elements, pose, velocity, new_velocity, c, timestep, discretization)
+        )(command)
+        by_parameters = by_parameters + by_command @ driven.command_tangents
+    return value(*at), by_state, by_parameters
 
 
-def _wrench_derivatives(
+def _joint_derivatives(
     elements: Elements,
+    group: JointGroup,
     pose: Pose,
+    old: Array,
+    new: Array,
     command: Array,
-    command_derivatives: Array,
-    by_state: Array,
-    by_parameters: Array,
+    point: balance.JointPoint,
+    load: Float[Array, "n m"],
+    friction: tuple[Array | None, Array],
     timestep: Array,
-) -> tuple[Array, Array]:
-    """External wrenches turn with body-fixed directions and follow their inputs."""
+    discretization: str,
+) -> tuple[Float[Array, "n 2 6"], Float[Array, "3 n 2 6 2 6"]]:
+    """Impulse of each joint on its two bodies, and its derivatives by pose, velocity and new velocity."""
+    slip, sigma = friction
+    axis = _axis_of(point.geometry)
+    law, law_by = _columnwise(
+        lambda x: balance.law_impulse(group, x[:, 0], x[:, 1], x[:, 2], command, timestep, discretization),
+        _scalars(point),
+    )
+    dry, dry_by = _columnwise(
+        lambda x: balance.friction_impulse(group, x[:, 1], x[:, 2], x[:, 3:], slip, sigma, timestep),
+        jnp.concatenate([_scalars(point), load], axis=1),
+    )
+    along = law + dry
+    by_turn, load_by_turn, scalars_by_pose = _turning(
+        elements, group, pose, old, new, load, along, timestep, discretization
+    )
+    load_by_old, load_by_pose = _load_by_old_and_pose(group, point, old, new, timestep)
+    load_by = jnp.stack([load_by_pose + load_by_turn, load_by_old, _load_by_new(group, point, new, timestep)])
+    zero = jnp.zeros_like(axis)
+    # position, speed and new speed of the axis by pose, velocity and new velocity
+    scalars_by = jnp.stack(
+        [scalars_by_pose, jnp.stack([zero, axis, zero], axis=1), jnp.stack([zero, zero, axis], axis=1)]
+    )
+    along_by = jnp.einsum("nk,xnktc->xntc", law_by + dry_by[:, :3], scalars_by)
+    along_by = along_by + jnp.einsum("nm,xnmtc->xntc", dry_by[:, 3:], load_by)
+    derivative = jnp.einsum("nmsr,xnmtc->xnsrtc", _rows_of(point.geometry), load_by)
+    derivative = derivative + jnp.einsum("nsr,xntc->xnsrtc", axis, along_by)
+    return balance.joint_impulse(load, along, point.geometry), derivative.at[0].add(by_turn)
 
-    def wrench(turn: Array, command: Array) -> Array:
-        turned = Pose(pose.position, rotations.plus(pose.orientation, turn))
-        return -timestep * body_forces.applied_wrench(elements, turned, command)
 
-    by_turn, by_command = jax.jacfwd(wrench, argnums=(0, 1))(jnp.zeros_like(pose.position), command)
-    by_state = by_state.at[0, ..., 3:].add(by_turn)
-    return by_state, by_parameters + by_command @ command_derivatives
+def _as_pairs(group: JointGroup) -> JointGroup:
+    """The joints of a group as groups of one joint between body 0 and body 1, for ``vmap`` over the first axis; no laws."""
+    bare = eqx.tree_at(lambda g: g.laws, group, ())
+    arrays, static = eqx.partition(bare, eqx.is_array)
+    pairs = eqx.combine(jax.tree.map(lambda x: x[:, None], arrays), static)
+    return dataclasses.replace(
+        pairs,
+        a=Attachments((0,), pairs.a.levers, pairs.a.frames),
+        b=Attachments((1,), pairs.b.levers, pairs.b.frames),
+        joints=(0,),
+    )
+
+
+def _turning(
+    elements: Elements,
+    group: JointGroup,
+    pose: Pose,
+    old: Array,
+    new: Array,
+    load: Array,
+    along: Array,
+    timestep: Array,
+    discretization: str,
+) -> tuple[Float[Array, "n 2 6 2 6"], Float[Array, "n m 2 6"], Float[Array, "n 3 2 6"]]:
+    """Derivatives by the pose of ``Gᵀλ + Ḡᵀl`` at fixed λ and l, of SPOOK's multipliers through G, of the axis' scalars."""
+    relaxed = rows.relaxation(group, timestep)
+    sides = balance.side_bodies(group)
+    # Where one side is the world in all joints, its derivatives are not needed.
+    moving = np.flatnonzero((sides < elements.body_count).any(axis=0))
+
+    def joint(pair, pose, old, new, load, along, sigma, upsilon):
+        def moved(increment):
+            turned = pose.plus(jnp.zeros((2, 6)).at[moving].set(increment))
+            geometry = rows.geometry(pair, turned)
+            axis = _axis_of(geometry)[0]
+            scalars = jnp.stack([geometry.position[0], jnp.sum(axis * old), jnp.sum(axis * new)])
+            impulse = balance.joint_impulse(load[None], along[None], geometry)[0]
+            if discretization != "spook":
+                return impulse, jnp.zeros_like(load), scalars
+            closing = rows.apply(geometry.gap_a, geometry.gap_b, pair, new - upsilon * old)
+            return impulse, -closing[0] / sigma, scalars
+
+        slopes = jax.jacfwd(moved)(jnp.zeros((len(moving), 6)))
+        return jax.tree.map(lambda x: jnp.zeros((*x.shape[:-2], 2, 6)).at[..., moving, :].set(x), slopes)
+
+    return jax.vmap(joint)(
+        _as_pairs(group), pose[sides], old[sides], new[sides], load, along, relaxed.sigma, relaxed.upsilon
+    )
+
+
+def _number_derivatives(
+    driven: Driven,
+    columns: Columns,
+    index: int,
+    states: tuple[Pose, Array, Array],
+    point: balance.JointPoint,
+    load: Float[Array, "n m"],
+    friction: tuple[Array | None, Array],
+    timestep: Array,
+    discretization: str,
+) -> Float[Array, "p n 2 6"]:
+    """Derivatives of each joint's impulse by the parameters.
+
+    Most change only λ and l through scalars (friction, laws, compliance, commands); those of the geometry need the
+    whole joint again.
+    """
+    group = driven.elements.groups[index]
+    slip, sigma = friction
+
+    def along(group: JointGroup, point: balance.JointPoint, loads: Array, command: Array) -> Array:
+        law = balance.law_impulse(
+            group, point.geometry.position, point.speed, point.new_speed, command, timestep, discretization
+        )
+        return law + balance.friction_impulse(group, point.speed, point.new_speed, loads, slip, sigma, timestep)
+
+    def impulse(group: JointGroup, point: balance.JointPoint, command: Array) -> Array:
+        found = balance.load(group, point, timestep)
+        loads = load + (found - jax.lax.stop_gradient(found))
+        return balance.joint_impulse(loads, along(group, point, loads, command), point.geometry)
+
+    tangents = (tangent_columns(driven.element_tangents.groups[index]), driven.command_tangents.T)
+    by_scalars = _push_forward(lambda g, c: impulse(g, point, c), (group, driven.command), tangents)
+    if not columns.geometry:
+        return by_scalars
+
+    def whole(group: JointGroup) -> Array:
+        again = balance.joint_point(group, *states, timestep, discretization)
+        return impulse(group, again, driven.command)
+
+    picked = tangent_columns(driven.element_tangents.groups[index], columns.geometry)
+    return by_scalars.at[np.array(columns.geometry)].set(_push_forward(whole, (group,), (picked,)))

@@ -17,9 +17,7 @@ class Pose(eqx.Module):
 
     def plus(self, increment: Float[Array, "*n 6"]) -> Pose:
         """``q ⊞ δ``: translation [m] added, rotation vector [rad] applied from the left (world frame)."""
-        return Pose(
-            self.position + increment[..., :3], rotations.plus(self.orientation, increment[..., 3:])
-        )
+        return Pose(self.position + increment[..., :3], rotations.plus(self.orientation, increment[..., 3:]))
 
     def minus(self, other: Pose) -> Float[Array, "*n 6"]:
         """``q ⊟ other``, the increment that takes ``other`` to this pose."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.spatial.transform import Rotation
 
 # Below this squared angle [rad²] the series are exact to double precision in value and in two derivatives.
 SMALL_SQUARED_ANGLE = 1e-6
@@ -136,7 +137,5 @@ def from_axes(x_axis: np.ndarray, y_axis: np.ndarray | None = None) -> np.ndarra
 
 def from_matrix(rotation: np.ndarray) -> np.ndarray:
     """Quaternion (NumPy, ``wxyz``) of a rotation matrix."""
-    from scipy.spatial.transform import Rotation
-
     xyzw = Rotation.from_matrix(np.asarray(rotation, float)).as_quat()
     return np.roll(xyzw, 1)

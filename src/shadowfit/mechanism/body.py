@@ -29,13 +29,11 @@ class Inertia(eqx.Module):
 
     def matrix(self) -> Float[Array, "3 3"]:
         """The 3×3 matrix."""
-        return jnp.stack(
-            [
-                jnp.stack([self.xx, self.xy, self.xz]),
-                jnp.stack([self.xy, self.yy, self.yz]),
-                jnp.stack([self.xz, self.yz, self.zz]),
-            ]
-        )
+        return jnp.stack([jnp.stack(row) for row in self.rows()])
+
+    def rows(self) -> list[list[Any]]:
+        """The entries, row by row."""
+        return [[self.xx, self.xy, self.xz], [self.xy, self.yy, self.yz], [self.xz, self.yz, self.zz]]
 
 
 class Body(eqx.Module):
@@ -63,7 +61,7 @@ class Body(eqx.Module):
         """Raise unless the body could exist: positive mass, positive inertia, triangle inequality."""
         if not float(self.mass) > 0.0:
             raise MechanismError(f"{name}.mass is {float(self.mass):g} kg; a mass must be positive")
-        check_inertia(np.array(self.inertia.matrix()), f"{name}.inertia")
+        check_inertia(np.array(self.inertia.rows(), float), f"{name}.inertia")
 
 
 def check_inertia(matrix: np.ndarray, name: str) -> None:

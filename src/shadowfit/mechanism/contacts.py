@@ -1,6 +1,7 @@
 """Contacts ``c(q) ≥ 0``: limits of a joint's axis, and points of a body against a plane, with Coulomb friction.
 
-A new contact shape is one pure function, ``points(a, b)``: the gaps [m] and the places [m] where a body may touch a plane.
+A new contact shape is one pure function, ``points(a, b)``: the gaps [m] and the places [m] where a body may touch a
+plane.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -75,8 +75,8 @@ class Box(ContactShape):
 class PlaneContact(eqx.Module):
     """A shape on a body against a plane on another body or the world, with compliance, damping and friction.
 
-    ``friction`` is Coulomb's μ, over two tangent directions and both signs (the friction pyramid ``|λ_1| + |λ_2| ≤ μ λ_n``);
-    ``stick_time`` [s] regularises sticking as in a joint.
+    ``friction`` is Coulomb's μ, over two tangent directions and both signs (the friction pyramid ``|λ_1| + |λ_2| ≤ μ
+    λ_n``); ``stick_time`` [s] regularises sticking as in a joint.
     """
 
     shape: ContactShape = transparent()

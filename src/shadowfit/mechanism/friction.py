@@ -1,8 +1,9 @@
 """Dry friction laws of joints: how large the friction may become.
 
 A law is one pure function of the sliding speed that returns two numbers: a coefficient, which multiplies the joint's
-own constraint forces, and a constant level. The friction impulse of a step obeys ``|λ_t| ≤ Σ_i U_i |λ_i| + h·level`` with
-``U = coefficient·(r r r 1 1)`` for a hinge (r the radius) and ``U = coefficient·(1 1 1/r 1/r 1/r)`` for a slider.
+own constraint forces, and a constant level. The friction impulse of a step obeys ``|λ_t| ≤ Σ_i U_i |λ_i| + h·level``
+with ``U = coefficient·(r r r 1 1)`` for a hinge (r the radius) and ``U = coefficient·(1 1 1/r 1/r 1/r)`` for a
+slider.
 """
 
 from typing import Any
@@ -32,8 +33,8 @@ class Coulomb(FrictionLaw):
     """Coulomb friction: a coefficient μ on the joint's constraint forces (the paper's) plus a constant level.
 
     ``dry`` is the paper's μ with ``dry_radius`` its r; ``coulomb`` [N m for a hinge, N for a slider] is a level from
-    preload or a gearbox. ``stick_time`` [s] regularises sticking: ``Σ_t = stick_time/(h m)``, m the effective inertia of the
-    two bodies about the axis, so a stuck joint under a torque τ creeps at ``stick_time·τ/m``.
+    preload or a gearbox. ``stick_time`` [s] regularises sticking: ``Σ_t = stick_time/(h m)``, m the effective inertia
+    of the two bodies about the axis, so a stuck joint under a torque τ creeps at ``stick_time·τ/m``.
     """
 
     dry: Any = number("1", default=0.0, lower=0.0)
@@ -49,8 +50,8 @@ class Coulomb(FrictionLaw):
 class Stribeck(FrictionLaw):
     """Coulomb friction that is larger near rest: ``μ = dry + stribeck·exp(−ζ ω²)``, ω the speed at the step's start.
 
-    ``stribeck`` is the excess of the static over the kinetic coefficient, ``stribeck_coulomb`` that of the constant level,
-    ``stribeck_rate`` the transition rate ζ [s²/rad² or s²/m²].
+    ``stribeck`` is the excess of the static over the kinetic coefficient, ``stribeck_coulomb`` that of the constant
+    level, ``stribeck_rate`` the transition rate ζ [s²/rad² or s²/m²].
     """
 
     dry: Any = number("1", default=0.0, lower=0.0)

@@ -35,9 +35,9 @@ class Compliance(eqx.Module):
 class Joint(eqx.Module):
     """A joint between two bodies, or a body and the world.
 
-    ``parent_point`` and ``child_point`` [m] are in the bodies' frames; the rotations turn the attachment frames (whose x
-    axis is the free axis) into the bodies' frames. ``damping`` [s] is the relaxation time τ of the constraint, ``viscous``
-    [N m s/rad or N s/m] acts on the free axis, and so do ``friction`` and the named ``laws``.
+    ``parent_point`` and ``child_point`` [m] are in the bodies' frames; the rotations turn the attachment frames (whose
+    x axis is the free axis) into the bodies' frames. ``damping`` [s] is the relaxation time τ of the constraint,
+    ``viscous`` [N m s/rad or N s/m] acts on the free axis, and so do ``friction`` and the named ``laws``.
     """
 
     kind: JointType = transparent()
@@ -53,6 +53,14 @@ class Joint(eqx.Module):
     friction: FrictionLaw | None = transparent(default=None)
     laws: Parts = eqx.field(default_factory=Parts, converter=lambda p: p if isinstance(p, Parts) else Parts(p))
 
+    def check_types(self, name: str) -> None:
+        """Raise unless laws and friction are what they should be."""
+        for law_name, law in self.laws.items():
+            if not isinstance(law, AxisLaw):
+                raise MechanismError(f"{name}.{law_name} is a {type(law).__name__}, not an axis law")
+        if not isinstance(self.friction, FrictionLaw | None):
+            raise MechanismError(f"the friction of {name!r} is a {type(self.friction).__name__}, not a friction law")
+
     def check(self, name: str) -> None:
         """Raise where the parts do not fit together."""
         if self.parent == self.child:
@@ -63,9 +71,9 @@ class Joint(eqx.Module):
                 f"joint {name!r} is a {type(self.kind).__name__.lower()}, which has no free axis; "
                 "friction, viscous and laws need a hinge, a slider or another type with an axis"
             )
-        for law_name, law in self.laws.items():
-            if not isinstance(law, AxisLaw):
-                raise MechanismError(f"{name}.{law_name} is a {type(law).__name__}, not an axis law")
+        on_slider = self.friction is not None and self.kind.axis_kind == "translation"
+        if on_slider and not float(self.friction.dry_radius) > 0.0:
+            raise MechanismError(f"{name}.dry_radius must be positive: a slider's friction divides torques by it")
         if isinstance(self.kind, joint_types.Distance) and not float(self.kind.length) > 0.0:
             raise MechanismError(f"{name}.length must be positive")
 
@@ -85,8 +93,8 @@ def connect(
 ) -> Joint:
     """A joint described by its free axis (in the parent's frame) and by how the child sits at the zero position.
 
-    ``zero_rotation`` is the quaternion of the child's frame in the parent's frame when the joint's coordinate is zero. A
-    single number as compliance is used for lengths and angles alike.
+    ``zero_rotation`` is the quaternion of the child's frame in the parent's frame when the joint's coordinate is zero.
+    A single number as compliance is used for lengths and angles alike.
     """
     axis = np.asarray(axis, float)
     if axis.shape != (3,) or not np.all(np.isfinite(axis)) or np.linalg.norm(axis) == 0.0:
@@ -140,7 +148,7 @@ def _unit_quaternion(value: Vector) -> np.ndarray:
     quaternion = np.asarray(value, float)
     norm = np.linalg.norm(quaternion) if quaternion.shape == (4,) else 0.0
     if not np.isfinite(norm) or norm == 0.0:
-        raise MechanismError(f"a rotation is four finite numbers (quaternion w x y z) that are not all zero, not {value}")
+        raise MechanismError(f"a rotation is four finite numbers (quaternion w x y z), not all zero; not {value}")
     return quaternion / norm
 
 

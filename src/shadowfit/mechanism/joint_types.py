@@ -29,13 +29,13 @@ class Frame(eqx.Module):
     axes: Float[Array, "3 3"]
 
     def moved(self, twist: Float[Array, "6"]) -> Frame:
-        """The frame shifted by ``twist[:3]`` [m] and turned by the rotation vector ``twist[3:]`` [rad] about its origin."""
+        """The frame shifted by ``twist[:3]`` [m] and turned by the vector ``twist[3:]`` [rad] about its origin."""
         turn = rotations.matrix(rotations.exp(twist[3:]))
         return Frame(self.point + twist[:3], turn @ self.axes)
 
 
 class FrameRows(eqx.Module):
-    """Derivatives of some functions of two frames by twists (translation, rotation about the frame's origin) of each."""
+    """Derivatives of functions of two frames by twists (translation, rotation about the frame's origin) of each."""
 
     a: Float[Array, "m 6"]
     b: Float[Array, "m 6"]
@@ -144,7 +144,7 @@ class Hinge(JointType):
 
 
 class Slider(JointType):
-    """Translation along the x axis of the parent's frame: ``g = (y_a·d, z_a·d, x_a·y_b, x_a·z_b, y_a·z_b)``, d = r_a − r_b."""
+    """Translation along the parent's x axis: ``g = (y_a·d, z_a·d, x_a·y_b, x_a·z_b, y_a·z_b)`` with d = r_a − r_b."""
 
     axis_kind = "translation"
     linear_rows = 2
@@ -156,9 +156,7 @@ class Slider(JointType):
         across = a.axes[:, 1:].T
         lever = jnp.cross(across, (a.point - b.point)[None])
         zero = jnp.zeros_like(lever)
-        linear = FrameRows(
-            jnp.concatenate([across, lever], axis=1), jnp.concatenate([-across, zero], axis=1)
-        )
+        linear = FrameRows(jnp.concatenate([across, lever], axis=1), jnp.concatenate([-across, zero], axis=1))
         return _stack(linear, _aligned_rows(a, b))
 
     def coordinate(self, a: Frame, b: Frame) -> Float[Array, ""]:
@@ -167,9 +165,7 @@ class Slider(JointType):
     def axis(self, a: Frame, b: Frame) -> FrameRows:
         x = a.axes[:, 0]
         lever = jnp.cross(x, b.point - a.point)
-        return FrameRows(
-            jnp.concatenate([-x, lever])[None], jnp.concatenate([x, jnp.zeros_like(x)])[None]
-        )
+        return FrameRows(jnp.concatenate([-x, lever])[None], jnp.concatenate([x, jnp.zeros_like(x)])[None])
 
 
 class Ball(JointType):

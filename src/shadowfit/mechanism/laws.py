@@ -1,8 +1,8 @@
 """Laws on a joint's free axis: motors, springs, drag.
 
-A law is one pure function: the torque [N m] (hinge) or force [N] (slider) along the axis as a function of position, speed
-and command. The stepper decides how to evaluate it in time; derivatives follow by automatic differentiation. A law may
-also carry inertia of its own (a motor's shaft) that moves with the axis.
+A law is one pure function: the torque [N m] (hinge) or force [N] (slider) along the axis as a function of position,
+speed and command. The stepper decides how to evaluate it in time; derivatives follow by automatic differentiation. A
+law may also carry inertia of its own (a motor's shaft) that moves with the axis.
 """
 
 from typing import Any
@@ -15,9 +15,12 @@ from shadowfit.mechanism.leaves import number
 
 Scalar = Float[Array, ""]
 
+# The current is the voltage divided by the resistance: zero is no value for it.
+SMALLEST_RESISTANCE = 1e-9
+
 
 class AxisLaw(eqx.Module):
-    """Interface of an axis law. Subclasses are final. ``input`` names the mechanism's input that is the command, if any."""
+    """Interface of an axis law. Subclasses are final. ``input`` names the input that is the command, if any."""
 
     input: eqx.AbstractVar[str | None]
 
@@ -51,12 +54,13 @@ class TorqueMotor(AxisLaw):
 
 
 class DcMotor(AxisLaw):
-    """DC motor under voltage: ``τ = N k_t (u − k_e N s)/R``, N the ratio of motor to axis speed (gear, or 1/pinion radius).
+    """DC motor under voltage: ``τ = N k_t (u − k_e N s)/R``.
 
-    The shaft inertia is the rotor's own; the axis feels ``N²`` times it.
+    N is the ratio of motor to axis speed: a gear's, or one over a pinion's radius. The shaft inertia is the rotor's own;
+    the axis feels ``N²`` times it.
     """
 
-    resistance: Any = number("Ohm", lower=0.0)
+    resistance: Any = number("Ohm", lower=SMALLEST_RESISTANCE)
     torque_constant: Any = number("N m/A")
     back_emf: Any = number("V s/rad", lower=0.0)
     ratio: Any = number("1 | rad/m", default=1.0)
@@ -73,7 +77,7 @@ class DcMotor(AxisLaw):
 
 
 class VelocityMotor(AxisLaw):
-    """Drives the axis to a speed: ``τ = gain (target + u − s)``, the row ``Ḡ v = γ`` regularised by ``Σ = 1/(h·gain)``."""
+    """Drives the axis to a speed: ``τ = gain (target + u − s)``, which is ``Ḡ v = γ`` with ``Σ = 1/(h·gain)``."""
 
     gain: Any = number("N m s/rad | N s/m", lower=0.0)
     target: Any = number("rad/s | m/s", default=0.0)

@@ -16,19 +16,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from shadowfit.errors import UnknownNameError, nearest
+from shadowfit.errors import MechanismError, UnknownNameError, nearest
 
 COMPONENTS = ("x", "y", "z")
 
 
 def as_number(value: Any) -> Any:
     """A float64 NumPy array, or the JAX array or tracer it already is."""
-    return value if isinstance(value, jax.Array) else np.asarray(value, dtype=float)
+    if isinstance(value, jax.Array):
+        return value
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{value!r} is not a number (or an array of numbers)") from error
 
 
-def number(
-    unit: str, *, default: Any = dataclasses.MISSING, lower: float = -np.inf, tunable: bool = True
-) -> Any:
+def number(unit: str, *, default: Any = dataclasses.MISSING, lower: float = -np.inf, tunable: bool = True) -> Any:
     """Declare a scalar leaf in ``unit``, allowed to be at least ``lower``."""
     return _field("number", unit, default, lower, tunable)
 
@@ -50,7 +53,7 @@ def _field(kind: str, unit: str, default: Any, lower: float, tunable: bool) -> A
 
 
 def transparent(**options: Any) -> Any:
-    """Declare a sub-part whose leaves carry the name of the part itself (``hinge1.dry``, not ``hinge1.friction.dry``)."""
+    """Declare a sub-part whose leaves carry the name of its owner: ``hinge1.dry``, not ``hinge1.friction.dry``."""
     return eqx.field(metadata={"transparent": True}, **options)
 
 
@@ -141,6 +144,16 @@ def read(part: Any, leaf: Leaf) -> Any:
     """The value of a leaf: a scalar, or four quaternion components."""
     value = _follow(part, leaf.path)
     return value if leaf.component is None else value[leaf.component]
+
+
+def check_shape(part: Any, leaf: Leaf) -> None:
+    """Raise unless the field that holds a leaf has as many numbers as it was declared with."""
+    expected = (len(COMPONENTS),) if leaf.component is not None else (4,) if leaf.kind == "rotation" else ()
+    shape = np.shape(_follow(part, leaf.path))
+    if shape != expected:
+        name = leaf.name if leaf.component is None else leaf.name.rsplit(".", 1)[0]
+        count = "one number" if expected == () else f"{expected[0]} numbers"
+        raise MechanismError(f"{name} has shape {shape}; it must be {count} [{leaf.unit}]")
 
 
 def write(part: Any, values: Mapping[Leaf, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
 from shadowfit.mechanism import leaves
+from shadowfit.mechanism.body import Body
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact
 from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.leaves import Leaf, Parts
@@ -24,8 +26,8 @@ UNIT_TOLERANCE = 1e-6
 class Mechanism(eqx.Module):
     """A rigid multibody system. Checked when built; frozen; every numeric leaf has a dotted name.
 
-    Numbers are read with :meth:`get` and replaced, in a new mechanism, with :meth:`set`. Names of parts must differ from one
-    another, since a leaf is addressed as ``part.leaf``.
+    Numbers are read with :meth:`get` and replaced, in a new mechanism, with :meth:`set`. Names of parts must differ
+    from one another, since a leaf is addressed as ``part.leaf``.
     """
 
     bodies: Parts
@@ -100,7 +102,7 @@ class Mechanism(eqx.Module):
         if "|" not in leaf.unit:
             return leaf.unit
         rotary, linear = (text.strip() for text in leaf.unit.split("|"))
-        return linear if self._is_translation(name.split(".")[0]) else rotary
+        return linear if self._is_translation(name.split(".", maxsplit=1)[0]) else rotary
 
     def _is_translation(self, part: str) -> bool:
         if part in self.sensors:
@@ -111,12 +113,31 @@ class Mechanism(eqx.Module):
 
     def check(self) -> None:
         """Raise a named error where the mechanism is not physical or not consistent."""
+        self._check_parts()
         self._check_names()
         self._check_references()
         self._check_numbers()
-        for parts in (self.bodies, self.joints, self.contacts):
+        for parts in (self.bodies, self.joints, self.contacts, self.forces, self.inputs):
             for name, part in parts.items():
                 part.check(name)
+
+    def _check_parts(self) -> None:
+        groups = (
+            (self.bodies, Body),
+            (self.joints, Joint),
+            (self.contacts, JointLimit | PlaneContact),
+            (self.forces, Wrench),
+            (self.sensors, Sensor),
+            (self.inputs, Input),
+            (Parts({"gravity": self.gravity}), Gravity),
+        )
+        for parts, allowed in groups:
+            for name, part in parts.items():
+                if not isinstance(part, allowed):
+                    expected = getattr(allowed, "__name__", str(allowed))
+                    raise MechanismError(f"{name!r} is a {type(part).__name__}; a {expected} is expected there")
+        for name, joint in self.joints.items():
+            joint.check_types(name)
 
     def _check_names(self) -> None:
         groups = (self.bodies, self.joints, self.contacts, self.forces, self.sensors, self.inputs)
@@ -129,6 +150,10 @@ class Mechanism(eqx.Module):
             seen.add(name)
         if len(self.bodies) == 0:
             raise MechanismError("a mechanism needs at least one body")
+        names = [leaf.name for leaf in leaves.walk(self)]
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise MechanismError(f"two numbers share the name {twice[0]!r}; rename the law that brings one of them")
 
     def _check_references(self) -> None:
         bodies = (*self.bodies.names, WORLD)
@@ -141,6 +166,7 @@ class Mechanism(eqx.Module):
         for name, contact in self.contacts.items():
             if isinstance(contact, JointLimit):
                 self._require_axis(contact.joint, f"contact {name!r}")
+                self._check_range(name, contact)
             else:
                 self._require(contact.body, self.bodies.names, f"body of contact {name!r}")
                 self._require(contact.plane, bodies, f"plane of contact {name!r}")
@@ -151,10 +177,18 @@ class Mechanism(eqx.Module):
         for name, sensor in self.sensors.items():
             if isinstance(sensor, JointPosition | JointSpeed):
                 self._require_axis(sensor.joint, f"sensor {name!r}")
-                if sensor.rotary == (self.joints[sensor.joint].kind.axis_kind == "translation"):
-                    raise MechanismError(f"sensor {name!r}: rotary must be {not sensor.rotary} for joint {sensor.joint!r}")
+                if sensor.rotary == self._is_translation(sensor.joint):
+                    wanted = f"rotary must be {not sensor.rotary} for joint {sensor.joint!r}"
+                    raise MechanismError(f"sensor {name!r}: {wanted}")
             elif getattr(sensor, "body", None) is not None:
                 self._require(sensor.body, self.bodies.names, f"body of sensor {name!r}")
+
+    def _check_range(self, name: str, limit: JointLimit) -> None:
+        stops = np.array([limit.lower, limit.upper], float)
+        if self._is_translation(limit.joint) or not np.any(np.abs(stops[np.isfinite(stops)]) >= np.pi):
+            return
+        given = f"{stops[0]:g} and {stops[1]:g}"
+        raise MechanismError(f"contact {name!r}: the stops of a hinge must lie between −π and π rad, not at {given}")
 
     def _require_axis(self, joint: str, where: str) -> None:
         self._require(joint, self.joints.names, f"joint of {where}")
@@ -168,6 +202,7 @@ class Mechanism(eqx.Module):
 
     def _check_numbers(self) -> None:
         for name, leaf in self.leaves().items():
+            leaves.check_shape(self, leaf)
             value = np.asarray(leaves.read(self, leaf), float)
             if leaf.kind == "rotation":
                 if not abs(np.linalg.norm(value) - 1.0) < UNIT_TOLERANCE:

@@ -1,7 +1,7 @@
 """Sensors: functions of the mechanism's state that a recording can hold.
 
-Each sensor has a standard deviation ``std`` of its noise, in its unit, and an ``offset`` that is added to the true value.
-``residual`` is the difference between prediction and measurement: angles wrap, orientations use ⊟.
+Each sensor has a standard deviation ``std`` of its noise, in its unit, and an ``offset`` that is added to the true
+value. ``residual`` is the difference between prediction and measurement: angles wrap, orientations use ⊟.
 """
 
 from collections.abc import Callable
@@ -128,7 +128,7 @@ class PointPosition(Sensor):
 
 
 class BodyOrientation(Sensor):
-    """Orientation of a body, a quaternion in the channels ``name.w`` ... ``name.z``; the residual is a rotation vector [rad]."""
+    """Orientation of a body: a quaternion, channels ``name.w`` ... ``name.z``; the residual is a vector [rad]."""
 
     components = ("w", "x", "y", "z")
     error_components = ("x", "y", "z")

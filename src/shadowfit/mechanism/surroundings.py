@@ -8,6 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from shadowfit.errors import MechanismError
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.leaves import number, rotation, vector
 
@@ -36,6 +37,11 @@ class Input(eqx.Module):
     hold: Literal["zero", "linear"] = eqx.field(static=True, default="zero")
     unit: str = eqx.field(static=True, default="1")
 
+    def check(self, name: str) -> None:
+        """Raise unless the hold is known."""
+        if self.hold not in ("zero", "linear"):
+            raise MechanismError(f"input {name!r}: hold must be 'zero' or 'linear', not {self.hold!r}")
+
 
 class Wrench(eqx.Module):
     """A force [N] and torque [N m] on a body at its centre of mass, constant or times an input.
@@ -48,3 +54,8 @@ class Wrench(eqx.Module):
     torque: Any = vector("N m")
     input: str | None = eqx.field(static=True, default=None)
     frame: Literal["world", "body"] = eqx.field(static=True, default="world")
+
+    def check(self, name: str) -> None:
+        """Raise unless the frame is known."""
+        if self.frame not in ("world", "body"):
+            raise MechanismError(f"force {name!r}: frame must be 'world' or 'body', not {self.frame!r}")

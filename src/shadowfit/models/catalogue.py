@@ -22,7 +22,7 @@ def library() -> dict[str, str]:
 
 def is_builtin(name: str) -> bool:
     """Whether a built-in model has this name."""
-    return name in library() or CHAIN.fullmatch(name) is not None
+    return name.isidentifier() and ((_folder() / f"{name}.toml").is_file() or CHAIN.fullmatch(name) is not None)
 
 
 def builtin_text(name: str) -> str:

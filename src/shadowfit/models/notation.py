@@ -9,14 +9,13 @@ import numpy as np
 
 from shadowfit.geometry import rotations
 from shadowfit.mechanism import hinge
+from shadowfit.mechanism.mechanism import UNIT_TOLERANCE
 from shadowfit.models.table import Table, shown
 
 # Squares and products of numbers beyond overflow; no quantity is that large.
 LARGEST = 1e100
 # People write 0.707: this far from unit length or a right angle, a rotation is put right; beyond, it is a mistake.
 ROUGH = 1e-3
-# Numbers this near to unit length were written by a program and are kept to the last digit.
-EXACT = 1e-12
 
 AXES = ("x", "y", "z")
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -73,7 +72,8 @@ def _quaternion(table: Table, key: str) -> np.ndarray:
         raise table.error(
             f"{table.name(key)} has length {np.linalg.norm(value):.4g}; a quaternion [w, x, y, z] has length 1", key
         )
-    return value if off < EXACT else value / np.linalg.norm(value)
+    # What a mechanism takes as it is stays as it is, so that a file keeps the numbers of the mechanism it was made of.
+    return value if off < UNIT_TOLERANCE else value / np.linalg.norm(value)
 
 
 def _turn(table: Table) -> np.ndarray:
@@ -107,7 +107,8 @@ def _vector(table: Table, key: str, value: Any, unit: str, size: int) -> np.ndar
 def _number(table: Table, key: str, value: Any, unit: str, lower: float, infinite: bool) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise table.error(f"{table.name(key)} must be a number{bracketed(unit)}, not {shown(value)}", key)
-    if math.isnan(value) or not (abs(value) <= LARGEST or (infinite and math.isinf(value))):
+    # Comparisons, which hold for whole numbers beyond any float and fail for NaN.
+    if not (abs(value) <= LARGEST or (infinite and abs(value) == math.inf)):
         raise table.error(f"{table.name(key)} is {shown(value)}; it must be a finite number{bracketed(unit)}", key)
     if value < lower:
         raise table.error(f"{table.name(key)} is {value:g}; it must be at least {lower:g}{bracketed(unit)}", key)

@@ -43,7 +43,7 @@ class Place:
     stop: int
     """One past the last character of the value or header."""
     header: Path | None
-    """Table in whose section a statement stands; None for headers and for what is inside an inline table or array."""
+    """Table in whose section a statement stands, or which a header opens; None inside inline tables and arrays."""
 
 
 def parse(text: str, source: str) -> tuple[dict, dict[Path, Place]]:
@@ -70,7 +70,7 @@ def _scan(text: str) -> Iterator[tuple[Path, Place]]:
             close = _end(_KEY, text, at + opening)
             header = _key_path(text[at + opening : close])
             stop = close + opening
-            yield header, Place(line, at, at, stop, None)
+            yield header, Place(line, at, at, stop, header)
         else:
             path, start = _key_at(text, at)
             for inner, place in _value(text, start, (*header, *path)):

@@ -25,7 +25,7 @@ from shadowfit.models.table import Table
 from shadowfit.models.vocabulary import AXIS_LAWS, CONTACTS, SENSORS, Key, keys, variants
 
 GROUPS = ("bodies", "joints", "contacts", "forces", "sensors", "inputs")
-RESERVED = (WORLD, "gravity", "state")
+RESERVED = (WORLD, "gravity")
 
 Names = Mapping[str, tuple[str, ...]]
 """Which parts a key may refer to: ``parent`` → names of bodies, ..."""

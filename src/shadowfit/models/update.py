@@ -6,7 +6,6 @@ joint's rotations that it states by ``axis`` and ``zero_rotation`` (a plane's by
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +16,7 @@ from shadowfit.mechanism.leaves import COMPONENTS, Leaf
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.places import Path, Place, parse
 from shadowfit.models.reader import GROUPS, parse_model
-from shadowfit.models.writer import array_text, key_text, number_text
+from shadowfit.models.writer import array_text, key_text, number_text, same_numbers
 
 # Notations of the reader that stand for a rotation, and the key that takes their place. The joint's two go together.
 OTHER_NOTATION = {"parent_rotation": "axis", "child_rotation": "zero_rotation", "plane_rotation": "normal"}
@@ -41,10 +40,16 @@ def update_model(text: str, values: Mapping[str, Any], source: str = "model") ->
     wanted = parse_model(text, source).mechanism.set(values)
     for path, value in _values_by_path(wanted, [wanted.leaf(name) for name in values]).items():
         text = _put(text, path, value)
-    made = parse_model(text, source).mechanism
-    if any(not np.array_equal(made.get(name), wanted.get(name)) for name in wanted.leaves()):
+    if not _reads_as(text, wanted):
         raise ModelFileError(f"{', '.join(values)} cannot be put into the text; write the mechanism anew", source)
     return text
+
+
+def _reads_as(text: str, wanted: Mechanism) -> bool:
+    try:
+        return same_numbers(parse_model(text).mechanism, wanted)
+    except ModelFileError:
+        return False
 
 
 def _values_by_path(mechanism: Mechanism, leaves: list[Leaf]) -> dict[Path, Any]:
@@ -70,12 +75,15 @@ def _put(text: str, path: Path, value: Any) -> str:
     if isinstance(current, list) or _is_number(current):
         return _replace_numbers(text, path, value, current, places)
     if current is not None:  # another notation of a rotation, in a table
-        return _put(_remove(text, path, places), path, value)
+        inline = path in places and text[places[path].start] == "{"
+        if inline:
+            return _splice(text, places[path].start, places[path].stop, _written(value))
+        return _put_instead(text, path, path, value, places)
     other = (*path[:-1], OTHER_NOTATION.get(str(path[-1]), ""))
     if other in places:
         return _splice(text, places[other].key, places[other].stop, f"{path[-1]} = {_written(value)}")
     if _look_up(values, other) is not None:
-        return _put(_remove(text, other, places), path, value)
+        return _put_instead(text, other, path, value, places)
     if _is_number(around):  # compliance = 1e-4 says both its numbers at once
         both = {"linear": around, "rotational": around, path[-1]: value}
         table = ", ".join(f"{key} = {number_text(number)}" for key, number in both.items())
@@ -95,13 +103,12 @@ def _replace_numbers(text: str, path: Path, value: Any, current: Any, places: Ma
     return text
 
 
-def _remove(text: str, path: Path, places: Mapping[Path, Place]) -> str:
-    """The text without the lines that state a table."""
-    inside = [place for key, place in places.items() if key[: len(path)] == path]
-    outer = [place for place in inside if place.header is not None or text[place.start] == "["]
-    for place in sorted(outer, key=lambda place: place.key, reverse=True):
+def _put_instead(text: str, table: Path, path: Path, value: Any, places: Mapping[Path, Place]) -> str:
+    """The text with a value in place of the lines that state a table; unchanged where it has no lines of its own."""
+    inside = [place for key, place in places.items() if key[: len(table)] == table and place.header is not None]
+    for place in sorted(inside, key=lambda place: place.key, reverse=True):
         text = _splice(text, text.rfind("\n", 0, place.key) + 1, _line_end(text, place.stop), "")
-    return text
+    return _put(text, path, value) if inside else text
 
 
 def _add(text: str, path: Path, written: str, places: Mapping[Path, Place]) -> str:
@@ -116,8 +123,6 @@ def _add(text: str, path: Path, written: str, places: Mapping[Path, Place]) -> s
             for key, place in places.items()
             if key[:end] == table and place.header is not None and len(place.header) <= end
         ]
-        if table in places:
-            inside.append(dataclasses.replace(places[table], header=table))
         if inside:
             last = max(inside, key=lambda place: place.stop)
             key = ".".join(key_text(str(name)) for name in path[len(last.header or ()) :])

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.geometry import rotations
-from shadowfit.mechanism import Joint, Mechanism, PlaneContact
+from shadowfit.mechanism import Joint, Mechanism, PlaneContact, leaves
 from shadowfit.models import notation, vocabulary
 from shadowfit.models.atomic import write_text
 from shadowfit.models.errors import ModelFileError
@@ -76,10 +76,13 @@ def format_model(mechanism: Mechanism, *, comment: str = "", description: str = 
 def _check_equal(read: Mechanism, written: Mechanism) -> None:
     """Raise unless both are the same; a law called like a key of its joint, for example, would be lost."""
     structures: list[Any] = [jax.tree.structure(read), jax.tree.structure(written)]
-    if structures[0] != structures[1] or any(
-        not np.array_equal(read.get(name), written.get(name)) for name in written.leaves()
-    ):
+    if structures[0] != structures[1] or not same_numbers(read, written):
         raise ModelFileError("the mechanism cannot be written as a model file without change", written.name)
+
+
+def same_numbers(a: Mechanism, b: Mechanism) -> bool:
+    """Whether two mechanisms of the same parts agree in every number, exactly."""
+    return all(np.array_equal(leaves.read(a, leaf), leaves.read(b, leaf)) for leaf in leaves.walk(b))
 
 
 def _part_lines(group: str, name: str, part: Any, mechanism: Mechanism) -> Iterator[str]:

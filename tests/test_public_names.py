@@ -1,0 +1,31 @@
+"""The package's public names exist, and are those that the type checker sees."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import shadowfit
+from shadowfit import models
+
+
+@pytest.mark.parametrize("package", [shadowfit, models])
+def test_names(package):
+    tree = ast.parse(Path(package.__file__).read_text("utf-8"))
+    imported = {
+        alias.asname
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert imported == set(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name).__name__ == name
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = package.nothing
+
+
+def test_version():
+    assert shadowfit.__version__.count(".") == 2
+    assert set(shadowfit.__all__) <= set(dir(shadowfit))
