@@ -16,8 +16,8 @@ from shadowfit.complementarity import Status
 from shadowfit.dynamics import commands, energy, exact, spook
 from shadowfit.dynamics.elements import Elements, assemble, assembled
 from shadowfit.dynamics.kinematics import gap_values, moved_geometries, read_sensors
-from shadowfit.dynamics.state import State, with_world
-from shadowfit.dynamics.velocity_problem import VelocitySolution, complementary_count, no_impulses
+from shadowfit.dynamics.state import State
+from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.errors import SimulationError, UnknownNameError, nearest
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -40,7 +40,7 @@ class Diagnostics(eqx.Module):
     """What a simulation can report besides the states; the first axis is time.
 
     ``multipliers`` are the impulses of the step that *ends* at each time (gap rows [N s, N m s], axis, tangent), by
-    joint type.
+    group of joints; zero at the first time. Energies [J] and the largest gap [m or rad] are those at each time.
     """
 
     multipliers: tuple[Float[Array, "t n r"], ...]
@@ -158,6 +158,10 @@ class _Entry(eqx.Module):
     needed: Bool[Array, ""]
 
 
+_Found = tuple[State, Int[Array, ""], tuple[Float[Array, "n r"], ...] | None]
+"""What the loop keeps of a step: the new state, the status, and the multipliers on request."""
+
+
 def _rollout(
     mechanism: Mechanism,
     elements: Elements,
@@ -174,36 +178,43 @@ def _rollout(
     leapfrog = discretization == "exact"
     command = step_commands(mechanism, signals, timestep, discretization)
 
-    def advance(now: _Moment, entry: _Entry) -> tuple[_Moment, tuple[State, Array, Diagnostics | None]]:
+    def advance(now: _Moment, entry: _Entry) -> tuple[_Moment, _Found]:
         new, solution = stepper(elements, now.state, entry.command, timestep, now.active)
         if leapfrog:
             new = _where(entry.starts, _half_step_back(now.state, new), new)
-        solved = now.status == Status.SOLVED
-        status = jnp.where(solved, solution.status, now.status)
+        status = jnp.where(now.status == Status.SOLVED, solution.status, now.status)
         new = _where(status == Status.SOLVED, new, now.state)
-        report = _report(elements, new, solution) if diagnostics else None
-        return _Moment(new, solution.active, status), (new, status, report)
+        return _Moment(new, solution.active, status), (new, status, solution.equality if diagnostics else None)
 
     guess = jnp.zeros(complementary_count(elements), bool)
     start = _Moment(initial, guess, jnp.full((), Status.SOLVED, jnp.int32))
-    at_rest = no_impulses(elements, with_world(initial.pose, initial.velocity)[1], guess)
-    before = (initial, start.status, _report(elements, initial, at_rest) if diagnostics else None)
+    no_multipliers = tuple(jnp.zeros((group.size, group.rows)) for group in elements.groups) if diagnostics else None
+
+    def advance_if_needed(now: _Moment, entry: _Entry) -> tuple[_Moment, _Found]:
+        def rest(now: _Moment, _: _Entry) -> tuple[_Moment, _Found]:
+            return now, (now.state, now.status, no_multipliers)
+
+        return jax.lax.cond(entry.needed & (now.status == Status.SOLVED), advance, rest, now, entry)
+
     # A step more at both ends for the leapfrog: the first goes half a step back, and the last gives the velocity
     # after the last time, from which readings at that time follow.
     command = jnp.concatenate([command[:1], command]) if leapfrog else command[:-1]
     count = jnp.arange(command.shape[0])
     last = steps if length is None else length
     entries = _Entry(command, count == 0, count < (last + 2 if leapfrog else last))
-
-    def advance_if_needed(now: _Moment, entry: _Entry) -> tuple[_Moment, tuple[State, Array, Diagnostics | None]]:
-        return jax.lax.cond(entry.needed, advance, lambda now, _: (now, (now.state, now.status, before[2])), now, entry)
-
     _, found = jax.lax.scan(advance if length is None else advance_if_needed, start, entries)
-    if not leapfrog:
-        found = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), before, found)
-    states, status, report = jax.tree.map(lambda x: x[: steps + 1], found)
-    synchronous = _synchronise(found[0]) if leapfrog else states
+    if leapfrog:
+        states, status, multipliers = found
+        # The step that starts the leapfrog is no step of the simulation.
+        multipliers = jax.tree.map(lambda x: x.at[0].set(0.0), multipliers)
+        synchronous = _synchronise(states)
+        states, status, multipliers = jax.tree.map(lambda x: x[:-1], (states, status, multipliers))
+    else:
+        before = (initial, start.status, no_multipliers)
+        states, status, multipliers = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), before, found)
+        synchronous = states
     readings = _readings(mechanism, elements, synchronous)
+    report = _report(elements, synchronous, multipliers) if diagnostics else None
     return Trajectory(timestep * jnp.arange(steps + 1), states, readings, status, report)
 
 
@@ -239,9 +250,12 @@ def _synchronise(states: State) -> State:
     return State(states.pose[:-1], velocity)
 
 
-def _report(elements: Elements, state: State, solution: VelocitySolution) -> Diagnostics:
-    gap = jnp.max(jnp.abs(jnp.append(gap_values(elements, state.pose), 0.0)))
-    return Diagnostics(solution.equality, energy.kinetic(elements, state), energy.potential(elements, state), gap)
+def _report(elements: Elements, states: State, multipliers: tuple[Float[Array, "t n r"], ...]) -> Diagnostics:
+    def one(state: State) -> tuple[Array, Array, Array]:
+        gap = jnp.max(jnp.abs(jnp.append(gap_values(elements, state.pose), 0.0)))
+        return energy.kinetic(elements, state), energy.potential(elements, state), gap
+
+    return Diagnostics(multipliers, *jax.vmap(one)(states))
 
 
 def _readings(mechanism: Mechanism, elements: Elements, states: State) -> dict[str, Array]:

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.dynamics import body_forces
-from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.elements import Bodies, Elements, assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian, gap_values
 from shadowfit.dynamics.state import State
 from shadowfit.estimation import transition
@@ -99,6 +99,8 @@ class Prepared(eqx.Module):
     elements: Elements
     element_tangents: Elements
     """Derivatives of the elements' numbers by the parameters, along a last axis."""
+    reference: Bodies
+    """Bodies at the start values, whose mass weighs the implicit residual."""
 
 
 class Costs(eqx.Module):
@@ -124,7 +126,7 @@ def prepare(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> P
     zero = jnp.zeros(plan.parameters)
     tangents = jax.jacfwd(lambda d: assemble(write(plan, mechanism, numbers, turns, d)))(zero)
     now = write(plan, mechanism, numbers, turns, zero)
-    return Prepared(now, numbers, turns, assemble(now), tangents)
+    return Prepared(now, numbers, turns, assemble(now), tangents, assemble(mechanism).bodies)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -185,7 +187,9 @@ def _transition(
 ) -> transition.Transition:
     by_parameters = jnp.zeros((data.command.shape[0], plan.parameters))
     by_parameters = by_parameters.at[:, np.array(plan.input_columns, int)].set(data.command_derivatives)
-    driven = transition.Driven(prepared.elements, prepared.element_tangents, data.command, by_parameters)
+    driven = transition.Driven(
+        prepared.elements, prepared.element_tangents, prepared.reference, data.command, by_parameters
+    )
     return transition.linearise(
         driven, plan.columns, pose, velocity, new_velocity, timestep, plan.residual, plan.discretization
     )
@@ -250,6 +254,7 @@ def start_rows(
     does not contribute; that derivative is left out.
     """
     elements = prepared.elements
+    reference = eqx.tree_at(lambda e: e.bodies, elements, prepared.reference)
     window = plan.window - 1
     bodies = elements.body_count
     size = 6 * bodies
@@ -258,9 +263,9 @@ def start_rows(
         """Mass-weighted distance, its derivative by the configuration, and the weighted projector."""
         gap, jacobian = gap_values(elements, pose), gap_jacobian(elements, pose)
         projector = jnp.linalg.pinv(jacobian, rtol=REDUNDANT)
-        inertia = body_forces.world_inertia(elements, pose)
+        inertia = body_forces.world_inertia(reference, pose)
         momentum = jax.vmap(
-            lambda column: body_forces.times_mass(elements, inertia, column.reshape(bodies, 6)).ravel(), 1, 1
+            lambda column: body_forces.times_mass(reference, inertia, column.reshape(bodies, 6)).ravel(), 1, 1
         )
         weighted = momentum(projector)
         return weighted @ gap, weighted @ jacobian, weighted

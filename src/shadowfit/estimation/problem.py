@@ -125,6 +125,7 @@ def build_problem(
         raise ProblemError(f"{mechanism.name!r} has no sensors; add those that the recording's channels come from")
     _check_compliance(mechanism, options)
     mechanism = _with_stick_time(mechanism, options.stick_time)
+    mechanism = mechanism.write(parameters.named(parameters.start()))
     timestep = options.timestep or default_timestep(recordings)
     tracks = tuple(_track(mechanism, recording, timestep) for recording in recordings)
     on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)

@@ -4,9 +4,10 @@ Two residuals, both impulses [N s, N m s], both zero exactly where the stepper w
 
 * ``inverse`` (the paper's): ``r = F(q, v, v')``, the impulse that the transition misses, with every multiplier taken at
   ``v'``. It carries ``1/Σ``, so stiff joints weigh the noise of the states by their stiffness and the fit breaks down.
-* ``implicit``: ``r = M (v' − φ(q, v))`` with ``φ`` the velocity that the stepper predicts, ``F(q, v, φ) = 0``. Equal to
+* ``implicit``: ``r = M₀ (v' − φ(q, v))`` with ``φ`` the velocity that the stepper predicts, ``F(q, v, φ) = 0``. Equal to
   ``M M_Σ⁻¹ F`` when F is affine in ``v'``; joints of any stiffness are fine because constraint and friction forces are
-  those of the predicted step.
+  those of the predicted step. ``M₀`` is the mass at the *start* values of the parameters: with the current mass, noise in
+  the transitions could be hidden by shrinking inertias, and a body whose inertia nears zero would lose its residual.
 
 **Prediction.** Newton's method on ``F = 0`` from ``v'``: two iterations (one where F is affine), and another by the
 derivatives' own pass. In each, dry friction is solved in the space of the sliding axes, a box problem of the size of the
@@ -33,7 +34,7 @@ from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, rows
-from shadowfit.dynamics.elements import Attachments, Elements, JointGroup
+from shadowfit.dynamics.elements import Attachments, Bodies, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.geometry import Pose, rotations
 
@@ -61,6 +62,8 @@ class Driven(eqx.Module):
 
     elements: Elements
     element_tangents: Elements
+    reference: Bodies
+    """Bodies whose mass weighs the implicit residual."""
     command: Float[Array, "inputs"]
     command_tangents: Float[Array, "inputs p"]
 
@@ -363,22 +366,20 @@ def linearise(
     # F(φ) = 0 to first order at φ = at − F_v'⁻¹ F; hence dφ = −F_v'⁻¹ F_x.
     solved = small_solve(by_new, jnp.concatenate([value[:, None], by_pose, by_velocity, by_parameters], axis=1))
     prediction = at.velocity - solved[:, 0].reshape(count, 6)
-    return _mass_weighted(driven, columns, pose, new_velocity - prediction, solved[:, 1:])
+    return _mass_weighted(driven.reference, pose, new_velocity - prediction, solved[:, 1:])
 
 
 def _mass_weighted(
-    driven: Driven,
-    columns: Columns,
+    bodies: Bodies,
     pose: Pose,
     difference: Float[Array, "bodies 6"],
     minus_prediction: Float[Array, "r columns"],
 ) -> Transition:
-    """``r = M(q) (v' − φ)`` with ``dr = M dv' − M dφ + dM (v' − φ)``.
+    """``r = M₀(q) (v' − φ)`` with ``dr = M₀ dv' − M₀ dφ + dM₀ (v' − φ)``.
 
     ``minus_prediction`` holds −dφ by pose, velocity and parameters.
     """
-    bodies = driven.elements.bodies
-    count = driven.elements.body_count
+    count = difference.shape[0]
     size = 6 * count
 
     def momentum(mass: Array, inertia: Array, orientation: Array, difference: Array) -> Array:
@@ -386,19 +387,16 @@ def _mass_weighted(
         angular = turn @ (inertia @ (turn.T @ difference[3:]))
         return jnp.concatenate([mass * difference[:3], angular])
 
-    def all_momenta(mass: Array, inertia: Array, turn: Array) -> Float[Array, "bodies 6"]:
-        return jax.vmap(momentum)(mass, inertia, rotations.plus(pose.orientation, turn), difference)
+    def all_momenta(turn: Array) -> Float[Array, "bodies 6"]:
+        turned = rotations.plus(pose.orientation, turn)
+        return jax.vmap(momentum)(bodies.mass, bodies.inertia, turned, difference)
+
+    def along(column: Array) -> Array:
+        return jax.jvp(all_momenta, (still,), (jnp.broadcast_to(column, still.shape),))[1]
 
     still = jnp.zeros((count, 3))
-    value = all_momenta(bodies.mass, bodies.inertia, still)
-    turning = jax.vmap(
-        lambda column: jax.jvp(
-            lambda turn: all_momenta(bodies.mass, bodies.inertia, turn),
-            (still,),
-            (jnp.broadcast_to(column, still.shape),),
-        )[1],
-        out_axes=2,
-    )(jnp.eye(3))
+    value = all_momenta(still)
+    turning = jax.vmap(along, out_axes=2)(jnp.eye(3))
     mass = jax.vmap(
         lambda m, j, e: jax.vmap(lambda column: momentum(m, j, e, column), out_axes=1)(jnp.eye(6))
     )(bodies.mass, bodies.inertia, pose.orientation)
@@ -406,19 +404,12 @@ def _mass_weighted(
     weighted = jnp.einsum("brc,bck->brk", mass, minus_prediction.reshape(count, 6, -1)).reshape(size, -1)
     by_pose = weighted[:, :size].reshape(size, count, 6)
     by_pose = by_pose.at[:, :, 3:].add(jnp.einsum("brc,bd->brdc", turning, identity).reshape(size, count, 3))
-    by_parameters = weighted[:, 2 * size :]
-    if columns.bodies:
-        tangents = tangent_columns(driven.element_tangents.bodies, columns.bodies)
-        own = _push_forward(
-            lambda b: all_momenta(b.mass, b.inertia, still), (bodies,), (tangents,)
-        ).reshape(-1, size)
-        by_parameters = by_parameters.at[:, np.array(columns.bodies)].add(own.T)
     return Transition(
         value.ravel(),
         by_pose,
         weighted[:, size : 2 * size].reshape(size, count, 6),
         jnp.einsum("brc,bd->brdc", mass, identity).reshape(size, count, 6),
-        by_parameters,
+        weighted[:, 2 * size :],
     )
 
 
