@@ -166,11 +166,12 @@ def test_batch_equals_one_by_one():
     for index in range(len(cases)):
         single = solve(H[index], q[index], guess[index])
         assert batch.status[index] == single.status
-        assert batch.pivots[index] == single.pivots
-        assert (batch.active[index] == single.active).all()
-        np.testing.assert_allclose(batch.z[index], single.z, rtol=1e-9, atol=1e-12)
         if single.status == Status.SOLVED:
-            np.testing.assert_allclose(derivative[index], single.z.sum(), rtol=1e-7, atol=1e-12)
+            solution = jax.tree.map(lambda leaf, index=index: leaf[index], batch)
+            assert_solution(H[index], q[index], solution)
+            scale = np.abs(q[index]).max()
+            np.testing.assert_allclose(solution.w, single.w, rtol=1e-8, atol=1e-10 * scale)  # z need not be unique
+            np.testing.assert_allclose(derivative[index], solution.z.sum(), rtol=1e-7, atol=1e-12)
 
 
 def test_newton_cycle_is_left_to_lemke():

@@ -31,6 +31,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from shadowfit.complementarity.small_matrices import cholesky, triangular_solver
 from shadowfit.errors import ShadowfitError
 
 GROUP_SIZE = 24
@@ -208,13 +209,13 @@ def factor(plan: Plan, blocks: Mapping[tuple[int, int], Float[Array, "rows colum
     work = _grouped(plan, {key: lax.stop_gradient(block) for key, block in blocks.items()})
     roots, couplings = [], []
     for group, later in enumerate(plan.later):
-        root = lax.linalg.cholesky(work[group, group], symmetrize_input=False)
+        root = cholesky(work[group, group])
         roots.append(root)
         if not later:
             couplings.append(jnp.zeros((root.shape[0], 0), root.dtype))
             continue
         column = jnp.concatenate([work[other, group] for other in later])  # [later, g]
-        coupling = lax.linalg.triangular_solve(root, column.T, left_side=True, lower=True)
+        coupling = triangular_solver(lower=True)(root, column.T)
         couplings.append(coupling)
         _subtract_outer(work, later, coupling, [plan.group_sizes[other] for other in later])
     return Factor(plan, dict(blocks), tuple(roots), tuple(couplings))
@@ -270,8 +271,9 @@ def _substitute(factor: Factor, rhs: Float[Array, "n *k"]) -> Float[Array, "n *k
     ordered = bool(np.all(permutation == np.arange(plan.size)))
     columns = rhs.reshape(plan.size, -1)
     parts = _split(columns if ordered else columns[permutation], plan.group_sizes)
+    forward, backward = triangular_solver(lower=True), triangular_solver(lower=True, transposed=True)
     for group, later in enumerate(plan.later):
-        parts[group] = lax.linalg.triangular_solve(factor.roots[group], parts[group], left_side=True, lower=True)
+        parts[group] = forward(factor.roots[group], parts[group])
         if later:
             change = factor.couplings[group].T @ parts[group]
             changes = _split(change, [plan.group_sizes[other] for other in later])
@@ -281,9 +283,7 @@ def _substitute(factor: Factor, rhs: Float[Array, "n *k"]) -> Float[Array, "n *k
         part = parts[group]
         if later:
             part = part - factor.couplings[group] @ jnp.concatenate([parts[other] for other in later])
-        parts[group] = lax.linalg.triangular_solve(
-            factor.roots[group], part, left_side=True, lower=True, transpose_a=True
-        )
+        parts[group] = backward(factor.roots[group], part)
     solution = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
     return (solution if ordered else solution[np.argsort(permutation)]).reshape(rhs.shape)
 

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from shadowfit.complementarity.small_matrices import lu, triangular_solver
+
 
 class DenseFactor(eqx.Module):
     """A factored square matrix ``A``; `solve` applies ``A⁻¹``.
@@ -34,13 +36,14 @@ class DenseFactor(eqx.Module):
 
     def _substitute(self, rhs: Array) -> Array:
         columns = rhs.reshape(rhs.shape[0], -1)[self.permutation]
-        forward = _triangular(self.lower_upper, columns, lower=True)
-        return _triangular(self.lower_upper, forward, lower=False).reshape(rhs.shape)
+        forward = triangular_solver(lower=True, unit_diagonal=True)(self.lower_upper, columns)
+        return triangular_solver(lower=False)(self.lower_upper, forward).reshape(rhs.shape)
 
     def _substitute_transposed(self, rhs: Array) -> Array:
         columns = rhs.reshape(rhs.shape[0], -1)
-        forward = _triangular(self.lower_upper, columns, lower=False, transposed=True)
-        backward = _triangular(self.lower_upper, forward, lower=True, transposed=True)
+        forward = triangular_solver(lower=False, transposed=True)(self.lower_upper, columns)
+        solver = triangular_solver(lower=True, transposed=True, unit_diagonal=True)
+        backward = solver(self.lower_upper, forward)
         return jnp.zeros_like(backward).at[self.permutation].set(backward).reshape(rhs.shape)
 
 
@@ -52,7 +55,7 @@ def factor(matrix: Float[Array, "n n"]) -> DenseFactor:
     """
     if matrix.shape[0] == 0:
         return DenseFactor(matrix, matrix, jnp.zeros(0, jnp.int32))
-    lower_upper, _, permutation = lax.linalg.lu(lax.stop_gradient(matrix))
+    lower_upper, permutation = lu(lax.stop_gradient(matrix))
     return DenseFactor(matrix, _without_noise(lower_upper), permutation)
 
 
@@ -66,9 +69,3 @@ def _without_noise(lower_upper: Float[Array, "n n"]) -> Float[Array, "n n"]:
     column_size = jnp.max(jnp.abs(jnp.triu(lower_upper)), axis=0)
     noise = 4 * n * jnp.finfo(lower_upper.dtype).eps * column_size
     return jnp.where(jnp.eye(n, dtype=bool) & (jnp.abs(pivots) <= noise), jnp.inf, lower_upper)
-
-
-def _triangular(matrix: Array, columns: Array, lower: bool, transposed: bool = False) -> Array:
-    return lax.linalg.triangular_solve(
-        matrix, columns, left_side=True, lower=lower, transpose_a=transposed, unit_diagonal=lower
-    )

@@ -112,7 +112,7 @@ def _violation(
 ) -> Float[Array, ""]:
     """`violation` of a problem that is in its own units already, with ``w = 0`` required on the active set.
 
-    The latter matters for derivatives: without it an active index with ``z < 0`` would pass once z is set to zero there.
+    The latter matters for derivatives: otherwise an active index with ``z < 0`` would pass once z is set to zero.
     """
     w = _times(H, z) + q
     offset = jnp.abs(q)

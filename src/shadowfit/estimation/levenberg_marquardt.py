@@ -184,8 +184,7 @@ def _descend(
                 seen_finite = True
                 gain = (here.cost.total - there.cost.total) / max(-proposal.change, np.finfo(float).tiny)
                 if gain > 0.0:
-                    factor = max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3) if gain < 1.0 else 1.0 / 3.0
-                    new_alpha = max(alpha * factor, SMALLEST_DAMPING)
+                    new_alpha = max(alpha * _relax(gain, settings.damping), SMALLEST_DAMPING)
                     return _Trial(there, Status.STUCK, new_alpha, gain, proposal.size, count, proposal.box)
                 predicted = -proposal.change
                 if predicted <= np.finfo(float).eps * 1e3 * here.cost.total:
@@ -193,6 +192,13 @@ def _descend(
         alpha *= grow
         grow = min(2.0 * grow, LARGEST_DAMPING)
     return _Trial(None, Status.STUCK if seen_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
+
+
+def _relax(gain: float, damping: Damping) -> float:
+    """Factor on α after an accepted step: the paper's, and a faster one where the model predicts well and the scaling is right."""
+    if damping == "scaled" and 0.75 < gain < 1.5:
+        return 0.1
+    return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 1.0) - 1.0) ** 3)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from shadowfit.geometry import rotations
 from shadowfit.mechanism.mechanism import Mechanism
 
 # A mass or inertia may shrink to this fraction of its start: zero itself is not physical and cannot be simulated.
-SMALLEST_FRACTION = 1e-6
+SMALLEST_FRACTION = 1e-3
 # Units of the numbers for which that holds.
 INERTIAL_UNITS = ("kg", "kg m²")
 # Typical size of a parameter that starts at zero, in its unit.

@@ -1,0 +1,60 @@
+"""Fit a mechanism to recordings: one call from data to an :class:`Estimate`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import jax
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.estimation import objective
+from shadowfit.estimation.initial import initial_nodes
+from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Progress, minimise
+from shadowfit.estimation.parameters import FreeParameters, parameter_set
+from shadowfit.estimation.problem import Options, Problem, build_problem
+from shadowfit.estimation.result import Estimate, Seconds
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.recordings import Recording
+
+
+def fit(
+    mechanism: Mechanism,
+    recordings: Recording | Sequence[Recording],
+    free: FreeParameters = (),
+    *,
+    options: Options | None = None,
+    optimiser: LevenbergMarquardt | None = None,
+    progress: Progress | None = None,
+) -> Estimate:
+    """Estimate the free parameters and all states from recordings.
+
+    ``free`` lists names (or shell-style patterns) of the mechanism's numbers, or maps them to start values or :class:`Free`; empty: only the states are
+    estimated. A fit always returns: the estimate's status says how it ended, and why.
+    """
+    if not jax.config.read("jax_enable_x64"):
+        raise ShadowfitError(
+            'double precision is off; run jax.config.update("jax_enable_x64", True) before the first computation'
+        )
+    listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    problem = build_problem(
+        mechanism, listed, parameter_set(mechanism, free, max(len(listed), 1)), options or Options()
+    )
+    return solve(problem, optimiser or LevenbergMarquardt(), progress)
+
+
+def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | None = None) -> Estimate:
+    """Solve a problem from its initial trajectory."""
+    began = time.perf_counter()
+    start = start_point(problem)
+    weights = objective.default_weights(problem, problem.options.state_weight)
+    initialised = time.perf_counter()
+    outcome = minimise(problem, start, weights, optimiser, progress)
+    ended = time.perf_counter()
+    return Estimate(problem, weights, outcome, Seconds(ended - began, initialised - began, ended - initialised))
+
+
+def start_point(problem: Problem) -> objective.Point:
+    """Start values and initial trajectories."""
+    values = problem.parameters.start()
+    return objective.Point(values, tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks))))
