@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shadowfit.models.atomic import write_text
 from shadowfit.recordings import parse_unit
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from shadowfit.dynamics import Trajectory
     from shadowfit.mechanism import Mechanism
 
@@ -33,10 +30,3 @@ def columns(mechanism: Mechanism, run: Trajectory, inputs: Mapping[str, Any], st
 
 def _heading(name: str, unit: str) -> str:
     return name if parse_unit(unit) is None else f"{name} [{unit}]"
-
-
-def write_csv(path: Path, table: Mapping[str, Any]) -> None:
-    """Write columns as a CSV file, twelve digits a number."""
-    rows = np.stack([np.asarray(column) for column in table.values()], axis=1)
-    lines = [",".join(table), *(",".join(f"{value:.12g}" for value in row) for row in rows.tolist())]
-    write_text(path, "\n".join(lines) + "\n")

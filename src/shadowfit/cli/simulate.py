@@ -58,7 +58,9 @@ def simulate(
     from shadowfit.cli import console, runtime
 
     runtime.start_jax()
-    from shadowfit.cli.readings import columns, write_csv
+    from shadowfit.cli.readings import columns
+    from shadowfit.evaluation.columns import write_csv
+    from shadowfit.evaluation.rollout import recorded_inputs
     from shadowfit.models import load_model
 
     loaded = load_model(model)
@@ -126,22 +128,3 @@ def _run(
         if not isinstance(error.partial, Trajectory):
             raise
         return error.partial, error
-
-
-def recorded_inputs(
-    mechanism: Mechanism, recording: Recording | None, timestep: float, steps: int
-) -> dict[str, np.ndarray]:
-    """Each input over each step, shape (steps,): from a recording, or zero without one."""
-    import numpy as np
-
-    from shadowfit.recordings import held_input_average
-
-    if recording is None:
-        return {name: np.zeros(steps) for name in mechanism.inputs}
-    begin = recording.time[0] + timestep * np.arange(steps)
-    inputs = {}
-    for name, part in mechanism.inputs.items():
-        # A held signal counts by its mean over the step; a connected one by its values at the steps' times.
-        end = begin + timestep if part.hold == "zero" else begin
-        inputs[name] = held_input_average(recording.time, recording.channel(name), begin, end, part.hold)
-    return inputs

@@ -45,13 +45,14 @@ def joint_point(
     new_velocity: Float[Array, "bodies+1 6"],
     timestep: Float[Array, ""],
     discretization: str,
+    known: tuple[rows.Geometry, rows.Geometry | None] | None = None,
 ) -> JointPoint:
-    """Evaluate the joints of a group; pose and velocities include the world."""
-    geometry = rows.geometry(group, pose)
-    before = after = None
-    if discretization != "spook":
-        before = rows.geometry(group, pose.plus(-timestep * velocity))
-        after = rows.geometry(group, pose.plus(timestep * new_velocity))
+    """Evaluate the joints of a group; pose and velocities include the world.
+
+    ``known`` are the geometries now and before (:func:`start_geometry`), which do not depend on the new velocity.
+    """
+    geometry, before = known or start_geometry(group, pose, velocity, timestep, discretization)
+    after = None if before is None else rows.geometry(group, pose.plus(timestep * new_velocity))
     return JointPoint(
         geometry,
         before,
@@ -61,6 +62,16 @@ def joint_point(
         rows.apply(geometry.axis_a, geometry.axis_b, group, velocity),
         rows.apply(geometry.axis_a, geometry.axis_b, group, new_velocity),
     )
+
+
+def start_geometry(
+    group: JointGroup, pose: Pose, velocity: Float[Array, "bodies+1 6"], timestep: Array, discretization: str
+) -> tuple[rows.Geometry, rows.Geometry | None]:
+    """Geometry of a group's joints at ``q`` and, for the exact discretisation, at ``q ⊟ h v``."""
+    now = rows.geometry(group, pose)
+    if discretization == "spook":
+        return now, None
+    return now, rows.geometry(group, pose.plus(-timestep * velocity))
 
 
 def load(group: JointGroup, point: JointPoint, timestep: Float[Array, ""]) -> Float[Array, "n m"]:
@@ -168,6 +179,42 @@ def bodies_balance(
         timestep,
         discretization,
     )
+
+
+class BodySlopes(eqx.Module):
+    """Derivatives of each body's balance by its own rotation, velocity and new velocity."""
+
+    by_turn: Float[Array, "bodies 6 3"]
+    by_velocity: Float[Array, "bodies 6 6"]
+    by_new_velocity: Float[Array, "bodies 6 6"]
+
+
+def body_slopes(
+    elements: Elements,
+    pose: Pose,
+    velocity: Float[Array, "bodies 6"],
+    new_velocity: Float[Array, "bodies 6"],
+    timestep: Float[Array, ""],
+    discretization: str,
+) -> BodySlopes:
+    """Closed-form derivatives of :func:`body_balance`, without external wrenches.
+
+    With ``J = R J₀ Rᵀ`` a rotation ψ changes ``J x`` by ``ψ × J x − J (ψ × x)``, and the gyroscopic term is ``h ω × J ω``.
+    """
+    inertia = body_forces.world_inertia(elements, pose)
+    cross = rotations.cross_matrix
+    change = new_velocity[:, 3:] - velocity[:, 3:]
+    old_share, new_share = (1.0, 0.0) if discretization == "spook" else (0.5, 0.5)
+    spin = old_share * velocity[:, 3:] + new_share * new_velocity[:, 3:]
+
+    def turned(vector: Array) -> Array:
+        return inertia @ cross(vector) - cross(jnp.einsum("bij,bj->bi", inertia, vector))
+
+    gyroscopic = timestep * (cross(spin) @ inertia - cross(jnp.einsum("bij,bj->bi", inertia, spin)))
+    turning = turned(change) + timestep * cross(spin) @ turned(spin)
+    by_velocity = body_forces.mass_matrix(-elements.bodies.mass, old_share * gyroscopic - inertia)
+    by_new = body_forces.mass_matrix(elements.bodies.mass, new_share * gyroscopic + inertia)
+    return BodySlopes(jnp.concatenate([jnp.zeros_like(turning), turning], axis=1), by_velocity, by_new)
 
 
 def stick_sigmas(elements: Elements, pose: Pose, timestep: Float[Array, ""]) -> tuple[Float[Array, "n"], ...]:

@@ -25,6 +25,12 @@ def inverse_mass(elements: Elements, pose: Pose) -> Float[Array, "bodies+1 6 6"]
     return blocks.at[:-1, :3, :3].set(inverse[:, None, None] * jnp.eye(3))
 
 
+def mass_matrix(mass: Float[Array, "bodies"], inertia: Float[Array, "bodies 3 3"]) -> Float[Array, "bodies 6 6"]:
+    """``M`` of each body from its mass [kg] and its inertia in the world's axes [kg m²]."""
+    zero = jnp.zeros_like(inertia)
+    return jnp.block([[mass[:, None, None] * jnp.eye(3), zero], [zero, inertia]])
+
+
 def times_mass(
     elements: Elements, inertia: Float[Array, "bodies 3 3"], velocity: Float[Array, "bodies 6"]
 ) -> Float[Array, "bodies 6"]:

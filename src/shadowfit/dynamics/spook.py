@@ -10,6 +10,10 @@ linearised about the start of the step, the axis' impulse is ``h τ(x, s) − K 
 
 This is the paper's ``−b h s₊`` for viscous friction, its motor row ``h τ_m − J_shaft (s₊ − s)``, and a spring's
 compliant SPOOK row, in one; ``K = 0`` is an ordinary value because the row is scaled by ``√K``.
+
+**Dissipation.** The scheme is of first order. A turning link drifts off its linearised constraint and is pulled back
+over the relaxation time τ, which costs a pendulum energy in proportion to ``h τ²``; joints of compliance ε lose, in any
+scheme, in proportion to ``ε τ``. Relaxation over less than about two steps is not stable for stiff joints.
 """
 
 from __future__ import annotations
@@ -86,8 +90,9 @@ def axis_impulse(
     torque, by_speed = jax.jvp(lambda s: rows.axis_torque(group, position, s, command), (speed,), (ones,))
     _, by_position = jax.jvp(lambda x: rows.axis_torque(group, x, speed, command), (position,), (ones,))
     slope = -timestep * by_speed - 0.25 * timestep**2 * by_position
-    # A law that feeds energy in is taken explicitly: only dissipation and restoring forces are implicit.
-    stiffness = rows.axis_inertia(group) + jnp.maximum(slope, 0.0)
+    # A law that feeds energy in is taken explicitly: only dissipation and restoring forces are implicit. At zero the
+    # derivative is that of the implicit side, where friction coefficients may go.
+    stiffness = rows.axis_inertia(group) + jnp.where(slope >= 0.0, slope, 0.0)
     return stiffness, timestep * torque + stiffness * speed
 
 

@@ -129,7 +129,8 @@ def prepare(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> P
     return Prepared(now, numbers, turns, assemble(now), tangents, assemble(mechanism).bodies)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+# This compiler option halves the time to compile; the code runs as fast.
+@functools.partial(jax.jit, static_argnums=0, compiler_options={"xla_cpu_use_fusion_emitters": False})
 def linearise_chunk(
     plan: Plan,
     prepared: Prepared,

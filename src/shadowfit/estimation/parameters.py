@@ -62,7 +62,7 @@ class Parameter:
         return 3 if self.is_rotation else 1
 
 
-FreeParameters = Iterable[str] | Mapping[str, Free | float | None]
+FreeParameters = str | Iterable[str] | Mapping[str, Free | float | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,9 +176,10 @@ class Values:
 def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 1) -> ParameterSet:
     """Resolve names and shell-style patterns to checked parameters.
 
-    ``free`` lists names, or maps names to :class:`Free`, to a start value, or to None.
+    ``free`` is a name or lists names, or maps names to :class:`Free`, to a start value, or to None.
     """
-    requests = dict(free) if isinstance(free, Mapping) else dict.fromkeys(free)
+    listed = [free] if isinstance(free, str) else free
+    requests = dict(listed) if isinstance(listed, Mapping) else dict.fromkeys(listed)
     found: dict[str, Parameter] = {}
     for pattern, request in requests.items():
         names = mechanism.match(pattern) if any(c in pattern for c in "*?[") else [pattern]
@@ -193,7 +194,15 @@ def _parameter(mechanism: Mechanism, name: str, free: Free) -> Parameter:
     unit = mechanism.unit(name)
     if not leaf.tunable:
         raise ParameterError(f"{name} is a setting, not a parameter of the mechanism; it cannot be estimated")
+    for field in ("start", "lower", "upper", "prior"):
+        _check_number(name, field, getattr(free, field))
+    if free.prior is not None and not free.prior > 0.0:
+        raise ParameterError(f"the prior standard deviation of {name} is {free.prior}; it must be positive")
     if leaf.kind == "rotation":
+        if (free.start, free.lower, free.upper) != (None, None, None):
+            raise ParameterError(
+                f"{name} is a rotation: it starts where the mechanism has it and has no bounds; give neither"
+            )
         start = mechanism.get(name)
         return Parameter(name, start, -np.inf, np.inf, free.prior, 0.1, unit, True, free.per_recording)
     start = float(mechanism.get(name) if free.start is None else free.start)
@@ -210,7 +219,11 @@ def _parameter(mechanism: Mechanism, name: str, free: Free) -> Parameter:
         )
     if lower < leaf.lower:
         raise ParameterError(f"{name} may not go below {leaf.lower:g} {unit}, but its lower bound is {lower:g}")
-    if free.prior is not None and not free.prior > 0.0:
-        raise ParameterError(f"the prior standard deviation of {name} is {free.prior}; it must be positive")
     scale = abs(start) if start != 0.0 else DEFAULT_SCALE
     return Parameter(name, start, lower, upper, free.prior, scale, unit, False, free.per_recording)
+
+
+def _check_number(name: str, field: str, value: object) -> None:
+    if value is None or (isinstance(value, int | float | np.number) and not isinstance(value, bool)):
+        return
+    raise ParameterError(f"the {field} of {name} is {value!r}; it must be a number (or None, for what the model has)")

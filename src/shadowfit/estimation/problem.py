@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
+from typing import get_args
 
 import equinox as eqx
 import jax
@@ -18,14 +19,17 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
+from shadowfit.dynamics.simulate import Discretization
 from shadowfit.dynamics.state import State
 from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import ChunkData, Plan, Unknowns, write
 from shadowfit.estimation.parameters import ParameterSet, Values
 from shadowfit.geometry import Pose
+from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
-from shadowfit.recordings import Recording, held_input_average
+from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, PointPosition
+from shadowfit.recordings import Recording, check_recording, held_input_average
 
 # Steps in one call of the compiled functions; a multiple of 6 so that windows of 2, 3 and 4 nodes divide it.
 CHUNK = 252
@@ -119,14 +123,12 @@ def build_problem(
     mechanism: Mechanism, recordings: Sequence[Recording], parameters: ParameterSet, options: Options
 ) -> Problem:
     """Check the parts against each other and lay the recordings on the grid."""
-    if not recordings:
-        raise ProblemError("there is no recording; an estimation needs at least one")
-    if len(mechanism.sensors) == 0:
-        raise ProblemError(f"{mechanism.name!r} has no sensors; add those that the recording's channels come from")
-    _check_compliance(mechanism, options)
+    _check_recordings(recordings)
+    _check_options(options)
+    _check_mechanism(mechanism)
     mechanism = _with_stick_time(mechanism, options.stick_time)
     mechanism = mechanism.write(parameters.named(parameters.start()))
-    timestep = options.timestep or default_timestep(recordings)
+    timestep = default_timestep(recordings) if options.timestep is None else options.timestep
     tracks = tuple(_track(mechanism, recording, timestep) for recording in recordings)
     on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
     window = 4 if not on_grid else (3 if options.unknowns == "configuration" else 2)
@@ -140,7 +142,39 @@ def default_timestep(recordings: Sequence[Recording], largest: float = 0.01) -> 
     return interval * max(1, int(largest / interval * (1.0 + 1e-9)))
 
 
-def _check_compliance(mechanism: Mechanism, options: Options) -> None:
+def _check_recordings(recordings: Sequence[Recording]) -> None:
+    if not recordings:
+        raise ProblemError("there is no recording; an estimation needs at least one")
+    for recording in recordings:
+        if not isinstance(recording, Recording):
+            raise ProblemError(f"a {type(recording).__name__} is no recording; read a file or build a Recording")
+
+
+def _check_options(options: Options) -> None:
+    """Raise unless every setting has a value that the method knows."""
+    choices = (
+        ("residual", get_args(transition.Residual)),
+        ("discretization", get_args(Discretization)),
+        ("unknowns", get_args(Unknowns)),
+    )
+    for name, allowed in choices:
+        value = getattr(options, name)
+        if value not in allowed:
+            raise UnknownNameError(f"there is no {name} {value!r}{nearest(str(value), allowed)}")
+    units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz"}
+    for name, unit in units.items():
+        value = getattr(options, name)
+        if value is not None and not (np.isfinite(value) and value > 0.0):
+            raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")
+
+
+def _check_mechanism(mechanism: Mechanism) -> None:
+    """Raise where a mechanism that can be simulated cannot be estimated."""
+    if len(mechanism.sensors) == 0:
+        raise ProblemError(f"{mechanism.name!r} has no sensors; add those that the recording's channels come from")
+    for name, sensor in mechanism.sensors.items():
+        if not float(sensor.std) > 0.0:
+            raise ProblemError(f"{name}.std is {float(sensor.std):g}; a sensor's standard deviation must be positive")
     for name, joint in mechanism.joints.items():
         for kind in ("linear", "rotational"):
             if not float(getattr(joint.compliance, kind)) > 0.0:
@@ -152,8 +186,52 @@ def _check_compliance(mechanism: Mechanism, options: Options) -> None:
             f"{mechanism.name!r} has contacts ({', '.join(mechanism.contacts)}); estimation handles joints, motors and "
             "joint friction, not contacts and limits: remove them from the model for the fit"
         )
-    if options.state_weight is not None and not options.state_weight > 0.0:
-        raise ProblemError(f"the state weight is {options.state_weight}; it must be positive")
+
+
+def _check_seen(mechanism: Mechanism, recording: Recording, seen: Sequence[str]) -> None:
+    """Raise if some bodies, with all that joints tie to them, are seen by no sensor: nothing tells where they are."""
+    group = {name: name for name in mechanism.bodies}
+    for joint in mechanism.joints.values:
+        if WORLD not in (joint.parent, joint.child):
+            kept, merged = group[joint.parent], group[joint.child]
+            group = {name: kept if own == merged else own for name, own in group.items()}
+    sensed = {group[body] for name in seen for body in _sensed_bodies(mechanism, name)}
+    unseen = [name for name in mechanism.bodies if group[name] not in sensed]
+    if unseen:
+        raise ProblemError(
+            f"recording {recording.name!r}: no sensor with samples sees {', '.join(unseen)} (or anything tied to it by "
+            "joints), so its motion cannot be estimated; add a sensor, or leave it out of the model"
+        )
+
+
+def _sensed_bodies(mechanism: Mechanism, name: str) -> tuple[str, ...]:
+    """Bodies that a sensor looks at; one of a kind that is not known here may look at any."""
+    sensor = mechanism.sensors[name]
+    if hasattr(sensor, "joint"):
+        joint = mechanism.joints[sensor.joint]
+        return tuple(body for body in (joint.parent, joint.child) if body != WORLD)
+    return (sensor.body,) if hasattr(sensor, "body") else mechanism.bodies.names
+
+
+# What each sensor measures, as the checks of recordings call it: turning, then straight motion.
+_KINDS: dict[type, tuple[str, str]] = {
+    JointPosition: ("angle", "length"),
+    JointSpeed: ("angular_velocity", "velocity"),
+    PointPosition: ("position", "position"),
+    BodyRate: ("angular_velocity", "angular_velocity"),
+}
+
+
+def _warn_about(mechanism: Mechanism, recording: Recording, seen: Sequence[str]) -> None:
+    """Say what about the samples would spoil a fit: gaps, constant channels, degrees, ..."""
+    kinds = {}
+    for name in seen:
+        sensor = mechanism.sensors[name]
+        turning, straight = _KINDS.get(type(sensor), ("", ""))
+        kind = turning if getattr(sensor, "rotary", True) else straight
+        kinds.update(dict.fromkeys(sensor_channels(mechanism, name), kind))
+    for text in check_recording(recording, kinds):
+        warnings.warn(f"recording {recording.name!r}: {text}", stacklevel=5)
 
 
 def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanism:
@@ -201,9 +279,12 @@ def _track(mechanism: Mechanism, recording: Recording, timestep: float) -> Track
             f"recording {recording.name!r} has none of the sensors' channels ({', '.join(wanted)})"
             f"{nearest(wanted[0], recording.channels)}"
         )
-    for name, here in zip(mechanism.sensors, present, strict=True):
-        if not here.any():
+    seen = [name for name, here in zip(mechanism.sensors, present, strict=True) if here.any()]
+    for name in mechanism.sensors:
+        if name not in seen:
             warnings.warn(f"recording {recording.name!r} has no samples of sensor {name!r}", stacklevel=4)
+    _check_seen(mechanism, recording, seen)
+    _warn_about(mechanism, recording, seen)
     for name in mechanism.inputs:
         if name not in recording.channels:
             raise UnknownNameError(
@@ -297,7 +378,9 @@ def commands(problem: Problem, track: Track, mechanism: Mechanism) -> tuple[np.n
         time, signal = _finite_input(track.recording, name)
         mean = held_input_average(time, signal, first, last, hold=part.hold, delay=delay)
         table[:, column] = gain * mean + offset
-        at_ends = [_held(time, signal, ends - delay, part.hold) for ends in (first, last)]
+        # Just before the ends: a delay can only grow from zero, and a sample may lie exactly on an end.
+        early = ON_GRID * problem.timestep if part.hold == "zero" else 0.0
+        at_ends = [_held(time, signal, ends - delay - early, part.hold) for ends in (first, last)]
         by_delay = -gain * (at_ends[1] - at_ends[0]) / problem.timestep
         for leaf, slope in (("gain", mean), ("offset", np.ones_like(mean)), ("delay", by_delay)):
             if f"{name}.{leaf}" in free:

@@ -23,6 +23,7 @@ whole element took several times as long to compile and to run.)
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -33,7 +34,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, rows
+from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Attachments, Bodies, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.geometry import Pose, rotations
@@ -110,6 +111,48 @@ def _incidence(elements: Elements, group: JointGroup) -> np.ndarray:
     return (sides[..., None] == np.arange(elements.body_count)).astype(float)
 
 
+@functools.lru_cache(maxsize=64)
+def _pairs(sides: tuple[tuple[int, int], ...], count: int) -> np.ndarray:
+    """``(bodies, bodies, k)``: which blocks (joint, side, side) belong to a pair of bodies; the last index means none."""
+    entries: dict[tuple[int, int], list[int]] = {}
+    for joint, pair in enumerate(sides):
+        for s, first in enumerate(pair):
+            for t, second in enumerate(pair):
+                if first < count and second < count:
+                    entries.setdefault((first, second), []).append(4 * joint + 2 * s + t)
+    deepest = max((len(found) for found in entries.values()), default=1)
+    table = np.full((count, count, deepest), 4 * len(sides))
+    for (first, second), found in entries.items():
+        table[first, second, : len(found)] = found
+    return table
+
+
+def _on_all_bodies(
+    elements: Elements, group: JointGroup, blocks: Float[Array, "x n 2 6 2 6"]
+) -> Float[Array, "x bodies 6 bodies 6"]:
+    """Sum the blocks of the joints (side, row, side, column) into those of the bodies.
+
+    By gathering: products with the incidence matrix take several times as long for these small blocks.
+    """
+    sides = tuple((int(a), int(b)) for a, b in balance.side_bodies(group))
+    table = _pairs(sides, elements.body_count)
+    flat = jnp.moveaxis(blocks, 4, 3).reshape(blocks.shape[0], -1, 6, 6)
+    flat = jnp.concatenate([flat, jnp.zeros_like(flat[:, :1])], axis=1)
+    placed = sum(flat[:, table[..., k]] for k in range(table.shape[2]))
+    return jnp.moveaxis(placed, 3, 2)
+
+
+def _through_loads(
+    gap_rows: Float[Array, "n m 2 6"], loads_by: Float[Array, "x n m 2 6"]
+) -> Float[Array, "x n 2 6 2 6"]:
+    """``Gᵀ ∂λ``, summed over the few gap rows one by one, which is faster than a product of small matrices."""
+    first = jnp.zeros((loads_by.shape[0], gap_rows.shape[0], 2, 6, 2, 6))
+    return sum(
+        (gap_rows[None, :, m, :, :, None, None] * loads_by[:, :, m, None, None] for m in range(gap_rows.shape[1])),
+        first,
+    )
+
+
 # --- how multipliers depend on states --------------------------------------------------------------------------------
 
 
@@ -176,6 +219,10 @@ class Prediction(eqx.Module):
     """Σ_t of each group's joints."""
 
 
+_Known = tuple[tuple[rows.Geometry, rows.Geometry | None], ...]
+"""Geometries of each group that do not depend on the new velocity."""
+
+
 class _Pass(eqx.Module):
     """Frictionless F and its slope at one velocity, with what the friction problem needs."""
 
@@ -194,6 +241,7 @@ def _evaluate(
     velocity: Array,
     new_velocity: Array,
     command: Array,
+    known: _Known,
     timestep: Array,
     discretization: str,
 ) -> _Pass:
@@ -202,11 +250,12 @@ def _evaluate(
     size = 6 * count
     whole, old = with_world(pose, velocity)
     new = jnp.concatenate([new_velocity, jnp.zeros((1, 6))])
-    missing, diagonal = _bodies_by_new(elements, pose, velocity, new_velocity, command, timestep, discretization)
-    slope = jnp.einsum("brc,bd->brdc", diagonal, jnp.eye(count))
+    missing = balance.bodies_balance(elements, pose, velocity, new_velocity, command, timestep, discretization)
+    slopes = balance.body_slopes(elements, pose, velocity, new_velocity, timestep, discretization)
+    slope = jnp.einsum("brc,bd->brdc", slopes.by_new_velocity, jnp.eye(count))
     loads, load_slopes, axes, speeds = [], [], [], []
-    for group in elements.groups:
-        point = balance.joint_point(group, whole, old, new, timestep, discretization)
+    for group, start in zip(elements.groups, known, strict=True):
+        point = balance.joint_point(group, whole, old, new, timestep, discretization, start)
         law, law_slope = jax.jvp(
             lambda s, group=group, point=point: balance.law_impulse(
                 group, point.geometry.position, point.speed, s, command, timestep, discretization
@@ -220,9 +269,9 @@ def _evaluate(
         axis = _axis_of(point.geometry)
         impulse = balance.joint_impulse(load, law, point.geometry)
         missing = missing - jnp.einsum("nsb,nsr->br", place, impulse)
-        by_new = jnp.einsum("nmsr,nmtc->nsrtc", _rows_of(point.geometry), load_by_new)
-        by_new = by_new + jnp.einsum("n,nsr,ntc->nsrtc", law_slope, axis, axis)
-        slope = slope - jnp.einsum("nsb,nsrtc,ntd->brdc", place, by_new, place)
+        by_new = _through_loads(_rows_of(point.geometry), load_by_new[None])
+        by_new = by_new + law_slope[:, None, None, None, None] * axis[:, :, :, None, None] * axis[:, None, None]
+        slope = slope - _on_all_bodies(elements, group, by_new)[0]
         loads.append(load)
         load_slopes.append(jnp.einsum("nmtc,ntd->nmdc", load_by_new, place).reshape(group.size, -1, size))
         axes.append(jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, size))
@@ -232,33 +281,13 @@ def _evaluate(
     )
 
 
-def _bodies_by_new(
-    elements: Elements,
-    pose: Pose,
-    velocity: Array,
-    new_velocity: Array,
-    command: Array,
-    timestep: Array,
-    discretization: str,
-) -> tuple[Float[Array, "bodies 6"], Float[Array, "bodies 6 6"]]:
-    """The bodies' part of F and its derivative by the new velocity (each body's own)."""
-
-    def value(new: Array) -> Array:
-        return balance.bodies_balance(elements, pose, velocity, new, command, timestep, discretization)
-
-    def along(column: Array) -> Array:
-        tangent = jnp.broadcast_to(column, new_velocity.shape)
-        return jax.jvp(value, (new_velocity,), (tangent,))[1]
-
-    return value(new_velocity), jax.vmap(along, out_axes=2)(jnp.eye(6))
-
-
 def predict(
     elements: Elements,
     pose: Pose,
     velocity: Float[Array, "bodies 6"],
     start: Float[Array, "bodies 6"],
     command: Float[Array, "inputs"],
+    known: _Known,
     timestep: Float[Array, ""],
     discretization: str,
 ) -> Prediction:
@@ -268,7 +297,7 @@ def predict(
 
     def newton(_: int, carry: tuple[Array, tuple[Array, ...], Array]) -> tuple[Array, tuple[Array, ...], Array]:
         now, _, _ = carry
-        found = _evaluate(elements, pose, velocity, now, command, timestep, discretization)
+        found = _evaluate(elements, pose, velocity, now, command, known, timestep, discretization)
         axes = jnp.concatenate([found.axes[i] for i in frictional] or [jnp.zeros((0, now.size))])
         solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], axes.T], axis=1))
         free, response = now.ravel() - solved[:, 0], solved[:, 1:]
@@ -353,12 +382,18 @@ def linearise(
     """Residual of one transition with its derivatives."""
     elements = driven.elements
     count = elements.body_count
+    whole, old = with_world(pose, velocity)
+    known = tuple(
+        balance.start_geometry(group, whole, old, timestep, discretization) for group in elements.groups
+    )
     if residual == "inverse":
         none = tuple(None for _ in elements.groups)
         at = Prediction(new_velocity, none, none, balance.stick_sigmas(elements, pose, timestep))
     else:
-        at = predict(elements, pose, velocity, new_velocity, driven.command, timestep, discretization)
-    value, by_state, by_parameters = _derivatives(driven, columns, pose, velocity, at, timestep, discretization)
+        at = predict(elements, pose, velocity, new_velocity, driven.command, known, timestep, discretization)
+    value, by_state, by_parameters = _derivatives(
+        driven, columns, pose, velocity, at, known, timestep, discretization
+    )
     if residual == "inverse":
         by_pose, by_velocity, by_new = by_state.reshape(3, 6 * count, count, 6)
         return Transition(value, by_pose, by_velocity, by_new, by_parameters)
@@ -381,32 +416,21 @@ def _mass_weighted(
     """
     count = difference.shape[0]
     size = 6 * count
-
-    def momentum(mass: Array, inertia: Array, orientation: Array, difference: Array) -> Array:
-        turn = rotations.matrix(orientation)
-        angular = turn @ (inertia @ (turn.T @ difference[3:]))
-        return jnp.concatenate([mass * difference[:3], angular])
-
-    def all_momenta(turn: Array) -> Float[Array, "bodies 6"]:
-        turned = rotations.plus(pose.orientation, turn)
-        return jax.vmap(momentum)(bodies.mass, bodies.inertia, turned, difference)
-
-    def along(column: Array) -> Array:
-        return jax.jvp(all_momenta, (still,), (jnp.broadcast_to(column, still.shape),))[1]
-
-    still = jnp.zeros((count, 3))
-    value = all_momenta(still)
-    turning = jax.vmap(along, out_axes=2)(jnp.eye(3))
-    mass = jax.vmap(
-        lambda m, j, e: jax.vmap(lambda column: momentum(m, j, e, column), out_axes=1)(jnp.eye(6))
-    )(bodies.mass, bodies.inertia, pose.orientation)
-    identity = jnp.eye(count)
+    turn = rotations.matrix(pose.orientation)
+    inertia = turn @ bodies.inertia @ turn.mT
+    mass = body_forces.mass_matrix(bodies.mass, inertia)
+    value = jnp.einsum("brc,bc->br", mass, difference)
+    # A rotation ψ changes J x by ψ × J x − J (ψ × x).
+    cross = rotations.cross_matrix
+    turning = inertia @ cross(difference[:, 3:]) - cross(value[:, 3:])
+    still = jnp.zeros_like(turning)
+    by_turn = jnp.block([[still, still], [still, turning]])
     weighted = jnp.einsum("brc,bck->brk", mass, minus_prediction.reshape(count, 6, -1)).reshape(size, -1)
-    by_pose = weighted[:, :size].reshape(size, count, 6)
-    by_pose = by_pose.at[:, :, 3:].add(jnp.einsum("brc,bd->brdc", turning, identity).reshape(size, count, 3))
+    identity = jnp.eye(count)
+    by_pose = weighted[:, :size] + jnp.einsum("brc,bd->brdc", by_turn, identity).reshape(size, size)
     return Transition(
         value.ravel(),
-        by_pose,
+        by_pose.reshape(size, count, 6),
         weighted[:, size : 2 * size].reshape(size, count, 6),
         jnp.einsum("brc,bd->brdc", mass, identity).reshape(size, count, 6),
         weighted[:, 2 * size :],
@@ -419,6 +443,7 @@ def _derivatives(
     pose: Pose,
     velocity: Array,
     at: Prediction,
+    known: _Known,
     timestep: Array,
     discretization: str,
 ) -> tuple[Float[Array, "r"], Float[Array, "3 r r"], Float[Array, "r p"]]:
@@ -433,7 +458,7 @@ def _derivatives(
     for index, group in enumerate(elements.groups):
         place = _incidence(elements, group)
         friction = (at.slips[index], at.sigmas[index])
-        point = balance.joint_point(group, whole, old, new, timestep, discretization)
+        point = balance.joint_point(group, whole, old, new, timestep, discretization, known[index])
         defect_load = balance.load(group, point, timestep)
         load = defect_load if at.loads[index] is None else at.loads[index]
         impulse, by_states = _joint_derivatives(
@@ -442,7 +467,7 @@ def _derivatives(
         # The value shows what the gaps still lack, for the final Newton step; the derivatives do not.
         impulse = impulse + balance.joint_impulse(defect_load - load, jnp.zeros(group.size), point.geometry)
         value = value - jnp.einsum("nsb,nsr->br", place, impulse)
-        by_state = by_state - jnp.einsum("nsb,xnsrtc,ntd->xbrdc", place, by_states, place)
+        by_state = by_state - _on_all_bodies(elements, group, by_states)
         by_numbers = _number_derivatives(
             driven, columns, index, (whole, old, new), point, load, friction, timestep, discretization
         )
@@ -461,18 +486,11 @@ def _body_derivatives(
 ) -> tuple[Float[Array, "bodies 6"], Float[Array, "3 bodies 6 bodies 6"], Float[Array, "bodies 6 p"]]:
     """The bodies' part of F and its derivatives; each body depends on its own state alone."""
     elements, command = driven.elements, driven.command
-
-    def value(turn: Array, velocity: Array, new: Array) -> Array:
-        turned = Pose(pose.position, rotations.plus(pose.orientation, turn[:, 3:]))
-        return balance.bodies_balance(elements, turned, velocity, new, command, timestep, discretization)
-
-    at = (jnp.zeros_like(velocity), velocity, new_velocity)
-
-    def along(columns: Float[Array, "3 6"]) -> Array:
-        return jax.jvp(value, at, tuple(jnp.broadcast_to(column, velocity.shape) for column in columns))[1]
-
-    own = jax.vmap(along)(jnp.eye(18).reshape(18, 3, 6)).reshape(3, 6, *velocity.shape)
-    by_state = jnp.einsum("xcbr,bd->xbrdc", own, jnp.eye(elements.body_count))
+    value = balance.bodies_balance(elements, pose, velocity, new_velocity, command, timestep, discretization)
+    slopes = balance.body_slopes(elements, pose, velocity, new_velocity, timestep, discretization)
+    by_pose = jnp.concatenate([jnp.zeros_like(slopes.by_turn), slopes.by_turn], axis=2)
+    own = jnp.stack([by_pose, slopes.by_velocity, slopes.by_new_velocity])
+    by_state = jnp.einsum("xbrc,bd->xbrdc", own, jnp.eye(elements.body_count))
     by_parameters = jnp.zeros((*velocity.shape, driven.command_tangents.shape[1]))
     if columns.bodies:
         tangents = tangent_columns(driven.element_tangents, columns.bodies)
@@ -483,11 +501,15 @@ def _body_derivatives(
         )
         by_parameters = by_parameters.at[..., np.array(columns.bodies)].add(jnp.moveaxis(by_numbers, 0, -1))
     if elements.forces:
-        by_command = jax.jacfwd(
-            lambda c: balance.bodies_balance(elements, pose, velocity, new_velocity, c, timestep, discretization)
-        )(command)
-        by_parameters = by_parameters + by_command @ driven.command_tangents
-    return value(*at), by_state, by_parameters
+        by_turn, by_command = jax.jacfwd(
+            lambda turn, c: body_forces.applied_wrench(
+                elements, Pose(pose.position, rotations.plus(pose.orientation, turn)), c
+            ),
+            argnums=(0, 1),
+        )(jnp.zeros_like(pose.position), command)
+        by_state = by_state.at[0, ..., 3:].add(-timestep * by_turn)
+        by_parameters = by_parameters - timestep * by_command @ driven.command_tangents
+    return value, by_state, by_parameters
 
 
 def _joint_derivatives(
@@ -527,9 +549,10 @@ def _joint_derivatives(
     )
     along_by = jnp.einsum("nk,xnktc->xntc", law_by + dry_by[:, :3], scalars_by)
     along_by = along_by + jnp.einsum("nm,xnmtc->xntc", dry_by[:, 3:], load_by)
-    derivative = jnp.einsum("nmsr,xnmtc->xnsrtc", _rows_of(point.geometry), load_by)
-    derivative = derivative + jnp.einsum("nsr,xntc->xnsrtc", axis, along_by)
-    return balance.joint_impulse(load, along, point.geometry), derivative.at[0].add(by_turn)
+    derivative = _through_loads(_rows_of(point.geometry), load_by)
+    derivative = derivative + axis[None, :, :, :, None, None] * along_by[:, :, None, None]
+    turning = jnp.stack([by_turn, jnp.zeros_like(by_turn), jnp.zeros_like(by_turn)])
+    return balance.joint_impulse(load, along, point.geometry), derivative + turning
 
 
 def _as_pairs(group: JointGroup) -> JointGroup:
@@ -560,12 +583,17 @@ def _turning(
     relaxed = rows.relaxation(group, timestep)
     sides = balance.side_bodies(group)
     # Where one side is the world in all joints, its derivatives are not needed.
-    moving = np.flatnonzero((sides < elements.body_count).any(axis=0))
+    moving = tuple(int(side) for side in np.flatnonzero((sides < elements.body_count).any(axis=0)))
+
+    def on_both(values: Float[Array, "... sides 6"]) -> Float[Array, "... 2 6"]:
+        if len(moving) == 2:
+            return values
+        still = jnp.zeros_like(values)
+        return jnp.concatenate([values, still] if moving == (0,) else [still, values], axis=-2)
 
     def joint(pair, pose, old, new, load, along, sigma, upsilon):
         def moved(increment):
-            turned = pose.plus(jnp.zeros((2, 6)).at[moving].set(increment))
-            geometry = rows.geometry(pair, turned)
+            geometry = rows.geometry(pair, pose.plus(on_both(increment)))
             axis = _axis_of(geometry)[0]
             scalars = jnp.stack([geometry.position[0], jnp.sum(axis * old), jnp.sum(axis * new)])
             impulse = balance.joint_impulse(load[None], along[None], geometry)[0]
@@ -575,7 +603,7 @@ def _turning(
             return impulse, -closing[0] / sigma, scalars
 
         slopes = jax.jacfwd(moved)(jnp.zeros((len(moving), 6)))
-        return jax.tree.map(lambda x: jnp.zeros((*x.shape[:-2], 2, 6)).at[..., moving, :].set(x), slopes)
+        return jax.tree.map(on_both, slopes)
 
     return jax.vmap(joint)(
         _as_pairs(group), pose[sides], old[sides], new[sides], load, along, relaxed.sigma, relaxed.upsilon

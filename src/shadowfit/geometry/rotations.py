@@ -79,14 +79,9 @@ def minus(a: Float[Array, "*n 4"], b: Float[Array, "*n 4"]) -> Float[Array, "*n 
 
 
 def matrix(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3 3"]:
-    """Rotation matrix of a unit quaternion."""
-    w, x, y, z = e[..., 0], e[..., 1], e[..., 2], e[..., 3]
-    rows = [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
-    return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
+    """Rotation matrix of a unit quaternion: ``I + 2 (e_s [e_v]× + [e_v]×²)``."""
+    cross = cross_matrix(e[..., 1:])
+    return jnp.eye(3) + 2.0 * (e[..., :1, None] * cross + cross @ cross)
 
 
 def rotate(e: Float[Array, "*n 4"], vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3"]:

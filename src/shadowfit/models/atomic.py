@@ -14,12 +14,21 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     Raises:
         ShadowfitError: the file cannot be written.
     """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file with the folders it needs.
+
+    Raises:
+        ShadowfitError: the file cannot be written.
+    """
     target = Path(path)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            partial.write_text(text, encoding="utf-8", newline="")
+            partial.write_bytes(content)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)

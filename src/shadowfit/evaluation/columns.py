@@ -1,0 +1,40 @@
+"""Columns of numbers as a CSV file: headings in the first row, twelve digits a number, empty cells for missing ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shadowfit.errors import RecordingError
+from shadowfit.models.atomic import write_text
+
+
+def write_csv(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
+    """Write columns of equal length, heading → values, shape (n,)."""
+    rows = zip(*(np.asarray(column, float).tolist() for column in table.values()), strict=True)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    write_text(path, text.getvalue())
+
+
+def _cell(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.12g}"
+
+
+def read_csv(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """Columns of a file that :func:`write_csv` wrote; empty cells are NaN."""
+    try:
+        headings, *rows = csv.reader(io.StringIO(Path(path).read_text("utf-8")))
+        values = np.array([[float(cell or "nan") for cell in row] for row in rows]).reshape(len(rows), len(headings))
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{path} is not a readable table of numbers ({error})") from error
+    return dict(zip(headings, values.T, strict=True))

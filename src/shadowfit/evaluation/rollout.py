@@ -1,0 +1,76 @@
+"""Open-loop simulation along a recording: start at an estimated state, feed the recorded inputs, correct nothing."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.dynamics import State, Trajectory, simulate
+from shadowfit.dynamics.simulate import Discretization
+from shadowfit.errors import SimulationError
+from shadowfit.estimation import Estimate
+from shadowfit.geometry import Pose
+from shadowfit.mechanism import Mechanism
+from shadowfit.recordings import Recording, held_input_average
+
+
+def start_states(estimate: Estimate, recording: int = 0) -> State:
+    """The estimated states at all steps, each with the velocity that a simulation from there starts with.
+
+    The exact stepper starts from the velocity at the pose's own time, SPOOK from the one that led to the pose,
+    ``(q_k ⊟ q_{k−1})/h``. Shape of the arrays: (steps, bodies, ...).
+    """
+    problem, nodes = estimate.problem, estimate.outcome.linearisation.point.nodes[recording]
+    states = estimate.trajectory(recording).states
+    steps, first = problem.tracks[recording].steps, problem.plan.centre
+    if nodes.velocity is None and problem.plan.discretization == "spook":
+        before = Pose(
+            nodes.pose.position[first - 1 : first - 1 + steps], nodes.pose.orientation[first - 1 : first - 1 + steps]
+        )
+        return State(states.pose, np.asarray(_minus(states.pose, before)) / problem.timestep)
+    if nodes.velocity is not None and problem.plan.discretization == "exact":
+        following = nodes.velocity[first + 1 : first + 1 + steps]
+        return State(states.pose, 0.5 * (states.velocity + following))
+    return states
+
+
+_minus = jax.jit(lambda later, earlier: later.minus(earlier))
+
+
+def roll_out(
+    mechanism: Mechanism,
+    initial: State,
+    recording: Recording,
+    *,
+    timestep: float,
+    steps: int,
+    discretization: Discretization,
+    first_step: int = 0,
+) -> Trajectory:
+    """Simulate ``steps`` steps from a state at step ``first_step`` of the recording; shorter if a step fails."""
+    inputs = recorded_inputs(mechanism, recording, timestep, first_step + steps)
+    signals = {name: values[first_step:] for name, values in inputs.items()}
+    try:
+        return simulate(mechanism, initial, signals, timestep=timestep, steps=steps, discretization=discretization)
+    except SimulationError as error:
+        if not isinstance(error.partial, Trajectory):
+            raise
+        return error.partial
+
+
+def recorded_inputs(
+    mechanism: Mechanism, recording: Recording | None, timestep: float, steps: int
+) -> dict[str, Float[np.ndarray, " steps"]]:
+    """Each input over each step, shape (steps,): from a recording, or zero without one."""
+    if recording is None:
+        return {name: np.zeros(steps) for name in mechanism.inputs}
+    begin = recording.time[0] + timestep * np.arange(steps)
+    inputs = {}
+    for name, part in mechanism.inputs.items():
+        # A held signal counts by its mean over the step; a connected one by its values at the steps' times.
+        end = begin + timestep if part.hold == "zero" else begin
+        values = recording.channel(name)
+        known = np.isfinite(values)
+        inputs[name] = held_input_average(recording.time[known], values[known], begin, end, part.hold)
+    return inputs

@@ -1,0 +1,96 @@
+"""What was measured and what a trajectory says, side by side at the times of the samples.
+
+A time-step may be coarser than the sampling. Readings are therefore taken at the steps and connected by a cubic spline;
+a sample on a step meets the reading there itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.interpolate import CubicSpline
+
+from shadowfit.mechanism import Mechanism
+from shadowfit.mechanism.sensors import Sensor
+from shadowfit.recordings import Recording
+
+TURN = 2.0 * np.pi
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorSeries:
+    """One sensor over the samples of a recording; NaN where a sample is missing."""
+
+    measured: Float[np.ndarray, "n d"]
+    predicted: Float[np.ndarray, "n d"]
+    """Reading, in the turn of the measurement for angles."""
+    residual: Float[np.ndarray, "n e"]
+    """Prediction minus measurement, in the sensor's own sense (angles wrapped, orientations as vectors)."""
+
+    def rmse(self) -> float:
+        """Root mean square of the residuals; NaN without samples."""
+        finite = self.residual[np.isfinite(self.residual)]
+        return float(np.sqrt(np.mean(finite**2))) if finite.size else float("nan")
+
+
+def compare(
+    mechanism: Mechanism, recording: Recording, time: Float[np.ndarray, " k"], readings: Mapping[str, np.ndarray]
+) -> dict[str, SensorSeries]:
+    """Sensor → its series: readings at the steps' times [s] against the samples of a recording."""
+    return {
+        name: _sensor_series(sensor, measured_samples(sensor, name, recording), recording.time, time, readings[name])
+        for name, sensor in mechanism.sensors.items()
+    }
+
+
+def measured_samples(sensor: Sensor, name: str, recording: Recording) -> Float[np.ndarray, "n d"]:
+    """A sensor's samples, NaN for those that are missing or incomplete."""
+    names = channel_names(name, sensor)
+    if not all(channel in recording.channels for channel in names):
+        return np.full((len(recording.time), len(names)), np.nan)
+    table = np.stack([recording.channels[channel] for channel in names], axis=1)
+    return np.where(np.isfinite(table).all(axis=1, keepdims=True), table, np.nan)
+
+
+def channel_names(name: str, sensor: Sensor) -> list[str]:
+    """Channels of a recording that hold a sensor's readings."""
+    return [f"{name}.{component}" if component else name for component in sensor.components]
+
+
+def at_samples(
+    time: Float[np.ndarray, " k"], values: Float[np.ndarray, "k *d"], samples: Float[np.ndarray, " n"]
+) -> np.ndarray:
+    """Values at the steps carried over to the samples' times; samples beyond the last step are NaN."""
+    if len(time) == len(samples) and np.allclose(time, samples, rtol=0.0, atol=1e-9 * (time[1] - time[0])):
+        return np.asarray(values, float)
+    step = time[1] - time[0]
+    # A sample lies at most one step behind the last step; a trajectory that ended early says nothing further on.
+    inside = (samples >= time[0] - 1e-6 * step) & (samples <= time[-1] + (1.0 + 1e-6) * step)
+    found = np.full((len(samples), *np.shape(values)[1:]), np.nan)
+    found[inside] = (
+        CubicSpline(time, values)(samples[inside]) if len(time) > 3 else _linear(time, values, samples[inside])
+    )
+    return found
+
+
+def _linear(time: np.ndarray, values: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    flat = np.reshape(values, (len(time), -1))
+    columns = [np.interp(samples, time, column) for column in flat.T]
+    return np.stack(columns, axis=1).reshape(len(samples), *np.shape(values)[1:])
+
+
+def _sensor_series(
+    sensor: Sensor, measured: np.ndarray, samples: np.ndarray, time: np.ndarray, readings: np.ndarray
+) -> SensorSeries:
+    predicted = at_samples(time, np.asarray(readings).reshape(len(time), -1), samples)
+    present = np.isfinite(measured).all(axis=1)
+    if getattr(sensor, "rotary", False) and present.any():
+        first = int(np.argmax(present))
+        predicted = predicted + TURN * np.round((measured[first] - predicted[first]) / TURN)
+    residual = np.array(jax.vmap(sensor.residual)(predicted, np.where(present[:, None], measured, predicted)))
+    residual[~present] = np.nan
+    return SensorSeries(measured, predicted, residual)

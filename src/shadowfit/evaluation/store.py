@@ -1,0 +1,298 @@
+"""Results on disk, in open formats, without pickle. Docs: docs/result-files.md.
+
+    result.json               status, costs, parameters, settings, versions (see ``summary``)
+    model.toml                the calibrated model, which ``simulate`` accepts
+    log.csv                   one row for each iteration
+    trajectory_<name>.csv     for each recording: measured, estimated and rolled-out readings, residuals, joints, inputs
+    state.npz                 poses, velocities, parameter values and covariance as arrays
+    report.html               written by ``report``
+
+Each file appears whole or not at all, ``result.json`` last: where it exists, so do the others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import io
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.dynamics import State
+from shadowfit.dynamics.elements import assemble
+from shadowfit.dynamics.kinematics import StateView
+from shadowfit.errors import ShadowfitError
+from shadowfit.estimation import Estimate, LevenbergMarquardt
+from shadowfit.evaluation.columns import read_csv, write_csv
+from shadowfit.evaluation.rollout import roll_out, start_states
+from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
+from shadowfit.evaluation.summary import SCHEMA, covariance, parameter_rows, summarise
+from shadowfit.geometry import Pose
+from shadowfit.mechanism import Mechanism
+from shadowfit.models import format_model, parse_model, read_model, update_model
+from shadowfit.models.atomic import write_bytes, write_text
+from shadowfit.models.errors import ModelFileError
+from shadowfit.models.writer import same_numbers
+
+
+class ResultError(ShadowfitError):
+    """A folder that holds no readable result."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedResult:
+    """A result as it was read from its folder."""
+
+    folder: Path
+    summary: Mapping[str, Any]
+    """The contents of ``result.json``."""
+    tables: Mapping[str, Mapping[str, np.ndarray]]
+    """Recording → heading → column of its ``trajectory_<name>.csv``, shape (samples,)."""
+    log: Mapping[str, np.ndarray]
+    """Heading → column of ``log.csv``, shape (iterations + 1,)."""
+    states: Mapping[str, tuple[Float[np.ndarray, " k"], State]]
+    """Recording → times of the steps [s] and the states there, with the velocities that a simulation starts with."""
+    labels: tuple[str, ...]
+    """Names of the parameters, in the order of ``covariance``."""
+    covariance: Float[np.ndarray, "p p"]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit reached a minimum."""
+        return bool(self.summary["converged"])
+
+    def mechanism(self) -> Mechanism:
+        """The calibrated mechanism."""
+        return read_model(self.folder / "model.toml")
+
+
+def save_estimate(
+    estimate: Estimate,
+    folder: str | os.PathLike[str],
+    *,
+    model_text: str | None = None,
+    optimiser: LevenbergMarquardt | None = None,
+    compile_seconds: float | None = None,
+    truth: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """Write everything but the report into a folder, and return the contents of ``result.json``.
+
+    Args:
+        estimate: what a fit found, however it ended.
+        folder: made if it does not exist; files of an earlier result are replaced.
+        model_text: the model file that was fitted, whose comments and layout are to be kept.
+        optimiser: settings of the optimiser, for the record.
+        compile_seconds: time spent compiling [s], where it was measured.
+        truth: true values of rows of the parameter table, where they are known.
+    """
+    target = Path(folder)
+    _remove_old(target)
+    names = recording_names(estimate)
+    comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
+    warnings = _write_model(estimate, target / "model.toml", model_text)
+    write_csv(target / "log.csv", _log_table(estimate))
+    write_bytes(target / "state.npz", _archive(estimate, names))
+    summary = summarise(
+        estimate,
+        comparisons,
+        names,
+        optimiser=optimiser,
+        compile_seconds=compile_seconds,
+        truth=truth,
+        warnings=warnings,
+    )
+    write_text(target / "result.json", json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    return summary
+
+
+def load_result(folder: str | os.PathLike[str]) -> SavedResult:
+    """Read a result that :func:`save_estimate` wrote.
+
+    Raises:
+        ResultError: the folder holds none, or not all of it.
+    """
+    source = Path(folder)
+    try:
+        summary = json.loads((source / "result.json").read_text("utf-8"))
+        if summary.get("schema") != SCHEMA:
+            raise ResultError(f"{source}: result.json has the schema {summary.get('schema')!r}, expected {SCHEMA!r}")
+        names = [recording["name"] for recording in summary["recordings"]]
+        tables = {name: read_csv(source / f"trajectory_{name}.csv") for name in names}
+        with np.load(source / "state.npz", allow_pickle=False) as archive:
+            states = {name: _states(archive, name) for name in names}
+            labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
+        return SavedResult(source, summary, tables, read_csv(source / "log.csv"), states, labels, spread)
+    except FileNotFoundError as error:
+        missing = Path(error.filename).name
+        raise ResultError(
+            f"{source} is not the folder of a result: {missing} is missing; `fit --out` writes one"
+        ) from error
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        if isinstance(error, ShadowfitError):
+            raise ResultError(f"{source}: {error}") from error
+        raise ResultError(f"{source}: the result is damaged ({error})") from error
+
+
+def recording_names(estimate: Estimate) -> list[str]:
+    """A name for each recording that can stand in a file's name, each one different."""
+    names: list[str] = []
+    for track in estimate.problem.tracks:
+        plain = re.sub(r"[^\w.-]+", "_", track.recording.name).strip("._") or "recording"
+        name, number = plain, 2
+        while name.lower() in (other.lower() for other in names):
+            name, number = f"{plain}_{number}", number + 1
+        names.append(name)
+    return names
+
+
+def _remove_old(folder: Path) -> None:
+    """Take an earlier result away, ``result.json`` first, so that no mixture of two is taken for one."""
+    for name in ("result.json", "report.html"):
+        (folder / name).unlink(missing_ok=True)
+    for old in folder.glob("trajectory_*.csv"):
+        old.unlink()
+
+
+# ---- trajectories
+
+
+def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -> dict[str, SensorSeries]:
+    track = estimate.problem.tracks[index]
+    mechanism, trajectory = estimate.mechanism(index), estimate.trajectory(index)
+    estimated = compare(mechanism, track.recording, trajectory.time, trajectory.readings)
+    rolled = _rolled_out(estimate, index)
+    samples = track.recording.time
+    table: dict[str, Any] = {"time [s]": samples}
+    for sensor_name, sensor in mechanism.sensors.items():
+        own, free = estimated[sensor_name], rolled.get(sensor_name)
+        unit = sensor.unit()
+        for i, channel in enumerate(channel_names(sensor_name, sensor)):
+            table[f"{channel}.measured [{unit}]"] = own.measured[:, i]
+            table[f"{channel}.estimated [{unit}]"] = own.predicted[:, i]
+            table[f"{channel}.rollout [{unit}]"] = (
+                np.full(len(samples), np.nan) if free is None else free.predicted[:, i]
+            )
+        for i, component in enumerate(sensor.error_components or sensor.components):
+            error = f"{sensor_name}.{component}" if component else sensor_name
+            table[f"{error}.residual [{'rad' if unit == '1' else unit}]"] = own.residual[:, i]
+    for joint, positions in joint_positions(mechanism, trajectory.states).items():
+        unit = "m" if mechanism.joints[joint].kind.axis_kind == "translation" else "rad"
+        table[f"{joint}.position [{unit}]"] = at_samples(trajectory.time, positions, samples)
+    for key, part in mechanism.inputs.items():
+        table[f"{key} [{part.unit}]"] = track.recording.channels[key]
+    write_csv(folder / f"trajectory_{name}.csv", table)
+    return estimated
+
+
+def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
+    """Open-loop readings from the first estimated state; empty where the calibrated model cannot be simulated."""
+    problem, track = estimate.problem, estimate.problem.tracks[index]
+    mechanism = estimate.mechanism(index)
+    try:
+        run = roll_out(
+            mechanism,
+            start_states(estimate, index)[0],
+            track.recording,
+            timestep=problem.timestep,
+            steps=track.steps - 1,
+            discretization=problem.plan.discretization,
+        )
+    except ShadowfitError:
+        return {}
+    time = track.start_time + np.asarray(run.time)
+    return compare(mechanism, track.recording, time, {k: np.asarray(v) for k, v in run.readings.items()})
+
+
+def joint_positions(mechanism: Mechanism, states: State) -> dict[str, Float[np.ndarray, " n"]]:
+    """Position of each joint with a free axis [rad or m] over the states; angles are followed over turns."""
+    kinds = {name: joint.kind.axis_kind for name, joint in mechanism.joints.items() if joint.kind.axis_kind}
+    columns = np.asarray(_joint_positions(mechanism, states, tuple(kinds))).T
+    return {
+        name: np.unwrap(column) if kind == "rotation" else column
+        for (name, kind), column in zip(kinds.items(), columns, strict=True)
+    }
+
+
+@functools.partial(jax.jit, static_argnames="names")
+def _joint_positions(mechanism: Mechanism, states: State, names: tuple[str, ...]) -> Float[jax.Array, "n j"]:
+    elements = assemble(mechanism)
+
+    def one(state: State) -> Float[jax.Array, " j"]:
+        view = StateView(mechanism, state, elements)
+        return jnp.stack([view.joint_position(name) for name in names]) if names else jnp.zeros(0)
+
+    return jax.vmap(one)(states)
+
+
+# ---- the other files
+
+
+def _write_model(estimate: Estimate, path: Path, text: str | None) -> list[str]:
+    """The calibrated model, in the user's own text where it can be; returns what the reader should know."""
+    mechanism = estimate.mechanism()
+    try:
+        write_text(path, _model_text(mechanism, text))
+        return []
+    except ModelFileError as error:
+        path.unlink(missing_ok=True)
+        return [f"there is no model.toml, since this mechanism cannot be written as a model file: {error}"]
+
+
+def _model_text(mechanism: Mechanism, text: str | None) -> str:
+    if text is None:
+        return format_model(mechanism)
+    before = parse_model(text)
+    changed = {
+        name: mechanism.get(name)
+        for name in mechanism.leaves()
+        if name in before.mechanism.leaves() and not np.array_equal(mechanism.get(name), before.mechanism.get(name))
+    }
+    try:
+        updated = update_model(text, changed)
+        if same_numbers(parse_model(updated).mechanism, mechanism):
+            return updated
+    except ShadowfitError:
+        pass  # written anew instead, with the same numbers but without the text's comments
+    return format_model(mechanism, start=before.start, description=before.description)
+
+
+def _log_table(estimate: Estimate) -> dict[str, Any]:
+    fields = ("number", "cost", "dynamics", "observation", "damping", "gain", "step", "trials", "seconds")
+    table: dict[str, Any] = {key: [getattr(entry, key) for entry in estimate.log] for key in fields}
+    for label in estimate.problem.parameters.labels():
+        table[label] = [entry.parameters[label] for entry in estimate.log]
+    for key in ("cost", "dynamics", "observation"):
+        table[key] = np.asarray(table[key], float) / estimate.steps
+    return table
+
+
+def _archive(estimate: Estimate, names: Sequence[str]) -> bytes:
+    rows = parameter_rows(estimate)
+    arrays: dict[str, Any] = {
+        "parameters": np.array([row.name for row in rows], dtype=str),
+        "values": np.array([row.value for row in rows], dtype=float),
+        "covariance": covariance(estimate),
+    }
+    for index, name in enumerate(names):
+        states = start_states(estimate, index)
+        arrays[f"{name}/time"] = estimate.problem.tracks[index].times(estimate.problem.timestep)
+        arrays[f"{name}/position"] = np.asarray(states.pose.position)
+        arrays[f"{name}/orientation"] = np.asarray(states.pose.orientation)
+        arrays[f"{name}/velocity"] = np.asarray(states.velocity)
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    return content.getvalue()
+
+
+def _states(archive: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, State]:
+    pose = Pose(archive[f"{name}/position"], archive[f"{name}/orientation"])
+    return archive[f"{name}/time"], State(pose, archive[f"{name}/velocity"])

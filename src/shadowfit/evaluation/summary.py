@@ -1,0 +1,143 @@
+"""The result of a fit as one JSON object: the schema of ``result.json`` and of ``shadowfit fit --json``.
+
+Documented field by field in docs/result-files.md. Numbers that are not finite (no bound, no standard deviation) are null.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
+from shadowfit.evaluation.series import SensorSeries
+
+SCHEMA = "shadowfit-result/1"
+PACKAGES = ("shadowfit", "jax", "jaxlib", "numpy", "scipy")
+
+
+def summarise(
+    estimate: Estimate,
+    series: Sequence[Mapping[str, SensorSeries]],
+    names: Sequence[str],
+    *,
+    optimiser: LevenbergMarquardt | None = None,
+    compile_seconds: float | None = None,
+    truth: Mapping[str, float] | None = None,
+    warnings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Everything about a fit but its trajectories, as JSON values.
+
+    Args:
+        estimate: what the fit found.
+        series: for each recording, measured and estimated readings.
+        names: name of each recording in the result's files.
+        optimiser: settings of the optimiser, for the record.
+        compile_seconds: time spent compiling, where it was measured [s].
+        truth: true values of rows of the parameter table, where they are known.
+        warnings: sentences that a reader of the result should see.
+    """
+    problem, seconds = estimate.problem, estimate.seconds
+    return _json(
+        {
+            "schema": SCHEMA,
+            "status": estimate.status.name.lower(),
+            "message": estimate.status.value,
+            "converged": estimate.converged,
+            "iterations": estimate.iterations,
+            "cost": estimate.cost,
+            "cost_dynamics": estimate.cost_dynamics,
+            "cost_observation": estimate.cost_observation,
+            "parameters": {row.name: _parameter(row, truth or {}) for row in parameter_rows(estimate)},
+            "seconds": {
+                "total": seconds.total,
+                "initial": seconds.initial,
+                "compile": compile_seconds,
+                "solve": seconds.solve,
+            },
+            "recordings": [
+                {
+                    "name": name,
+                    "source": track.recording.source,
+                    "fingerprint": track.recording.fingerprint,
+                    "samples": len(track.recording.time),
+                    "duration": track.recording.duration,
+                    "steps": track.steps,
+                    "sensors": {key: {"rmse": own.rmse()} for key, own in parts.items()},
+                    "warnings": list(track.recording.warnings),
+                }
+                for name, track, parts in zip(names, problem.tracks, series, strict=True)
+            ],
+            "model": {
+                "name": problem.mechanism.name,
+                "sensors": {
+                    name: {"unit": sensor.unit(), "std": float(sensor.std)}
+                    for name, sensor in problem.mechanism.sensors.items()
+                },
+                "inputs": {name: {"unit": part.unit} for name, part in problem.mechanism.inputs.items()},
+            },
+            "settings": {
+                **dataclasses.asdict(problem.options),
+                "timestep": problem.timestep,
+                "optimiser": None if optimiser is None else dataclasses.asdict(optimiser),
+            },
+            "warnings": list(warnings),
+            "version": importlib.metadata.version("shadowfit"),
+            "versions": {
+                "python": platform.python_version(),
+                **{name: importlib.metadata.version(name) for name in PACKAGES},
+            },
+        }
+    )
+
+
+def parameter_rows(estimate: Estimate) -> tuple[ParameterEstimate, ...]:
+    """The parameter table; without standard deviations where a fit went so wrong that there are none."""
+    try:
+        return estimate.parameters
+    except np.linalg.LinAlgError:
+        parameters = estimate.problem.parameters
+        units = [p.unit for p in parameters.parameters for _ in range(p.size)]
+        values, starts = (
+            np.where(parameters.spread(lambda p: p.is_rotation), np.nan, parameters.flat(point))
+            for point in (estimate.outcome.linearisation.point.values, parameters.start())
+        )
+        bounds = zip(parameters.spread(lambda p: p.lower), parameters.spread(lambda p: p.upper), strict=True)
+        rows = zip(parameters.labels(), values.tolist(), units, starts.tolist(), bounds, strict=True)
+        return tuple(
+            ParameterEstimate(label, value, math.nan, unit, start, float(lower), float(upper), False, False)
+            for label, value, unit, start, (lower, upper) in rows
+        )
+
+
+def covariance(estimate: Estimate) -> Float[np.ndarray, "p p"]:
+    """Covariance of the rows of the parameter table; NaN where a fit went so wrong that there is none."""
+    try:
+        return estimate.covariance
+    except np.linalg.LinAlgError:
+        size = estimate.problem.parameters.size
+        return np.full((size, size), np.nan)
+
+
+def _parameter(row: ParameterEstimate, truth: Mapping[str, float]) -> dict[str, Any]:
+    fields = {key: value for key, value in dataclasses.asdict(row).items() if key != "name"}
+    return {**fields, "truth": truth[row.name]} if row.name in truth else fields
+
+
+def _json(value: Any) -> Any:
+    """The same in JSON's own types; numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(key): _json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(part) for part in value]
+    if isinstance(value, bool | str | int) or value is None:
+        return value
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return str(value)

@@ -1,0 +1,190 @@
+"""Mechanisms, twin recordings and whole-problem views that several tests of the estimation share."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from shadowfit.dynamics import place, simulate
+from shadowfit.estimation import Options, objective
+from shadowfit.estimation.dense import DenseRows, dense_rows
+from shadowfit.estimation.fit import start_point
+from shadowfit.estimation.linearise import linearise_chunk, prepare, start_rows
+from shadowfit.estimation.objective import Point, Weights, default_weights
+from shadowfit.estimation.parameters import parameter_set
+from shadowfit.estimation.problem import CHUNK, Problem, build_problem, chunk_data, chunk_starts, commands
+from shadowfit.mechanism import (
+    Coulomb,
+    DcMotor,
+    Drag,
+    Input,
+    JointPosition,
+    Mechanism,
+    Spring,
+    Stribeck,
+    TorqueMotor,
+    Wrench,
+    slider,
+)
+from shadowfit.mechanism.body import Body
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.models import builtin
+from shadowfit.recordings import Recording
+
+
+def with_joint(mechanism: Mechanism, name: str, **fields: Any) -> Mechanism:
+    """The mechanism with other fields in one joint."""
+    joints = dict(mechanism.joints.items())
+    joints[name] = dataclasses.replace(joints[name], **fields)
+    return eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
+
+
+def full_furuta() -> Mechanism:
+    """A Furuta pendulum with every law: Stribeck friction, motor with shaft, spring, drag, a driven wrench."""
+    plain = builtin.furuta()
+    friction = Stribeck(dry=6e-4, stribeck=4e-4, coulomb=1e-3, stribeck_coulomb=5e-4, stribeck_rate=0.3)
+    moved = with_joint(plain, "hinge1", friction=friction, laws=Parts({"motor": TorqueMotor(0.1, 4e-4)}))
+    moved = with_joint(
+        moved, "hinge2", laws=Parts({"spring": Spring(0.05, 1e-3, 0.2), "drag": Drag(1e-4)}), viscous=2e-4
+    )
+    return Mechanism(
+        dict(moved.bodies.items()),
+        dict(moved.joints.items()),
+        forces={"push": Wrench("pendulum", force=(0.2, -0.1, 0.3), torque=(0.01, 0.02, -0.01), input="w")},
+        sensors=dict(moved.sensors.items()),
+        inputs={"u": Input(), "w": Input(hold="linear")},
+        name="full_furuta",
+    )
+
+
+def dc_cartpole() -> Mechanism:
+    """A cart-pole with a geared DC motor under voltage and friction in both joints."""
+    plain = builtin.cartpole(friction=True)
+    return with_joint(plain, "rail", laws=Parts({"motor": DcMotor(2.0, 0.05, 0.05, 40.0, 1e-5)}))
+
+
+def stiff_fourbar() -> Mechanism:
+    """The four-bar loop with friction and viscous damping at the ground."""
+    return with_joint(builtin.fourbar(), "ground_crank", friction=Coulomb(coulomb=2e-3), viscous=1e-3)
+
+
+def spring_slider(mass: float = 0.7, stiffness: float = 9.0, damping: float = 0.4, std: float = 1e-2) -> Mechanism:
+    """A mass on a horizontal slider with a spring: linear dynamics."""
+    rail = slider("world", "block", axis=(1.0, 0.0, 0.0), laws={"spring": Spring(stiffness, damping)})
+    sensors = {"x": JointPosition(joint="rail", std=std, rotary=False)}
+    return Mechanism({"block": Body(mass, (1e-2, 1e-2, 1e-2))}, {"rail": rail}, sensors=sensors, name="spring_slider")
+
+
+def twin(
+    mechanism: Mechanism,
+    positions: Mapping[str, float],
+    steps: int,
+    *,
+    speeds: Mapping[str, float] | None = None,
+    timestep: float = 0.01,
+    discretization: str = "exact",
+    every: int = 1,
+    noise: float = 0.0,
+    inputs: Mapping[str, NDArray] | None = None,
+    seed: int = 0,
+    name: str = "twin",
+) -> Recording:
+    """A simulated recording: joint sensors, and inputs (one value a step, held)."""
+    inputs = inputs or {}
+    motion = simulate(
+        mechanism,
+        place(mechanism, positions, speeds),
+        {key: value[:steps] for key, value in inputs.items()},
+        timestep=timestep,
+        steps=steps,
+        discretization=discretization,
+    )
+    rng = np.random.default_rng(seed)
+    channels = {}
+    for key in mechanism.sensors:
+        values = np.asarray(motion.readings[key])[::every]
+        channels[key] = values + noise * rng.standard_normal(values.shape)
+    for key in mechanism.inputs:
+        signal = np.asarray(inputs.get(key, np.zeros(steps)))
+        channels[key] = np.append(signal[:steps], signal[steps - 1])[::every]
+    return Recording(np.asarray(motion.time)[::every], channels, name=name)
+
+
+def pulses(steps: int, timestep: float = 0.01, size: float = 1.0) -> NDArray:
+    """A square-like drive with a changing period and size."""
+    t = timestep * np.arange(steps)
+    return size * np.sign(np.sin(2 * np.pi * 0.7 * t + 0.3 * t**1.5)) * (1.5 - 0.5 * np.cos(t))
+
+
+def blank(mechanism: Mechanism, steps: int = 4, timestep: float = 0.01) -> Recording:
+    """A recording of nothing in particular, for tests of what does not depend on data."""
+    time = timestep * np.arange(steps)
+    names = (*mechanism.sensors, *mechanism.inputs)
+    return Recording(time, {name: 0.3 * np.cos(3.0 * time + i) for i, name in enumerate(names)})
+
+
+def problem_of(mechanism: Mechanism, recordings: Any, free: Any = (), **options: Any) -> Problem:
+    """A problem with options by name."""
+    listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    return build_problem(mechanism, listed, parameter_set(mechanism, free, len(listed)), Options(**options))
+
+
+def shaken(problem: Problem, size: float, seed: int = 1) -> Point:
+    """The initial point with all states and parameters moved a little (parameters relative to their size)."""
+    rng = np.random.default_rng(seed)
+    start = start_point(problem)
+    states = []
+    for nodes in start.nodes:
+        width = 6 * len(problem.mechanism.bodies) * (1 if nodes.velocity is None else 2)
+        states.append([size * rng.standard_normal((CHUNK, width)) for _ in chunk_starts(len(nodes.pose.position))])
+    scale = problem.parameters.spread(lambda p: p.scale)
+    return objective.plus(problem, start, tuple(states), size * scale * rng.standard_normal(len(scale)))
+
+
+def all_rows(problem: Problem, point: Point, weights: Weights | None = None, recording: int = 0) -> DenseRows:
+    """Residuals of one recording and the Jacobian as full matrices."""
+    weights = weights or default_weights(problem, problem.options.state_weight)
+    track, nodes = problem.tracks[recording], point.nodes[recording]
+    prepared = prepare(problem.plan, problem.mechanism, *problem.current(point.values, recording))
+    table = commands(problem, track, problem.written(point.values, recording))
+    window = problem.plan.window
+
+    def cut(begin: int, length: int) -> Any:
+        return jax.tree.map(
+            lambda x: np.concatenate([x[begin : begin + length], np.repeat(x[-1:], length, axis=0)])[:length], nodes
+        )
+
+    chunks = [
+        linearise_chunk(
+            problem.plan,
+            prepared,
+            cut(begin, CHUNK + window - 1),
+            chunk_data(track, table, weights.std, begin),
+            weights.dynamics,
+            problem.timestep,
+            track.steps - begin,
+        )[0]
+        for begin in chunk_starts(len(nodes.pose.position))
+    ]
+    start = start_rows(problem.plan, prepared, cut(0, window - 1), weights.dynamics, problem.timestep)
+    return dense_rows(chunks, len(nodes.pose.position), start)
+
+
+def scalar(values: Any) -> float:
+    """Largest magnitude."""
+    return float(np.max(np.abs(np.asarray(values)), initial=0.0))
+
+
+def stacked(pose: Any) -> NDArray:
+    """Positions and orientations side by side."""
+    return np.concatenate([np.asarray(pose.position), np.asarray(pose.orientation)], axis=-1)
+
+
+def on_device(value: Any) -> Any:
+    """All arrays as JAX arrays."""
+    return jax.tree.map(jnp.asarray, value)
