@@ -8,7 +8,9 @@ import typer
 from typer.core import TyperGroup
 
 from shadowfit.cli.demo import demo
+from shadowfit.cli.fit import fit
 from shadowfit.cli.models import models
+from shadowfit.cli.report import report
 from shadowfit.cli.show import show
 from shadowfit.cli.simulate import simulate
 from shadowfit.errors import ShadowfitError
@@ -51,5 +53,5 @@ def _options(
     pass
 
 
-for command in (demo, simulate, models, show):
+for command in (demo, fit, simulate, report, models, show):
     app.command()(command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from shadowfit.errors import ShadowfitError
 
 if TYPE_CHECKING:
+    from shadowfit.estimation import Free
     from shadowfit.mechanism import Mechanism
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A built-in model or a model file (.toml).")]
@@ -24,12 +26,29 @@ Settings = Annotated[
     ),
 ]
 
+Recordings = Annotated[
+    list[Path], typer.Argument(metavar="RECORDING...", help="Recordings: CSV, NPZ or Parquet files.")
+]
+Channels = Annotated[
+    list[str] | None,
+    typer.Option("--channel", metavar="SENSOR=COLUMN", help="Column of a sensor or an input. May be repeated."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings.")]
+
 
 class Discretization(enum.StrEnum):
     """The discrete equations of motion."""
 
     spook = "spook"
     exact = "exact"
+
+
+class Residual(enum.StrEnum):
+    """The dynamics residual of an estimation."""
+
+    implicit = "implicit"
+    inverse = "inverse"
 
 
 class OptionError(ShadowfitError):
@@ -50,6 +69,31 @@ def assignments(texts: Iterable[str], option: str) -> dict[str, str]:
 def numbers(texts: Iterable[str], option: str) -> dict[str, float]:
     """``["hinge1=0.5"]`` → ``{"hinge1": 0.5}``."""
     return {name: _number(value, f"{option} {name}") for name, value in assignments(texts, option).items()}
+
+
+def free_parameters(texts: Iterable[str]) -> dict[str, Free]:
+    """``["hinge*.viscous", "arm.mass=0.3@0.1:1"]`` → name or pattern → how it is estimated."""
+    from shadowfit.estimation import Free
+
+    found = {}
+    for text in texts:
+        named, at, box = (part.strip() for part in text.partition("@"))
+        name, equals, start = (part.strip() for part in named.partition("="))
+        where = f"--free {text}"
+        lower, colon, upper = (part.strip() for part in box.partition(":"))
+        if not name or (equals and not start) or (at and not (colon and (lower or upper))):
+            raise OptionError(f"{where}: write NAME, NAME=START or NAME=START@LOWER:UPPER (one bound may be left out)")
+        values = [_number(part, where) if part else None for part in (start, lower, upper)]
+        found[name] = Free(*values)
+    return found
+
+
+def state_weight(text: str) -> float:
+    """The number of ``--state-weight``."""
+    value = _number(text, "--state-weight")
+    if not value > 0.0:
+        raise OptionError(f"--state-weight {text}: the weight of the dynamics must be positive; 100 is usual")
+    return value
 
 
 def apply_settings(mechanism: Mechanism, texts: Iterable[str], option: str = "--set") -> Mechanism:

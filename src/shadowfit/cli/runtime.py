@@ -1,9 +1,38 @@
-"""Starting JAX for a program: double precision, and compiled programs kept from run to run."""
+"""Starting JAX for a program: double precision, compiled programs kept from run to run, time spent compiling."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
+
+# What JAX calls the parts of its compilation; tracing is left out, as its times include one another.
+_COMPILATION = ("jaxpr_to_mlir_module_duration", "backend_compile_duration")
+
+
+class _CompileClock:
+    """Adds up the time that JAX spends compiling, from when it is started."""
+
+    def __init__(self) -> None:
+        self.seconds: float | None = None
+
+    def start(self) -> None:
+        if self.seconds is None:
+            import jax
+
+            self.seconds = 0.0
+            jax.monitoring.register_event_duration_secs_listener(self._add)
+
+    def _add(self, event: str, duration: float, **_: object) -> None:
+        if event.endswith(_COMPILATION) and self.seconds is not None:
+            self.seconds += duration
+
+
+_clock = _CompileClock()
+
+
+def compile_seconds() -> float:
+    """Time spent compiling since the start of JAX [s]."""
+    return _clock.seconds or 0.0
 
 
 def start_jax() -> None:
@@ -12,6 +41,7 @@ def start_jax() -> None:
     import platformdirs
 
     jax.config.update("jax_enable_x64", True)
+    _clock.start()
     if jax.config.values["jax_compilation_cache_dir"] is not None:
         return
     folder = Path(platformdirs.user_cache_dir("shadowfit")) / "jax"

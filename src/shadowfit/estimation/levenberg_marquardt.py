@@ -35,6 +35,11 @@ LARGEST_DAMPING = 2.0**32
 SMALLEST_DAMPING = 1e-15
 
 
+# Once steps are refused, a promised decrease of χ² below this is not worth more trials: no parameter would move by
+# more than a third of its standard deviation.
+INSIGNIFICANT = 0.1
+
+
 class Status(enum.Enum):
     """How an optimisation ended."""
 
@@ -67,13 +72,13 @@ class LevenbergMarquardt:
     damping: Damping = "scaled"
     """``scaled`` or the paper's ``identity``."""
     start_damping: float | None = None
-    """First α; None: 1e-4 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
+    """First α; None: 0.1 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
     gradient_tolerance: float = 0.0
     """Stops when ‖g‖ falls below (the paper's ε_g; its unit depends on the problem, hence off)."""
     step_tolerance: float = 1e-8
     """Stops when every parameter moves by less than this fraction of its size, and the states by less than this [m, rad]."""
-    decrease_tolerance: float = 1e-7
-    """Stops when the cost falls by less than this fraction, twice in a row."""
+    decrease_tolerance: float = 1e-6
+    """Stops when the quadratic model promises less than this fraction of the cost, or the cost falls by less twice in a row."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,18 +135,15 @@ def minimise(
                 break
             trial = _descend(problem, here, weights, alpha, settings, last)
             if trial.accepted is None:
-                status = trial.failure
+                status = trial.ended or Status.STUCK
                 break
             decrease = here.cost.total - trial.accepted.cost.total
             small = small + 1 if decrease <= settings.decrease_tolerance * here.cost.total else 0
             here, alpha, last = trial.accepted, trial.damping, trial.box
             log.append(_log(problem, number, here, alpha, trial.gain, trial.step, trial.count, began))
             _report(progress, log[-1])
-            if trial.step <= settings.step_tolerance:
-                status = Status.STEP
-                break
-            if small >= 2:
-                status = Status.DECREASE
+            if trial.ended is not None or small >= 2:
+                status = trial.ended or Status.DECREASE
                 break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
@@ -150,8 +152,10 @@ def minimise(
 
 @dataclasses.dataclass(frozen=True)
 class _Trial:
+    """What the search for a step found: a better point, or a reason to end, or both."""
+
     accepted: Linearisation | None
-    failure: Status
+    ended: Status | None
     damping: float
     gain: float
     step: float
@@ -168,30 +172,33 @@ def _descend(
     guess: BoxStep | None,
 ) -> _Trial:
     """Raise the damping until a step decreases the cost."""
-    grow, count = 2.0, 0
-    seen_finite = False
+    grow, count, was_finite = 2.0, 0, False
+    insignificant = INSIGNIFICANT * here.cost.total / max(problem.sample_count(), 1)
     while alpha <= LARGEST_DAMPING:
         count += 1
         proposal = propose(problem, here, alpha, settings.damping, guess)
         if proposal is not None:
-            if proposal.size <= settings.step_tolerance and count > 1:
-                # Rounding hides the decrease of a step this small: the minimum is reached.
-                return _Trial(here, Status.STEP, alpha, 1.0, proposal.size, count, proposal.box)
+            promised = -proposal.change
+            ended = None
+            if proposal.size <= settings.step_tolerance:
+                ended = Status.STEP
+            elif promised <= max(settings.decrease_tolerance * here.cost.total, insignificant if count > 1 else 0.0):
+                ended = Status.DECREASE
             there = objective.linearise(
                 problem, objective.plus(problem, here.point, proposal.states, proposal.parameters), weights
             )
-            if np.isfinite(there.cost.total):
-                seen_finite = True
-                gain = (here.cost.total - there.cost.total) / max(-proposal.change, np.finfo(float).tiny)
-                if gain > 0.0:
-                    new_alpha = max(alpha * _relax(gain, settings.damping), SMALLEST_DAMPING)
-                    return _Trial(there, Status.STUCK, new_alpha, gain, proposal.size, count, proposal.box)
-                predicted = -proposal.change
-                if predicted <= np.finfo(float).eps * 1e3 * here.cost.total:
-                    return _Trial(here, Status.DECREASE, alpha, gain, 0.0, count, proposal.box)
+            finite = bool(np.isfinite(there.cost.total))
+            was_finite |= finite
+            gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
+            if gain > 0.0:
+                relaxed = max(alpha * _relax(gain, settings.damping), SMALLEST_DAMPING)
+                return _Trial(there, ended, relaxed, gain, proposal.size, count, proposal.box)
+            if ended is not None:
+                # The model promises next to nothing, and kinks of friction or rounding eat it up: this is the minimum.
+                return _Trial(None, ended, alpha, gain, proposal.size, count, proposal.box)
         alpha *= grow
         grow = min(2.0 * grow, LARGEST_DAMPING)
-    return _Trial(None, Status.STUCK if seen_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
+    return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
 
 
 def _relax(gain: float, damping: Damping) -> float:
@@ -273,7 +280,7 @@ def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
     if settings.start_damping is not None:
         return settings.start_damping
     if settings.damping == "scaled":
-        return 1e-4
+        return 0.1
     largest = max(float(np.max(np.asarray(d))) for normal in here.normals for d in normal.diagonals())
     return 1e-6 * max([largest, *(float(np.max(n.parameter_diagonal(), initial=0.0)) for n in here.normals)])
 

@@ -65,22 +65,16 @@ def at_samples(
     time: Float[np.ndarray, " k"], values: Float[np.ndarray, "k *d"], samples: Float[np.ndarray, " n"]
 ) -> np.ndarray:
     """Values at the steps carried over to the samples' times; samples beyond the last step are NaN."""
-    if len(time) == len(samples) and np.allclose(time, samples, rtol=0.0, atol=1e-9 * (time[1] - time[0])):
-        return np.asarray(values, float)
+    found = np.full((len(samples), *np.shape(values)[1:]), np.nan)
+    if len(time) < 2:  # a simulation that failed at its first step
+        return found
     step = time[1] - time[0]
+    if len(time) == len(samples) and np.allclose(time, samples, rtol=0.0, atol=1e-9 * step):
+        return np.asarray(values, float)
     # A sample lies at most one step behind the last step; a trajectory that ended early says nothing further on.
     inside = (samples >= time[0] - 1e-6 * step) & (samples <= time[-1] + (1.0 + 1e-6) * step)
-    found = np.full((len(samples), *np.shape(values)[1:]), np.nan)
-    found[inside] = (
-        CubicSpline(time, values)(samples[inside]) if len(time) > 3 else _linear(time, values, samples[inside])
-    )
+    found[inside] = CubicSpline(time, values)(samples[inside])
     return found
-
-
-def _linear(time: np.ndarray, values: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    flat = np.reshape(values, (len(time), -1))
-    columns = [np.interp(samples, time, column) for column in flat.T]
-    return np.stack(columns, axis=1).reshape(len(samples), *np.shape(values)[1:])
 
 
 def _sensor_series(

@@ -171,6 +171,7 @@ def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -
     estimated = compare(mechanism, track.recording, trajectory.time, trajectory.readings)
     rolled = _rolled_out(estimate, index)
     samples = track.recording.time
+    nothing = np.full(len(samples), np.nan)
     table: dict[str, Any] = {"time [s]": samples}
     for sensor_name, sensor in mechanism.sensors.items():
         own, free = estimated[sensor_name], rolled.get(sensor_name)

@@ -1,6 +1,7 @@
 """The result of a fit as one JSON object: the schema of ``result.json`` and of ``shadowfit fit --json``.
 
-Documented field by field in docs/result-files.md. Numbers that are not finite (no bound, no standard deviation) are null.
+Documented field by field in docs/result-files.md. Numbers that are not finite (no bound, no standard deviation) are
+null.
 """
 
 from __future__ import annotations

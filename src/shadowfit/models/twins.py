@@ -108,7 +108,9 @@ def furuta_swing_up(
         source="built-in Furuta swing-up twin",
     )
     resolution = 2.0 * pi / COUNTS / np.sqrt(12.0)
-    settings = {"theta1.std": resolution, "theta2.std": resolution}
+    settings = dict.fromkeys(("theta1.std", "theta2.std"), resolution)
+    # The truth's bearings are rigid; softer ones would pass for inertia.
+    settings |= {f"{hinge}.compliance.{kind}": 1e-6 for hinge in ("hinge1", "hinge2") for kind in ("linear", "rotational")}
     return Twin(recording, "furuta", _named_truth(true), _FREE, settings)
 
 
@@ -151,9 +153,9 @@ def _counted(angle: float, offset: float) -> float:
 def swing_up_controller(true: FurutaTruth, interval: float, phase: float) -> Callable[[float, float], float]:
     """Energy shaping: push the arm so that the rod's energy approaches that of standing upright.
 
-    The rod's energy changes at the rate ``−m L l c θ̇₂ θ̈₁``: an arm acceleration against ``c θ̇₂`` raises it. The torque for
-    a wanted acceleration follows from the equations of motion without friction; a spring keeps the arm near its middle,
-    and a slow dither keeps it moving. Speeds are differences of counts, smoothed.
+    The rod's energy changes at the rate ``−m L l c θ̇₂ θ̈₁``: an arm acceleration against ``c θ̇₂`` raises it. The torque
+    for a wanted acceleration follows from the equations of motion without friction; a spring keeps the arm near its
+    middle, and a slow dither keeps it moving. Speeds are differences of counts, smoothed.
     """
     level = dataclasses.replace(true, viscous=(0.0, 0.0), tilt=(0.0, 0.0))
     gravity = level.gravity_vector()

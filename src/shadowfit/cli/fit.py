@@ -1,0 +1,161 @@
+"""``shadowfit fit``: estimate parameters and states from recordings."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shadowfit.cli.options import (
+    Channels,
+    Discretization,
+    Json,
+    Model,
+    Quiet,
+    Recordings,
+    Residual,
+    Settings,
+    apply_settings,
+    free_parameters,
+    state_weight,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shadowfit.estimation import Free, Options
+    from shadowfit.mechanism import Mechanism
+    from shadowfit.recordings import Recording
+
+
+def fit(
+    model: Model,
+    recordings: Recordings,
+    free: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--free",
+            metavar="NAME[=START][@LO:HI]",
+            help="A parameter to estimate, or a pattern such as '*.inertia.*'. May be repeated; without any, only the "
+            "motion is estimated.",
+        ),
+    ] = None,
+    settings: Settings = None,
+    channel: Channels = None,
+    timestep: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Time-step; default: the sampling interval, or a multiple of at most 10 ms."),
+    ] = None,
+    weight: Annotated[
+        str, typer.Option("--state-weight", metavar="K", help="Weight of the dynamics against the measurements.")
+    ] = "100",
+    residual: Annotated[
+        Residual, typer.Option(help="implicit: robust for stiff joints; inverse: the paper's.")
+    ] = Residual.implicit,
+    discretization: Annotated[
+        Discretization, typer.Option(help="exact: physical parameters; spook: those of a SPOOK simulator.")
+    ] = Discretization.exact,
+    cutoff: Annotated[float, typer.Option(metavar="HZ", help="Low-pass filter behind the first trajectory.")] = 10.0,
+    max_iterations: Annotated[int, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of steps.")] = 50,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the result.")] = Path("result"),
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model to recordings. Exit status: 0 converged, 1 not converged (the result is still written), 2 wrong use."""
+    from shadowfit.cli import runtime
+
+    runtime.start_jax()
+    from shadowfit.cli.recordings import read_recordings
+    from shadowfit.estimation import LevenbergMarquardt, Options
+    from shadowfit.models import load_model
+
+    parameters = free_parameters(free or ())
+    loaded = load_model(model)
+    mechanism = apply_settings(loaded.mechanism, settings or ())
+    measured = read_recordings(recordings, channel or (), mechanism, quiet=quiet)
+    options = Options(
+        timestep=timestep,
+        residual=residual.value,
+        discretization=discretization.value,
+        state_weight=state_weight(weight),
+        cutoff=cutoff,
+    )
+    summary = fit_and_save(
+        mechanism,
+        measured,
+        parameters,
+        options,
+        LevenbergMarquardt(max_iterations=max_iterations),
+        out,
+        text=loaded.text,
+        quiet=quiet,
+    )
+    show_result(summary, out, json=json)
+    raise typer.Exit(0 if summary["converged"] else 1)
+
+
+def fit_and_save(
+    mechanism: Mechanism,
+    recordings: list[Recording],
+    free: Mapping[str, Free],
+    options: Options,
+    optimiser: Any,
+    out: Path,
+    *,
+    text: str | None,
+    quiet: bool,
+    truth: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """Fit with progress shown, and write the result with its report; returns the contents of ``result.json``."""
+    from shadowfit import estimation
+    from shadowfit.cli import console, runtime
+    from shadowfit.cli.progress import fit_progress
+    from shadowfit.evaluation import load_result, save_estimate, write_report
+
+    before = runtime.compile_seconds()
+    with _spoken_warnings(quiet), fit_progress(quiet) as progress:
+        estimate = estimation.fit(
+            mechanism, recordings, free, options=options, optimiser=optimiser, progress=progress
+        )
+    compiling = runtime.compile_seconds() - before
+    with contextlib.nullcontext() if quiet else console.messages().status("writing the result"):
+        summary = save_estimate(
+            estimate, out, model_text=text, optimiser=optimiser, compile_seconds=compiling, truth=truth
+        )
+        write_report(load_result(out))
+    return summary
+
+
+@contextlib.contextmanager
+def _spoken_warnings(quiet: bool) -> Iterator[None]:
+    """Warnings of the library as messages of the program."""
+    from shadowfit.cli import console
+
+    def speak(message: Warning | str, *_: Any, **__: Any) -> None:
+        if not quiet:
+            console.messages().print(f"warning: {message}", soft_wrap=True)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=UserWarning, message="recording .*")
+        warnings.showwarning = speak
+        yield
+
+
+def show_result(summary: Mapping[str, Any], out: Path, *, json: bool) -> None:
+    """The result on standard output: as one JSON object, or as text."""
+    if json:
+        import json as notation
+
+        typer.echo(notation.dumps(summary, ensure_ascii=False, allow_nan=False))
+        return
+    from shadowfit.cli import console
+    from shadowfit.cli.verdict import parameter_table, verdict
+
+    if summary["parameters"]:
+        console.output().print(parameter_table(summary))
+    typer.echo(verdict(summary))
+    typer.echo(f"Result in {out}; open {out / 'report.html'} in a browser")

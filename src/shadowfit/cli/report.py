@@ -1,0 +1,20 @@
+"""``shadowfit report``: write the page of a result anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Result = Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="Folder that `fit --out` wrote.")]
+
+
+def report(result: Result) -> None:
+    """Write the HTML report of a result again."""
+    from shadowfit.cli import runtime
+
+    runtime.start_jax()
+    from shadowfit.evaluation import load_result, write_report
+
+    typer.echo(write_report(load_result(result)))

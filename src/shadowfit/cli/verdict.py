@@ -1,0 +1,39 @@
+"""A saved result as tables on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def parameter_table(summary: Mapping[str, Any]) -> Table:
+    """The parameters of a result: start, value, standard deviation, and the truth where it is known."""
+    from shadowfit.cli import console
+
+    rows = summary["parameters"]
+    known = any("truth" in row for row in rows.values())
+    numeric = ("start", "value", "std", "truth") if known else ("start", "value", "std")
+    table = console.table("Parameters", "name", *numeric, "unit", "", numeric=numeric)
+    for name, row in rows.items():
+        note = "at bound" if row["at_bound"] else "" if row["identifiable"] else "not identifiable"
+        numbers = [_number(row["start"]), _number(row["value"]), "" if row["std"] is None else f"{row['std']:.2g}"]
+        truth = [_number(row.get("truth"))] if known else []
+        table.add_row(name, *numbers, *truth, "" if row["unit"] == "1" else row["unit"], note)
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def verdict(summary: Mapping[str, Any]) -> str:
+    """How the fit ended, its cost and its time, in two sentences."""
+    seconds = summary["seconds"]
+    cost = "no finite cost" if summary["cost"] is None else f"cost {summary['cost']:.4g} per time step"
+    return (
+        f"{summary['message'][0].upper()}{summary['message'][1:]} ({summary['iterations']} iterations, "
+        f"{seconds['total']:.1f} s). {cost[0].upper()}{cost[1:]}."
+    )
