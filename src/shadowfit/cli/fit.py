@@ -118,9 +118,7 @@ def fit_and_save(
 
     before = runtime.compile_seconds()
     with _spoken_warnings(quiet), fit_progress(quiet) as progress:
-        estimate = estimation.fit(
-            mechanism, recordings, free, options=options, optimiser=optimiser, progress=progress
-        )
+        estimate = estimation.fit(mechanism, recordings, free, options=options, optimiser=optimiser, progress=progress)
     compiling = runtime.compile_seconds() - before
     with contextlib.nullcontext() if quiet else console.messages().status("writing the result"):
         summary = save_estimate(
@@ -153,9 +151,10 @@ def show_result(summary: Mapping[str, Any], out: Path, *, json: bool) -> None:
         typer.echo(notation.dumps(summary, ensure_ascii=False, allow_nan=False))
         return
     from shadowfit.cli import console
-    from shadowfit.cli.verdict import parameter_table, verdict
+    from shadowfit.cli.verdict import parameter_table
+    from shadowfit.evaluation import verdict
 
     if summary["parameters"]:
         console.output().print(parameter_table(summary))
-    typer.echo(verdict(summary))
+    typer.echo(verdict.sentence(summary))
     typer.echo(f"Result in {out}; open {out / 'report.html'} in a browser")

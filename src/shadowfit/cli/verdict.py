@@ -27,13 +27,3 @@ def parameter_table(summary: Mapping[str, Any]) -> Table:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
-
-
-def verdict(summary: Mapping[str, Any]) -> str:
-    """How the fit ended, its cost and its time, in two sentences."""
-    seconds = summary["seconds"]
-    cost = "no finite cost" if summary["cost"] is None else f"cost {summary['cost']:.4g} per time step"
-    return (
-        f"{summary['message'][0].upper()}{summary['message'][1:]} ({summary['iterations']} iterations, "
-        f"{seconds['total']:.1f} s). {cost[0].upper()}{cost[1:]}."
-    )

@@ -22,6 +22,7 @@ def held_mean(
     hold: Hold = "zero",
 ) -> Float[Array, "n"]:
     """``(1/(b − a)) ∫_a^b u(t) dt`` of a signal held (or connected) between samples; constant beyond its ends."""
+    times, values = jnp.asarray(times), jnp.asarray(values)
     until_start, until_stop = jnp.split(_integral(times, values, jnp.concatenate([start, stop]), hold), 2)
     return (until_stop - until_start) / (stop - start)
 

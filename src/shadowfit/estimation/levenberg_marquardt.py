@@ -256,10 +256,10 @@ def _sizes(problem: Problem, here: Linearisation) -> np.ndarray:
 
 
 def _state_damping(normal: front.Normal, alpha: float, damping: Damping) -> list[np.ndarray]:
-    diagonals = normal.diagonals()
+    rest = objective.unseen(normal)
     if damping == "identity":
-        return [np.full(diagonal.shape, alpha) for diagonal in diagonals]
-    return [alpha * np.asarray(diagonal) for diagonal in diagonals]
+        return [alpha + still for still in rest]
+    return [alpha * np.asarray(d) + still for d, still in zip(normal.diagonals(), rest, strict=True)]
 
 
 def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:

@@ -124,6 +124,14 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
     return Linearisation(point, tuple(normals), cost, matrix, gradient)
 
 
+def unseen(normal: front.Normal) -> list[np.ndarray]:
+    """Damping for unknowns that no residual depends on: one, so that they stay where they are, and zero for all others.
+
+    The last node of a window of four is such a one when no sample lies behind the last step.
+    """
+    return [(np.asarray(diagonal) == 0.0).astype(float) for diagonal in normal.diagonals()]
+
+
 def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Gaussian priors around the start values: diagonal, gradient and cost."""
     parameters = problem.parameters

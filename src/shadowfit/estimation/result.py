@@ -13,7 +13,7 @@ from jaxtyping import Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.state import State
-from shadowfit.estimation import front
+from shadowfit.estimation import front, objective
 from shadowfit.estimation.box_step import solve_on
 from shadowfit.estimation.levenberg_marquardt import Iteration, Outcome, Status
 from shadowfit.estimation.linearise import Nodes
@@ -126,7 +126,7 @@ class Estimate:
     @functools.cached_property
     def factors(self) -> tuple[front.Factor, ...]:
         """Undamped factor of each recording's normal equations."""
-        return tuple(front.factorise(normal) for normal in self.outcome.linearisation.normals)
+        return tuple(front.factorise(n, objective.unseen(n)) for n in self.outcome.linearisation.normals)
 
     @functools.cached_property
     def information(self) -> Float[np.ndarray, "p p"]:
@@ -155,7 +155,7 @@ class Estimate:
         exact = solve_on(self.information, free, np.eye(len(free)))
         if exact is not None:
             return exact
-        block = self.information[np.ix_(free, free)]
+        block = np.nan_to_num(self.information[np.ix_(free, free)])
         scale = self.problem.parameters.spread(lambda p: p.scale)[free]
         values, vectors = np.linalg.eigh(block * np.outer(scale, scale))
         floor = np.finfo(float).eps * max(values.max(initial=0.0), 1.0)

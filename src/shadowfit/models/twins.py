@@ -110,7 +110,9 @@ def furuta_swing_up(
     resolution = 2.0 * pi / COUNTS / np.sqrt(12.0)
     settings = dict.fromkeys(("theta1.std", "theta2.std"), resolution)
     # The truth's bearings are rigid; softer ones would pass for inertia.
-    settings |= {f"{hinge}.compliance.{kind}": 1e-6 for hinge in ("hinge1", "hinge2") for kind in ("linear", "rotational")}
+    settings |= {
+        f"{hinge}.compliance.{kind}": 1e-6 for hinge in ("hinge1", "hinge2") for kind in ("linear", "rotational")
+    }
     return Twin(recording, "furuta", _named_truth(true), _FREE, settings)
 
 

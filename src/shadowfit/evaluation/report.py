@@ -1,0 +1,329 @@
+"""The report: one self-contained HTML page that says what a fit found and how far to trust it.
+
+Python writes the sentences and tables, which need no script. Charts and the animation are drawn in the reader's
+browser by ``page/report.js`` from numbers that the page holds; nothing is loaded from elsewhere.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Callable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.evaluation import verdict
+from shadowfit.evaluation.animation import skeleton
+from shadowfit.evaluation.diagnostics import ResidualDiagnostics, diagnose
+from shadowfit.evaluation.store import SavedResult
+from shadowfit.models.atomic import write_text
+
+# Samples of a recording that the page holds; more are thinned out.
+MOST_SAMPLES = 6000
+
+
+def write_report(saved: SavedResult) -> Path:
+    """Write ``report.html`` into the folder of a result, and return its path."""
+    path = saved.folder / "report.html"
+    write_text(path, page(saved))
+    return path
+
+
+def page(saved: SavedResult) -> str:
+    """The page of a result."""
+    summary = saved.summary
+    title = f"{summary['model']['name']}: {', '.join(r['name'] for r in summary['recordings'])}"
+    sections = [
+        ("Parameters", _parameters),
+        ("Measured, estimated and simulated", _recordings),
+        ("Motion", _motion),
+        ("Convergence", _convergence),
+        ("Correlation and identifiability", _identifiability),
+        ("Residuals", _residuals),
+        ("Settings and data", _settings),
+    ]
+    parts: list[tuple[str, Callable[[SavedResult], str]]] = sections
+    body = "\n".join(f"<section><h2>{name}</h2>{text}</section>" for name, write in parts if (text := write(saved)))
+    numbers = json.dumps(_payload(saved), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>
+{_file("style.css")}</style>
+</head>
+<body>
+<main>
+<header><p class="kind">Fit of a mechanism to recordings</p><h1>{escape(title)}</h1>
+<p class="verdict{"" if summary["converged"] else " not"}">{escape(verdict.sentence(summary))}</p>{_warnings(summary)}
+</header>
+{body}
+</main>
+<script type="application/json" id="data">{numbers}</script>
+<script>
+{_file("report.js")}</script>
+</body>
+</html>
+"""
+
+
+def _file(name: str) -> str:
+    return (importlib.resources.files("shadowfit.evaluation") / "page" / name).read_text("utf-8")
+
+
+def _warnings(summary: Mapping[str, Any]) -> str:
+    found = [] if summary["converged"] else [summary["message"]]
+    found += summary["warnings"]
+    found += [f"{recording['name']}: {text}" for recording in summary["recordings"] for text in recording["warnings"]]
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in found)}</ul>" if found else ""
+
+
+# ---- sections
+
+
+def _parameters(saved: SavedResult) -> str:
+    rows = saved.summary["parameters"]
+    if not rows:
+        return "<p>No parameter was free: the states alone were estimated.</p>"
+    known = any("truth" in row for row in rows.values())
+    head = ["start", "value", "± std", *(["truth"] if known else []), "unit", "bounds", ""]
+    lines = [f"<tr><th>name</th>{''.join(_th(text) for text in head)}</tr>"]
+    for name, row in rows.items():
+        std = "" if row["std"] is None else f"{row['std']:.2g}"
+        numbers = [_number(row["start"]), _number(row["value"]), std]
+        numbers += [_number(row.get("truth"))] if known else []
+        cells = "".join(f'<td class="n">{text}</td>' for text in numbers)
+        unit = "" if row["unit"] == "1" else escape(row["unit"])
+        box = f"{_bound(row['lower'])} … {_bound(row['upper'])}"
+        weak = "" if row["identifiable"] else ' class="weak"'
+        lines.append(
+            f'<tr{weak}><td class="name">{escape(name)}</td>{cells}<td>{unit}</td><td class="soft">{box}</td>'
+            f"<td>{_tag(row)}</td></tr>"
+        )
+    text = (
+        "Standard deviations come from the curvature of the cost at the estimate, with the weights of the fit. "
+        "They hold as far as the model does."
+    )
+    return f'<div class="scroll"><table id="parameters">{"".join(lines)}</table></div><p class="soft">{text}</p>'
+
+
+def _th(text: str) -> str:
+    numeric = text in ("start", "value", "± std", "truth")
+    return f'<th class="n">{text}</th>' if numeric else f"<th>{text}</th>"
+
+
+def _tag(row: Mapping[str, Any]) -> str:
+    if row["at_bound"]:
+        return '<span class="tag warn">at bound</span>'
+    if not row["identifiable"]:
+        return '<span class="tag bad">not identifiable</span>'
+    return '<span class="tag good">identified</span>'
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _bound(value: float | None) -> str:
+    return "∞" if value is None else f"{value:.4g}"
+
+
+def _recordings(saved: SavedResult) -> str:
+    legend = (
+        '<p class="legend"><span><i class="key measured"></i>measured</span><span><i class="key estimated"></i>'
+        'estimated</span><span><i class="key rollout"></i>simulated from the first state, recorded inputs only</span>'
+        '<span class="hint">drag to zoom, double-click for all</span></p>'
+    )
+    blocks = []
+    for index, recording in enumerate(saved.summary["recordings"]):
+        heading = f"<h3>{escape(recording['name'])}</h3>" if len(saved.tables) > 1 else ""
+        blocks.append(f'{heading}<div id="recording-{index}"></div>')
+    return legend + "".join(blocks)
+
+
+def _motion(saved: SavedResult) -> str:
+    if _animation(saved) is None:
+        return ""
+    return (
+        '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row"><button id="play" type="button">Play'
+        '</button><input id="moment" type="range" aria-label="time"><span id="clock"></span></div></div>'
+        '<p class="soft">The estimated motion of the first recording: dots are centres of mass, rings joints. Drag to '
+        "turn.</p>"
+    )
+
+
+def _convergence(saved: SavedResult) -> str:
+    count = len(saved.log["number"])
+    if count < 2:
+        return "<p>There was no iteration.</p>"
+    return (
+        '<p class="legend"><span><i class="key estimated"></i>cost</span><span><i class="key rollout"></i>of the dynamics'
+        '</span><span><i class="key measured"></i>of the observations</span></p><div id="convergence" class="row"></div>'
+    )
+
+
+def _identifiability(saved: SavedResult) -> str:
+    if not saved.labels:
+        return ""
+    table = verdict.correlation(saved.covariance)
+    shown = [i for i in range(len(saved.labels)) if np.isfinite(table[i, i])]
+    top = "".join(f'<th class="top">{escape(saved.labels[i])}</th>' for i in shown)
+    lines = [f"<tr><th></th>{top}</tr>"]
+    for i in shown:
+        cells = "".join(_heat(table[i, j]) for j in shown)
+        lines.append(f"<tr><th>{escape(saved.labels[i])}</th>{cells}</tr>")
+    notes = verdict.notes(saved.summary, saved.labels, saved.covariance)
+    text = (
+        "".join(f"<li>{escape(note)}</li>" for note in notes)
+        or "<li>Every parameter is told apart from the others.</li>"
+    )
+    heat = f'<div class="scroll"><table class="heat" id="correlation">{"".join(lines)}</table></div>' if shown else ""
+    return f"<ul>{text}</ul>{heat}"
+
+
+def _heat(value: float) -> str:
+    colour = "--plus" if value >= 0.0 else "--minus"
+    return f'<td style="background: rgba(var({colour}), {0.75 * abs(value):.2f})">{value:.2f}</td>'
+
+
+def _residuals(saved: SavedResult) -> str:
+    blocks = []
+    for key, found in _diagnostics(saved).items():
+        texts = [f"mean {found.mean:.2f}, standard deviation {found.std:.2f} of the assumed one"]
+        beyond = int(np.sum(np.abs(found.autocorrelation[1:]) > found.white))
+        share = beyond / max(len(found.autocorrelation) - 1, 1)
+        texts.append("like white noise" if share < 0.15 else "correlated in time: the model misses something")
+        if found.std > 2.0:
+            texts.append("the sensor's standard deviation is set too small, or the model cannot follow")
+        blocks.append(
+            f'<h3>{escape(key)}</h3><p class="soft">{escape("; ".join(texts))}.</p><div class="row" '
+            f'id="diagnostics-{len(blocks)}"></div>'
+        )
+    return "".join(blocks)
+
+
+def _settings(saved: SavedResult) -> str:
+    summary = saved.summary
+    rows: list[tuple[str, str]] = []
+    for recording in summary["recordings"]:
+        samples = f"{recording['samples']} samples over {recording['duration']:.4g} s, {recording['steps']} steps"
+        rows.append((recording["name"], f"{samples}; {recording['source']}"))
+        rows.append(("fingerprint", f"sha256 {recording['fingerprint']}"))
+    for key, value in summary["settings"].items():
+        inner = value.items() if isinstance(value, dict) else [("", value)]
+        rows += [
+            (f"{key} {name}".strip().replace("_", " "), "none" if part is None else str(part)) for name, part in inner
+        ]
+    seconds = ", ".join(f"{key} {value:.2f} s" for key, value in summary["seconds"].items() if value is not None)
+    rows.append(("time", seconds))
+    rows.append(("versions", ", ".join(f"{name} {version}" for name, version in summary["versions"].items())))
+    return f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(text)}</dd>' for name, text in rows)}</dl>"
+
+
+# ---- numbers for the script
+
+
+def _payload(saved: SavedResult) -> dict[str, Any]:
+    return {
+        "recordings": [_recording(saved, index, name) for index, name in enumerate(saved.tables)],
+        "log": _log(saved),
+        "diagnostics": [_diagnostic(index, found) for index, found in enumerate(_diagnostics(saved).values())],
+        "animation": _animation(saved),
+    }
+
+
+def _recording(saved: SavedResult, index: int, name: str) -> dict[str, Any]:
+    table = saved.tables[name]
+    stride = -(-len(table["time [s]"]) // MOST_SAMPLES)
+    columns = {heading: _rounded(values[::stride]) for heading, values in table.items()}
+    channels, residuals = [], []
+    for heading, values in columns.items():
+        key, unit = _split(heading)
+        if key.endswith(".measured"):
+            channel = key.removesuffix(".measured")
+            drawn = {kind: columns[f"{channel}.{kind} [{unit}]"] for kind in ("estimated", "rollout")}
+            channels.append({"name": channel, "unit": unit, "measured": values, **drawn})
+        elif key.endswith(".residual"):
+            residuals.append({"name": key.removesuffix(".residual"), "unit": unit, "values": values})
+    inputs = []
+    for key, part in saved.summary["model"]["inputs"].items():
+        inputs.append({"name": key, "unit": part["unit"], "values": columns[f"{key} [{part['unit']}]"]})
+    return {
+        "id": index,
+        "time": columns["time [s]"],
+        "channels": channels,
+        "residuals": residuals,
+        "inputs": inputs,
+    }
+
+
+def _split(heading: str) -> tuple[str, str]:
+    key, _, unit = heading.partition(" [")
+    return key, unit.removesuffix("]")
+
+
+def _rounded(values: Float[np.ndarray, " n"]) -> list[float | None]:
+    """Six digits, which no screen shows; None for missing values."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _log(saved: SavedResult) -> dict[str, Any]:
+    parameters = []
+    for label in saved.labels:
+        values = saved.log[label]
+        if len(values) and values[-1] != 0.0:
+            distance = np.abs(values - values[-1]) / abs(values[-1])
+            parameters.append({"name": label, "distance": _rounded(np.where(distance > 0.0, distance, np.nan))})
+    costs = {key: _rounded(saved.log[key]) for key in ("number", "cost", "dynamics", "observation")}
+    return {**costs, "parameters": parameters}
+
+
+def _diagnostics(saved: SavedResult) -> dict[str, ResidualDiagnostics]:
+    found = {}
+    for name, table in saved.tables.items():
+        for heading, values in table.items():
+            key, _ = _split(heading)
+            if not key.endswith(".residual"):
+                continue
+            channel = key.removesuffix(".residual")
+            sensor = saved.summary["model"]["sensors"][channel.split(".")[0]]
+            own = diagnose(values, sensor["std"])
+            if own is not None:
+                found[f"{name}: {channel}" if len(saved.tables) > 1 else channel] = own
+    return found
+
+
+def _diagnostic(index: int, found: ResidualDiagnostics) -> dict[str, Any]:
+    centres = 0.5 * (found.edges[1:] + found.edges[:-1])
+    return {
+        "id": index,
+        "low": float(found.edges[0]),
+        "high": float(found.edges[-1]),
+        "width": float(found.edges[1] - found.edges[0]),
+        "centres": _rounded(centres),
+        "density": _rounded(found.density),
+        "normal": _rounded(found.normal),
+        "quantiles": _rounded(found.quantiles),
+        "autocorrelation": _rounded(found.autocorrelation),
+        "white": found.white,
+    }
+
+
+def _animation(saved: SavedResult) -> dict[str, Any] | None:
+    """Frames of the first recording; None for a mechanism that has no model file."""
+    try:
+        mechanism = saved.mechanism()
+    except ShadowfitError:
+        return None
+    time, states = next(iter(saved.states.values()))
+    if not np.all(np.isfinite(states.pose.position)):
+        return None
+    return skeleton(mechanism, time, states)
