@@ -65,7 +65,10 @@ def fit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model to recordings. Exit status: 0 converged, 1 not converged (the result is still written), 2 wrong use."""
+    """Fit a model to recordings.
+
+    Exit status: 0 converged, 1 not converged (the result is still written), 2 wrong use or bad input.
+    """
     from shadowfit.cli import runtime
 
     runtime.start_jax()
@@ -76,7 +79,7 @@ def fit(
     parameters = free_parameters(free or ())
     loaded = load_model(model)
     mechanism = apply_settings(loaded.mechanism, settings or ())
-    measured = read_recordings(recordings, channel or (), mechanism, quiet=quiet)
+    measured = read_recordings(recordings, channel or (), quiet=quiet)
     options = Options(
         timestep=timestep,
         residual=residual.value,
@@ -117,30 +120,43 @@ def fit_and_save(
     from shadowfit.evaluation import load_result, save_estimate, write_report
 
     before = runtime.compile_seconds()
-    with _spoken_warnings(quiet), fit_progress(quiet) as progress:
+    said = {f"recording {recording.name!r}: {text}" for recording in recordings for text in recording.warnings}
+    with _spoken_warnings(said, quiet) as spoken, fit_progress(quiet) as progress:
         estimate = estimation.fit(mechanism, recordings, free, options=options, optimiser=optimiser, progress=progress)
     compiling = runtime.compile_seconds() - before
     with contextlib.nullcontext() if quiet else console.messages().status("writing the result"):
         summary = save_estimate(
-            estimate, out, model_text=text, optimiser=optimiser, compile_seconds=compiling, truth=truth
+            estimate,
+            out,
+            model_text=text,
+            optimiser=optimiser,
+            compile_seconds=compiling,
+            truth=truth,
+            warnings=spoken,
         )
         write_report(load_result(out))
     return summary
 
 
 @contextlib.contextmanager
-def _spoken_warnings(quiet: bool) -> Iterator[None]:
-    """Warnings of the library as messages of the program."""
+def _spoken_warnings(said: set[str], quiet: bool) -> Iterator[list[str]]:
+    """Warnings of the library about recordings as messages of the program, unless they were said before."""
     from shadowfit.cli import console
 
+    spoken: list[str] = []
+
     def speak(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = str(message)
+        if text in said or text in spoken:
+            return
+        spoken.append(text)
         if not quiet:
-            console.messages().print(f"warning: {message}", soft_wrap=True)
+            console.messages().print(f"warning: {text}", soft_wrap=True)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=UserWarning, message="recording .*")
         warnings.showwarning = speak
-        yield
+        yield spoken
 
 
 def show_result(summary: Mapping[str, Any], out: Path, *, json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowfit.cli.options import Discretization, Model, OptionError, Settings, apply_settings, assignments, numbers
+from shadowfit.cli.options import Discretization, Model, OptionError, Settings, apply_settings, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from shadowfit.errors import SimulationError
     from shadowfit.mechanism import Mechanism
     from shadowfit.models import Start
-    from shadowfit.recordings import Recording
 
 DURATION = 10.0  # s
 TIMESTEP = 0.01  # s, the paper's
@@ -59,6 +58,7 @@ def simulate(
 
     runtime.start_jax()
     from shadowfit.cli.readings import columns
+    from shadowfit.cli.recordings import read_recordings
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.evaluation.rollout import recorded_inputs
     from shadowfit.models import load_model
@@ -66,7 +66,7 @@ def simulate(
     loaded = load_model(model)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     state = _with_start(loaded.start, start or ()).state(mechanism)
-    drive = None if recording is None else _read(recording, channel or ())
+    drive = None if recording is None else read_recordings([recording], channel or ())[0]
     timestep = timestep if timestep is not None else drive.sample_interval if drive else TIMESTEP
     duration = duration if duration is not None else drive.duration if drive else DURATION
     steps = _steps(duration, timestep)
@@ -86,16 +86,6 @@ def _with_start(start: Start, texts: Iterable[str]) -> Start:
     speeds = {name.removesuffix(".speed"): value for name, value in values.items() if name.endswith(".speed")}
     positions = {name: value for name, value in values.items() if not name.endswith(".speed")}
     return start.with_joints(positions, speeds)
-
-
-def _read(path: Path, channels: Iterable[str]) -> Recording:
-    from shadowfit.cli import console
-    from shadowfit.recordings import read_recording
-
-    recording = read_recording(path, channels=assignments(channels, "--channel"))
-    for warning in recording.warnings:
-        console.messages().print(f"warning: {warning}")
-    return recording
 
 
 def _steps(duration: float, timestep: float) -> int:

@@ -52,8 +52,8 @@ def place(
     _check_joint_values(mechanism, positions)
     _check_joint_values(mechanism, speeds)
     elements = assembled(mechanism)
-    pose, velocity = _free_bodies(mechanism, poses or {}, velocities or {})
-    order, loops = _tree(mechanism)
+    pose, velocity = _free_bodies(mechanism, elements, poses or {}, velocities or {})
+    order, loops = _tree(mechanism, elements)
     for joint, forward in order:
         pose = _place_by_joint(mechanism, elements, pose, joint, forward, positions)
     names = mechanism.joints.names
@@ -78,12 +78,12 @@ def _check_joint_values(mechanism: Mechanism, values: Mapping[str, float]) -> No
 
 
 def _free_bodies(
-    mechanism: Mechanism, poses: Mapping[str, tuple[Any, Any]], velocities: Mapping[str, Any]
+    mechanism: Mechanism, elements: Elements, poses: Mapping[str, tuple[Any, Any]], velocities: Mapping[str, Any]
 ) -> tuple[Pose, np.ndarray]:
     count = len(mechanism.bodies)
     position, orientation = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
     velocity = np.zeros((count, 6))
-    tied = _tied_to_world(mechanism)
+    tied = _tied_to_world(mechanism, elements)
     for name in (*poses, *velocities):
         mechanism.bodies.index(name)
         if name in tied:
@@ -107,11 +107,17 @@ def _numbers(value: Any, count: int, what: str) -> np.ndarray:
     return array
 
 
-def _tree(mechanism: Mechanism) -> tuple[list[tuple[int, bool]], list[int]]:
+def _placing_joints(elements: Elements) -> list[int]:
+    """Joints that forbid some relative position; one that only acts on velocities places nothing."""
+    return [joint for joint, (place, _) in enumerate(elements.joint_places) if elements.groups[place].gap_rows > 0]
+
+
+def _tree(mechanism: Mechanism, elements: Elements) -> tuple[list[tuple[int, bool]], list[int]]:
     """Joints in the order in which they place a body (and whether they place the child), and the joints left over."""
     placed, order = {WORLD}, []
-    waiting = list(range(len(mechanism.joints)))
-    loose = [name for name in mechanism.bodies if name not in _tied_to_world(mechanism)]
+    waiting = _placing_joints(elements)
+    tied = _tied_to_world(mechanism, elements)
+    loose = [name for name in mechanism.bodies if name not in tied]
     while waiting:
         joints = mechanism.joints.values
         found = next((j for j in waiting if (joints[j].parent in placed) != (joints[j].child in placed)), None)
@@ -128,12 +134,13 @@ def _tree(mechanism: Mechanism) -> tuple[list[tuple[int, bool]], list[int]]:
     return order, waiting
 
 
-def _tied_to_world(mechanism: Mechanism) -> set[str]:
+def _tied_to_world(mechanism: Mechanism, elements: Elements) -> set[str]:
     tied = {WORLD}
+    joints = [mechanism.joints.values[joint] for joint in _placing_joints(elements)]
     while True:
         more = {
             name
-            for joint in mechanism.joints.values
+            for joint in joints
             if {joint.parent, joint.child} & tied
             for name in (joint.parent, joint.child)
         }

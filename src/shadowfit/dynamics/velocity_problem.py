@@ -17,8 +17,9 @@ let the tangent row slide,
 
     Ḡ v₊ + Σ_t λ_t = s₊ − s₋,    0 ≤ s_± ⟂ L ± λ_t ≥ 0,    L = Σ_i U_i |λ_i| + h·level.
 
-**Contacts.** For each contact point, as in the paper: ``0 ≤ λ_n ⟂ C v₊ + Σ λ_n + (4/h) Υ c − Υ C v ≥ 0``, four
-tangent impulses ``0 ≤ λ_t ⟂ D v₊ + Σ_t λ_t + σ ≥ 0`` and ``0 ≤ σ ⟂ μ λ_n − Σ λ_t ≥ 0``.
+**Contacts.** For each contact point, as in the paper: ``0 ≤ λ_n ⟂ C v₊ + Σ λ_n + (4/h) Υ c − Υ C v ≥ 0`` (with ``c/h``
+for the last two terms before it touches), four tangent impulses ``0 ≤ λ_t ⟂ D v₊ + Σ_t λ_t + σ ≥ 0``, and
+``0 ≤ σ ⟂ μ λ_n − Σ λ_t ≥ 0``.
 """
 
 from __future__ import annotations

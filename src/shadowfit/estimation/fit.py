@@ -11,6 +11,7 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import objective
 from shadowfit.estimation.initial import initial_nodes
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Progress, minimise
+from shadowfit.estimation.noise import estimate_noise
 from shadowfit.estimation.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem import Options, Problem, build_problem
 from shadowfit.estimation.result import Estimate, Seconds
@@ -47,9 +48,12 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
     """Solve a problem from its initial trajectory."""
     began = time.perf_counter()
     start = start_point(problem)
-    weights = objective.default_weights(problem, problem.options.state_weight)
     initialised = time.perf_counter()
-    outcome = minimise(problem, start, weights, optimiser, progress)
+    if problem.options.state_weight == "auto":
+        outcome, weights = estimate_noise(problem, start, optimiser, progress)
+    else:
+        weights = objective.default_weights(problem, problem.options.state_weight)
+        outcome = minimise(problem, start, weights, optimiser, progress)
     ended = time.perf_counter()
     return Estimate(problem, weights, outcome, Seconds(ended - began, initialised - began, ended - initialised))
 

@@ -16,8 +16,9 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.mechanism import Mechanism
 
-# A mass or inertia may shrink to this fraction of its start: zero itself is not physical and cannot be simulated.
-SMALLEST_FRACTION = 1e-3
+# A mass or inertia may shrink or grow by this factor: zero is not physical and cannot be simulated, and one that the
+# data say nothing about would otherwise wander off.
+INERTIAL_RANGE = 1e3
 # Units of the numbers for which that holds.
 INERTIAL_UNITS = ("kg", "kg m²")
 # Typical size of a parameter that starts at zero, in its unit.
@@ -206,9 +207,10 @@ def _parameter(mechanism: Mechanism, name: str, free: Free) -> Parameter:
         start = mechanism.get(name)
         return Parameter(name, start, -np.inf, np.inf, free.prior, 0.1, unit, True, free.per_recording)
     start = float(mechanism.get(name) if free.start is None else free.start)
-    least = SMALLEST_FRACTION * start if unit in INERTIAL_UNITS and leaf.lower == 0.0 else leaf.lower
+    inertial = unit in INERTIAL_UNITS and leaf.lower == 0.0
+    least, most = (start / INERTIAL_RANGE, start * INERTIAL_RANGE) if inertial else (leaf.lower, np.inf)
     lower = float(least if free.lower is None else free.lower)
-    upper = float(np.inf if free.upper is None else free.upper)
+    upper = float(most if free.upper is None else free.upper)
     if not np.isfinite(start):
         raise ParameterError(f"{name} starts at {start}; it must be a finite number [{unit}]")
     if np.isnan(lower) or np.isnan(upper) or lower >= upper:

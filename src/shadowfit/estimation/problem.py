@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
+from typing import Literal
 from typing import get_args
 
 import equinox as eqx
@@ -53,8 +54,9 @@ class Options:
     """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
     unknowns: Unknowns = "configuration"
     """``configuration`` (velocities enforced by the stepper) or ``full`` (the paper's)."""
-    state_weight: float = 100.0
-    """κ: inverse variance of the impulse residual, relative to observations in units of ``observation_std``."""
+    state_weight: float | Literal["auto"] = 100.0
+    """κ: weight of the squared impulse residual relative to a squared reading of the reference standard deviation;
+    ``auto`` estimates it and the sensors' noise from the data."""
     huber: float | None = None
     """Robust loss: residuals beyond this many standard deviations count linearly."""
     stick_time: float | None = None
@@ -164,7 +166,7 @@ def _check_options(options: Options) -> None:
     units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz"}
     for name, unit in units.items():
         value = getattr(options, name)
-        if value is not None and not (np.isfinite(value) and value > 0.0):
+        if value not in (None, "auto") and not (np.isfinite(value) and value > 0.0):
             raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")
 
 

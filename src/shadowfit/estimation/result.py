@@ -41,6 +41,7 @@ class Seconds:
 class ParameterEstimate:
     """One row of the result: a parameter's value and standard deviation, in its unit.
 
+    ``at_bound`` does not exclude ``identifiable``: the data may well push a parameter to its bound.
     A rotation is given as a rotation vector from the world's axes, one row for each component. ``std`` is conditional on the parameters that sit on
     a bound, whose own ``std`` is NaN; ``identifiable`` is False where the data say (almost) nothing.
     """
@@ -98,6 +99,17 @@ class Estimate:
     def steps(self) -> int:
         """Time steps of all recordings."""
         return sum(track.steps for track in self.problem.tracks)
+
+    @property
+    def state_weight(self) -> float:
+        """κ of the (last) fit, in the paper's scaling."""
+        return float(np.mean(np.diagonal(self.weights.dynamics) ** 2))
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """Standard deviation of each sensor's noise that the fit assumed, or estimated with ``auto``."""
+        std = np.array(self.weights.std) * self.weights.reference
+        return dict(zip(self.problem.sensors, std.tolist(), strict=True))
 
     @property
     def cost(self) -> float:
@@ -187,10 +199,17 @@ class Estimate:
                     float(lower[i]),
                     float(upper[i]),
                     bound,
-                    bool(bound or std[i] < IDENTIFIABLE * scale[i]),
+                    bool((self._freed_std(i) if bound else std[i]) < IDENTIFIABLE * scale[i]),
                 )
             )
         return tuple(rows)
+
+    def _freed_std(self, increment: int) -> float:
+        """Standard deviation that a parameter on a bound would have if it were free."""
+        free = ~self.at_bound
+        free[increment] = True
+        column = solve_on(self.information, free, np.eye(len(free))[:, [increment]])
+        return float("inf") if column is None else float(np.sqrt(max(column[increment, 0], 0.0)))
 
     def _copies(self, parameter: Any) -> int:
         return parameter.size * (self.problem.parameters.recordings if parameter.per_recording else 1)
@@ -224,7 +243,7 @@ class Estimate:
         )
         width = max([len(row.name) for row in self.parameters], default=0)
         for row in self.parameters:
-            note = " at bound" if row.at_bound else ("" if row.identifiable else " not identifiable")
+            note = (" at bound" if row.at_bound else "") + ("" if row.identifiable else " not identifiable")
             spread = "" if row.at_bound else f" ± {row.std:.2g}"
             lines.append(f"{row.name:<{width}}  {row.value:.6g}{spread} {row.unit}{note}")
         return "\n".join(lines)

@@ -82,8 +82,9 @@ def _file(name: str) -> str:
 def _warnings(summary: Mapping[str, Any]) -> str:
     found = [] if summary["converged"] else [summary["message"]]
     found += summary["warnings"]
-    found += [f"{recording['name']}: {text}" for recording in summary["recordings"] for text in recording["warnings"]]
-    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in found)}</ul>" if found else ""
+    for recording in summary["recordings"]:
+        found += [f"recording {recording['name']!r}: {text}" for text in recording["warnings"]]
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in dict.fromkeys(found))}</ul>" if found else ""
 
 
 # ---- sections
@@ -153,8 +154,8 @@ def _motion(saved: SavedResult) -> str:
     if _animation(saved) is None:
         return ""
     return (
-        '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row"><button id="play" type="button">Play'
-        '</button><input id="moment" type="range" aria-label="time"><span id="clock"></span></div></div>'
+        '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row">'
+        '<button id="play" type="button">Play</button><input id="moment" type="range" aria-label="time"><span id="clock"></span></div></div>'
         '<p class="soft">The estimated motion of the first recording: dots are centres of mass, rings joints. Drag to '
         "turn.</p>"
     )
@@ -165,8 +166,9 @@ def _convergence(saved: SavedResult) -> str:
     if count < 2:
         return "<p>There was no iteration.</p>"
     return (
-        '<p class="legend"><span><i class="key estimated"></i>cost</span><span><i class="key rollout"></i>of the dynamics'
-        '</span><span><i class="key measured"></i>of the observations</span></p><div id="convergence" class="row"></div>'
+        '<p class="legend"><span><i class="key estimated"></i>cost</span>'
+        '<span><i class="key rollout"></i>of the dynamics</span>'
+        '<span><i class="key measured"></i>of the observations</span></p><div id="convergence" class="row"></div>'
     )
 
 
@@ -226,6 +228,12 @@ def _settings(saved: SavedResult) -> str:
     rows.append(("time", seconds))
     rows.append(("versions", ", ".join(f"{name} {version}" for name, version in summary["versions"].items())))
     return f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(text)}</dd>' for name, text in rows)}</dl>"
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return "default"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 # ---- numbers for the script

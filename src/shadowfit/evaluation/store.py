@@ -30,7 +30,7 @@ from jaxtyping import Float
 from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
-from shadowfit.errors import ShadowfitError
+from shadowfit.errors import MechanismError, ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.rollout import roll_out, start_states
@@ -83,6 +83,7 @@ def save_estimate(
     optimiser: LevenbergMarquardt | None = None,
     compile_seconds: float | None = None,
     truth: Mapping[str, float] | None = None,
+    warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Write everything but the report into a folder, and return the contents of ``result.json``.
 
@@ -93,12 +94,13 @@ def save_estimate(
         optimiser: settings of the optimiser, for the record.
         compile_seconds: time spent compiling [s], where it was measured.
         truth: true values of rows of the parameter table, where they are known.
+        warnings: sentences that a reader of the result should see.
     """
     target = Path(folder)
     _remove_old(target)
     names = recording_names(estimate)
     comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
-    warnings = _write_model(estimate, target / "model.toml", model_text)
+    notes = _write_model(estimate, target / "model.toml", model_text)
     write_csv(target / "log.csv", _log_table(estimate))
     write_bytes(target / "state.npz", _archive(estimate, names))
     summary = summarise(
@@ -108,7 +110,7 @@ def save_estimate(
         optimiser=optimiser,
         compile_seconds=compile_seconds,
         truth=truth,
-        warnings=warnings,
+        warnings=[*warnings, *notes],
     )
     write_text(target / "result.json", json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return summary
@@ -171,17 +173,15 @@ def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -
     estimated = compare(mechanism, track.recording, trajectory.time, trajectory.readings)
     rolled = _rolled_out(estimate, index)
     samples = track.recording.time
-    nothing = np.full(len(samples), np.nan)
     table: dict[str, Any] = {"time [s]": samples}
     for sensor_name, sensor in mechanism.sensors.items():
         own, free = estimated[sensor_name], rolled.get(sensor_name)
+        simulated = np.full_like(own.predicted, np.nan) if free is None else free.predicted
         unit = sensor.unit()
         for i, channel in enumerate(channel_names(sensor_name, sensor)):
             table[f"{channel}.measured [{unit}]"] = own.measured[:, i]
             table[f"{channel}.estimated [{unit}]"] = own.predicted[:, i]
-            table[f"{channel}.rollout [{unit}]"] = (
-                np.full(len(samples), np.nan) if free is None else free.predicted[:, i]
-            )
+            table[f"{channel}.rollout [{unit}]"] = simulated[:, i]
         for i, component in enumerate(sensor.error_components or sensor.components):
             error = f"{sensor_name}.{component}" if component else sensor_name
             table[f"{error}.residual [{'rad' if unit == '1' else unit}]"] = own.residual[:, i]
@@ -239,13 +239,37 @@ def _joint_positions(mechanism: Mechanism, states: State, names: tuple[str, ...]
 
 def _write_model(estimate: Estimate, path: Path, text: str | None) -> list[str]:
     """The calibrated model, in the user's own text where it can be; returns what the reader should know."""
-    mechanism = estimate.mechanism()
+    mechanism, notes = _possible(estimate)
     try:
         write_text(path, _model_text(mechanism, text))
-        return []
+        return notes
     except ModelFileError as error:
         path.unlink(missing_ok=True)
         return [f"there is no model.toml, since this mechanism cannot be written as a model file: {error}"]
+
+
+def _possible(estimate: Estimate) -> tuple[Mechanism, list[str]]:
+    """The calibrated mechanism; moments of inertia that the data say nothing about return to their start if need be.
+
+    The estimate bounds each number by itself. Where some are not identified, the others may leave them in values that
+    no body has together (a moment larger than the sum of the other two), which a model file must not hold.
+    """
+    mechanism, rows = estimate.mechanism(), parameter_rows(estimate)
+    weak = [row for row in rows if ".inertia." in row.name and (row.at_bound or not row.identifiable)]
+    try:
+        mechanism.check()
+        return mechanism, []
+    except MechanismError:
+        names = [row.name for row in weak if "@" not in row.name]
+        reset = mechanism.write({row.name: row.start for row in weak if "@" not in row.name})
+    try:
+        reset.check()
+    except MechanismError as error:
+        return mechanism, [f"the estimated numbers are not those of a possible mechanism: {error}"]
+    return reset, [
+        f"model.toml has the start values of {', '.join(names)}: the data do not identify them, and the estimates are "
+        "not possible together with the others"
+    ]
 
 
 def _model_text(mechanism: Mechanism, text: str | None) -> str:

@@ -75,8 +75,8 @@ def notes(summary: Mapping[str, Any], labels: tuple[str, ...], covariance: Float
     for i, j in zip(*np.nonzero(np.abs(np.triu(np.nan_to_num(table), 1)) > STRONG), strict=True):
         if rows[labels[i]]["identifiable"] and rows[labels[j]]["identifiable"]:
             found.append(
-                f"{labels[i]} and {labels[j]} are hardly told apart (correlation {table[i, j]:.3f}): only a combination "
-                "of the two is well known."
+                f"{labels[i]} and {labels[j]} are hardly told apart (correlation {table[i, j]:.3f}): only a "
+                "combination of the two is well known."
             )
     return found
 

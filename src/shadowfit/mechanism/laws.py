@@ -77,7 +77,11 @@ class DcMotor(AxisLaw):
 
 
 class VelocityMotor(AxisLaw):
-    """Drives the axis to a speed: ``τ = gain (target + u − s)``, which is ``Ḡ v = γ`` with ``Σ = 1/(h·gain)``."""
+    """Drives the axis to a speed: ``τ = gain (target + u − s)``, which is ``Ḡ v = γ`` with ``Σ = 1/(h·gain)``.
+
+    SPOOK takes any gain. The midpoint of the exact stepper overshoots, and rings, where ``h·gain`` is more than twice the
+    inertia that is driven.
+    """
 
     gain: Any = number("N m s/rad | N s/m", lower=0.0)
     target: Any = number("rad/s | m/s", default=0.0)

@@ -38,7 +38,7 @@ class FurutaTruth:
     arm_inertia_zz: float = 0.0044  # kg m²
     rod_inertia_xx: float = 1e-4  # kg m²
     rod_inertia_yy: float = 0.00396  # kg m²
-    rod_inertia_zz: float = 0.0037  # kg m²
+    rod_inertia_zz: float = 0.00394  # kg m²; the paper's 0.0037 breaks the triangle inequality with the other two
     viscous: tuple[float, float] = (9e-4, 1e-4)  # N m s/rad
     dry: tuple[float, float] = (6e-4, 2e-4)  # at a radius of 1 m
     tilt: tuple[float, float] = (0.010, -0.006)  # rad, rotation vector about the world's x and y axes

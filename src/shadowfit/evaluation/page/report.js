@@ -2,6 +2,7 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
+const charts = [];
 
 function element(parent, tag, attributes = {}, text = "") {
   const made = document.createElementNS(SVG, tag);
@@ -58,7 +59,8 @@ function lower(x, value) {
 function chart(host, spec) {
   const box = document.createElement("div");
   box.className = "chart"; host.appendChild(box);
-  const width = Math.max(260, box.clientWidth - 10), height = spec.height || 200;
+  let width = 600, shown = null;
+  const height = spec.height || 200;
   const left = 62, right = 14, top = spec.title ? 26 : 10, bottom = spec.xLabel ? 38 : 22;
   const value = (y) => (spec.log ? (y > 0 ? Math.log10(y) : null) : y);
   const series = spec.series.map((s) => ({ ...s, y: s.y.map((v) => (v === null ? null : value(v))) }));
@@ -66,16 +68,25 @@ function chart(host, spec) {
   if (!(whole[1] > whole[0])) { whole[0] -= 0.5; whole[1] += 0.5; }
 
   function draw(range) {
-    const [from, to] = range;
+    const [from, to] = (shown = range || shown || whole);
     box.replaceChildren();
+    width = Math.max(240, box.clientWidth - 10);
     const svg = element(box, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": spec.title || spec.yLabel || "" });
     let low = Infinity, high = -Infinity;
     for (const s of series) {
       const ownX = s.x || xs;
       for (let i = 0; i < s.y.length; i++) {
-        if (s.y[i] === null || ownX[i] < from || ownX[i] > to || s.ignore) continue;
+        if (s.y[i] === null || ownX[i] < from || ownX[i] > to || s.loose) continue;
         low = Math.min(low, s.y[i]); high = Math.max(high, s.y[i]);
       }
+    }
+    // A loose series may widen the range, but not so far that the others shrink to a line.
+    const [least, most] = [low - 0.5 * (high - low), high + 0.5 * (high - low)];
+    for (const s of series.filter((s) => s.loose)) {
+      s.y.forEach((v, i) => {
+        if (v === null || xs[i] < from || xs[i] > to) return;
+        low = Math.max(least, Math.min(low, v)); high = Math.min(most, Math.max(high, v));
+      });
     }
     if (spec.zero) { low = Math.min(low, 0); high = Math.max(high, 0); }
     if (!(high > low)) { const c = Number.isFinite(low) ? low : 0; low = c - 1; high = c + 1; }
@@ -139,7 +150,7 @@ function chart(host, spec) {
     svg.addEventListener("dblclick", () => spec.link(whole));
   }
 
-  draw(whole);
+  charts.push(draw);
   return draw;
 }
 
@@ -150,7 +161,7 @@ for (const recording of data.recordings) {
   const link = (range) => linked(draws)(range);
   for (const c of recording.channels) {
     draws.push(chart(host, { title: `${c.name} [${c.unit}]`, x: recording.time, height: 240, link, series: [
-      { y: c.rollout, kind: "rollout" }, { y: c.measured, kind: "measured", width: 3 }, { y: c.estimated, kind: "estimated" }] }));
+      { y: c.rollout, kind: "rollout", loose: true }, { y: c.measured, kind: "measured", width: 3 }, { y: c.estimated, kind: "estimated" }] }));
   }
   for (const r of recording.residuals) {
     draws.push(chart(host, { title: `${r.name}: estimated − measured [${r.unit}]`, x: recording.time, height: 130, link, zero: true,
@@ -244,5 +255,9 @@ function animate(scene) {
   window.addEventListener("resize", draw);
   draw();
 }
+// Drawn once all have their place: beside how many others a chart stands decides its width.
+charts.forEach((draw) => draw());
+window.addEventListener("resize", () => charts.forEach((draw) => draw()));
+window.addEventListener("beforeprint", () => charts.forEach((draw) => draw()));
 if (data.animation) animate(data.animation);
 document.documentElement.dataset.ready = "yes";
