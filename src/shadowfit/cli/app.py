@@ -13,6 +13,7 @@ from shadowfit.cli.models import models
 from shadowfit.cli.report import report
 from shadowfit.cli.show import show
 from shadowfit.cli.simulate import simulate
+from shadowfit.cli.validate import validate
 from shadowfit.errors import ShadowfitError
 
 
@@ -53,5 +54,5 @@ def _options(
     pass
 
 
-for command in (demo, fit, simulate, report, models, show):
+for command in (demo, fit, simulate, validate, report, models, show):
     app.command()(command)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,11 +115,11 @@ def fit_and_save(
     from shadowfit import estimation
     from shadowfit.cli import console, runtime
     from shadowfit.cli.progress import fit_progress
+    from shadowfit.cli.recordings import spoken_warnings
     from shadowfit.evaluation import load_result, save_estimate, write_report
 
     before = runtime.compile_seconds()
-    said = {f"recording {recording.name!r}: {text}" for recording in recordings for text in recording.warnings}
-    with _spoken_warnings(said, quiet) as spoken, fit_progress(quiet) as progress:
+    with spoken_warnings(recordings, quiet) as spoken, fit_progress(quiet) as progress:
         estimate = estimation.fit(mechanism, recordings, free, options=options, optimiser=optimiser, progress=progress)
     compiling = runtime.compile_seconds() - before
     with contextlib.nullcontext() if quiet else console.messages().status("writing the result"):
@@ -136,27 +134,6 @@ def fit_and_save(
         )
         write_report(load_result(out))
     return summary
-
-
-@contextlib.contextmanager
-def _spoken_warnings(said: set[str], quiet: bool) -> Iterator[list[str]]:
-    """Warnings of the library about recordings as messages of the program, unless they were said before."""
-    from shadowfit.cli import console
-
-    spoken: list[str] = []
-
-    def speak(message: Warning | str, *_: Any, **__: Any) -> None:
-        text = str(message)
-        if text in said or text in spoken:
-            return
-        spoken.append(text)
-        if not quiet:
-            console.messages().print(f"warning: {text}", soft_wrap=True)
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("always", category=UserWarning, message="recording .*")
-        warnings.showwarning = speak
-        yield spoken
 
 
 def show_result(summary: Mapping[str, Any], out: Path, *, json: bool) -> None:

@@ -84,7 +84,7 @@ def free_parameters(texts: Iterable[str]) -> dict[str, Free]:
         if not name or (equals and not start) or (at and not (colon and (lower or upper))):
             raise OptionError(f"{where}: write NAME, NAME=START or NAME=START@LOWER:UPPER (one bound may be left out)")
         values = [_number(part, where) if part else None for part in (start, lower, upper)]
-        found[name] = Free(*values)
+        found[name] = Free(start=values[0], lower=values[1], upper=values[2])
     return found
 
 

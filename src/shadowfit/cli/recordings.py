@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shadowfit.cli.options import assignments
 
@@ -23,3 +25,25 @@ def read_recordings(paths: Iterable[Path], channels: Iterable[str], *, quiet: bo
         for warning in () if quiet else recording.warnings:
             console.messages().print(f"warning: recording {recording.name!r}: {warning}", soft_wrap=True)
     return found
+
+
+@contextlib.contextmanager
+def spoken_warnings(recordings: Iterable[Recording], quiet: bool) -> Iterator[list[str]]:
+    """Warnings of the library about recordings as messages of the program, unless they were said before."""
+    from shadowfit.cli import console
+
+    said = {f"recording {recording.name!r}: {text}" for recording in recordings for text in recording.warnings}
+    spoken: list[str] = []
+
+    def speak(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = str(message)
+        if text in said or text in spoken:
+            return
+        spoken.append(text)
+        if not quiet:
+            console.messages().print(f"warning: {text}", soft_wrap=True)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=UserWarning, message="recording .*")
+        warnings.showwarning = speak
+        yield spoken

@@ -22,9 +22,9 @@ class _CompileClock:
             self.seconds = 0.0
             jax.monitoring.register_event_duration_secs_listener(self._add)
 
-    def _add(self, event: str, duration: float, **_: object) -> None:
+    def _add(self, event: str, duration_secs: float, **_: str | int) -> None:
         if event.endswith(_COMPILATION) and self.seconds is not None:
-            self.seconds += duration
+            self.seconds += duration_secs
 
 
 _clock = _CompileClock()

@@ -208,7 +208,7 @@ def _move(
         dense = np.zeros((len(on_a), bodies + 1, 6))
         dense[:, group.a.body_indices[member]] += on_a
         dense[:, group.b.body_indices[member]] += on_b
-        return dense[:, :bodies].reshape(len(on_a), -1)
+        return dense[:, :bodies].reshape(len(on_a), 6 * bodies)
 
     places = elements.joint_places
     wanted = [places[mechanism.joints.index(name)] for name in names]

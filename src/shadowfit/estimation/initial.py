@@ -20,6 +20,9 @@ from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.parameters import Values
 from shadowfit.estimation.problem import CHUNK, Problem, Track, sensor_channels
 from shadowfit.geometry import Pose
+from shadowfit.mechanism.joint import WORLD
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyOrientation, JointPosition
 from shadowfit.recordings import lowpass, resample
@@ -28,7 +31,7 @@ from shadowfit.recordings import lowpass, resample
 GAP_WEIGHT = 1e3
 # Pull towards the pose before, relative to the readings: decides only what nothing else does.
 STAY_WEIGHT = 1e-5
-# Iterations at the first time, which starts from the mechanism's zero pose, and at the following ones.
+# Iterations at the first time, which starts with open loops, and at the following ones.
 FIRST_ITERATIONS = 60
 NEXT_ITERATIONS = 3
 # Longest rotation [rad] of one iteration.
@@ -67,8 +70,8 @@ def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np
 
 def _follow(mechanism: Mechanism, targets: tuple[np.ndarray, ...], weights: np.ndarray) -> Pose:
     """Poses at all steps."""
-    start = place(mechanism).pose
     first = tuple(target[0] for target in targets)
+    start = _rough_pose(mechanism, first, weights)
     pose = _solve_pose(mechanism, start, first, weights, FIRST_ITERATIONS)
     steps = len(targets[0])
     parts = []
@@ -79,6 +82,24 @@ def _follow(mechanism: Mechanism, targets: tuple[np.ndarray, ...], weights: np.n
     position = np.concatenate([np.asarray(part.position) for part in parts])[:steps]
     orientation = np.concatenate([np.asarray(part.orientation) for part in parts])[:steps]
     return Pose(position, orientation)
+
+
+def _rough_pose(mechanism: Mechanism, first: tuple[np.ndarray, ...], weights: np.ndarray) -> Pose:
+    """Joints of a spanning tree at their first readings (or zero); loops are left open, for the iteration to close."""
+    group = {name: name for name in (*mechanism.bodies, WORLD)}
+    tree = {}
+    for name, joint in mechanism.joints.items():
+        kept, merged = group[joint.parent], group[joint.child]
+        if kept != merged:
+            tree[name] = joint
+            group = {body: kept if own == merged else own for body, own in group.items()}
+    positions = {
+        sensor.joint: float(target[0] - sensor.offset)
+        for sensor, target, weight in zip(mechanism.sensors.values, first, weights, strict=True)
+        if isinstance(sensor, JointPosition) and weight > 0.0 and sensor.joint in tree
+    }
+    # Not built anew, which would check it: start values of free inertias need not belong to any body.
+    return place(eqx.tree_at(lambda m: m.joints, mechanism, Parts(tree)), positions).pose
 
 
 def _filled(values: np.ndarray, length: int) -> np.ndarray:

@@ -1,15 +1,19 @@
 """Noise levels from the data: the state weight κ and the sensors' standard deviations by (approximate) maximum likelihood.
 
-With impulse noise of variance ``σ_p²`` and sensor noise ``σ_i²`` the Laplace approximation of the marginal likelihood, states and parameters integrated out, is
+With impulse noise of variance ``σ_p²`` and sensor noise ``σ_i²`` the Laplace approximation of the marginal likelihood,
+states and parameters integrated out, is
 
     −2 log L = Σ_k S_k/σ_k² + log det H − Σ_k N_k log(1/σ_k²) + const,     H = Σ_k J_kᵀJ_k/σ_k²,
 
-for the groups k of residuals (dynamics, each sensor) with sums of squares ``S_k`` and ``N_k`` residuals. It is stationary where
+for the groups k of residuals (dynamics, each sensor) with sums of squares ``S_k`` and ``N_k`` residuals. For given κ it is
+stationary in the sensors' levels where
 
-    σ_k² = S_k/(N_k − γ_k),     γ_k = ∂ log det H/∂ log(1/σ_k²),
+    σ_i² = S_i/(N_i − γ_i),     γ_i = ∂ log det H/∂ log(1/σ_i²),
 
-γ_k being the number of unknowns that group k determines (they sum to all unknowns). Solving and re-weighting alternate from κ = 100 on, each solve started from the last one, which is
-also how a large κ is reached without crawling.
+γ_i being the number of unknowns that the sensor determines. κ itself is scanned upwards by decades from 100, each fit started
+from the last one, which is also how a large κ is reached without crawling; downwards only if the first step up is
+worse. (Iterating the same condition for κ instead of scanning converges slowly, and from a small κ, where the states follow
+the noise, to a wrong solution.)
 """
 
 from __future__ import annotations
@@ -24,122 +28,148 @@ from shadowfit.estimation.objective import Linearisation, Point, Weights
 from shadowfit.estimation.problem import Problem
 
 FIRST_STATE_WEIGHT = 100.0
-MAX_ROUNDS = 12
+# Factor between neighbouring values of κ in the scan, and its limits.
+STEP = 10.0
+LARGEST, SMALLEST = 1e10, 1e-2
+# The scan goes on while −2 log L falls by more than this: a smaller gain is no evidence.
+EVIDENCE = 2.0
 # Relative change of a weight by which log det H is differentiated.
 DIFFERENCE = 1e-3
-# Noise levels (standard deviations) have settled when they change by less than this fraction.
-SETTLED = 0.05
-# Largest factor by which a standard deviation may change in one round.
+# Largest factor by which a sensor's standard deviation may change at once.
 LARGEST_CHANGE = 10.0
-# The dynamics' noise cannot be told from zero when fewer than this many of its residuals are left undetermined.
-FEWEST_RESIDUALS = 2.0
-# Iterations of a round: the noise levels need no finished fit.
-ROUND_ITERATIONS = 3
-# Damping to start a round from the solution of the last one.
+# Iterations at each κ of the scan: its likelihood needs no finished fit.
+SCAN_ITERATIONS = 3
+# Damping to start from the solution of the κ before.
 WARM_DAMPING = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
-class NoiseLevels:
-    """Ratios of the estimated standard deviations to those assumed in the weights."""
+class _Candidate:
+    """A fit at one κ, with the sensors' noise adapted to it."""
 
-    dynamics: float
-    sensors: tuple[float, ...]
-    undetermined: float
-    """N − γ of the dynamics."""
+    outcome: Outcome
+    weights: Weights
+    state_weight: float
+    deviance: float
+    """−2 log L up to a constant."""
 
 
 def estimate_noise(
     problem: Problem, start: Point, settings: LevenbergMarquardt, progress: Progress | None = None
 ) -> tuple[Outcome, Weights]:
-    """Alternate fits and re-weighting until the noise levels settle; the last fit and its weights."""
+    """Scan κ and adapt the sensors' noise; the fit at the most likely values, and its weights."""
     weights = objective.default_weights(problem, FIRST_STATE_WEIGHT)
     outcome = minimise(problem, start, weights, settings, progress)
     log = list(outcome.log)
+    if not outcome.status.converged:
+        return outcome, weights
 
     def go_on(outcome: Outcome, weights: Weights, iterations: int) -> Outcome:
         warm = dataclasses.replace(settings, start_damping=WARM_DAMPING, max_iterations=iterations)
-        point, number = outcome.linearisation.point, log[-1].number
-        following = minimise(problem, point, weights, warm, progress, first_number=number)
+        following = minimise(
+            problem, outcome.linearisation.point, weights, warm, progress, first_number=log[-1].number
+        )
         log.extend(following.log[1:])
         return following
 
-    for _ in range(MAX_ROUNDS if outcome.status.converged else 0):
-        levels = noise_levels(problem, outcome.linearisation, weights)
-        changes = np.clip([levels.dynamics, *levels.sensors], 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
-        settled = bool(np.max(np.abs(np.log(changes))) < SETTLED) or levels.undetermined < FEWEST_RESIDUALS
-        if not settled:
-            weights = _reweighted(weights, float(changes[0]), changes[1:])
-        following = go_on(outcome, weights, settings.max_iterations if settled else ROUND_ITERATIONS)
-        if following.status in (Status.NUMERICS, Status.STUCK):
+    def adapted(outcome: Outcome, weights: Weights, state_weight: float) -> _Candidate:
+        outcome = go_on(outcome, weights, SCAN_ITERATIONS)
+        weights = _with_sensors(weights, sensor_levels(problem, outcome.linearisation, weights), state_weight)
+        outcome = go_on(outcome, weights, SCAN_ITERATIONS)
+        return _Candidate(outcome, weights, state_weight, deviance(problem, outcome.linearisation, weights))
+
+    best = adapted(outcome, weights, FIRST_STATE_WEIGHT)
+    for factor in (STEP, 1.0 / STEP):
+        current, moved = best, False
+        while SMALLEST <= current.state_weight * factor <= LARGEST and _usable(current.outcome):
+            state_weight = current.state_weight * factor
+            current = adapted(current.outcome, _with_state_weight(current.weights, state_weight), state_weight)
+            if not current.deviance < best.deviance - EVIDENCE:
+                break
+            best, moved = current, True
+        if moved:
             break
-        outcome = following
-        if settled or outcome.status is Status.INTERRUPTED:
-            break
-    return dataclasses.replace(outcome, log=tuple(log)), weights
+    final = go_on(best.outcome, best.weights, settings.max_iterations)
+    chosen = final if _usable(final) else best.outcome
+    return dataclasses.replace(chosen, log=tuple(log)), best.weights
 
 
-def noise_levels(problem: Problem, here: Linearisation, weights: Weights) -> NoiseLevels:
-    """One evaluation of the stationarity conditions at a solution."""
-    base = _log_determinant(problem, here)
-    scale = weights.reference**2
-    rates = []
-    for changed in _changed_weights(weights):
-        there = objective.linearise(problem, here.point, changed)
-        rates.append((_log_determinant(problem, there) - base) / np.log1p(DIFFERENCE))
-    sizes = [sensor.error_size() for sensor in problem.mechanism.sensors.values]
-    counts = [
-        sum(int(track.present[i].sum()) for track in problem.tracks) * size for i, size in enumerate(sizes)
-    ]
-    sums = np.sum([np.array(parts) for parts in here.cost.sensors], axis=0)
-    sensors = tuple(
-        float(np.sqrt(max(total, 1e-300) / scale / max(count - rate, 1.0))) if count else 1.0
-        for total, count, rate in zip(sums, counts, rates[1:], strict=True)
-    )
-    rows = sum(track.steps for track in problem.tracks) * weights.dynamics.shape[0]
-    rows *= 2 if problem.plan.unknowns == "full" else 1
-    undetermined = rows + _start_rank(problem) - rates[0]
-    dynamics = np.sqrt((sum(here.cost.dynamics) + here.cost.start) / scale / max(undetermined, FEWEST_RESIDUALS))
-    return NoiseLevels(float(dynamics), sensors, float(undetermined))
+def _usable(outcome: Outcome) -> bool:
+    return outcome.status not in (Status.NUMERICS, Status.STUCK, Status.INTERRUPTED)
 
 
-def _start_rank(problem: Problem) -> int:
-    """Rows of the initial residuals that are not redundant, counted as all gap rows of two nodes."""
-    rows = sum(joint.kind.row_count() for joint in problem.mechanism.joints.values)
-    return 2 * min(rows, 6 * len(problem.mechanism.bodies)) * len(problem.tracks)
-
-
-def _changed_weights(weights: Weights) -> list[Weights]:
-    """The weights with each group's inverse variance raised a little, the dynamics' first."""
+def sensor_levels(problem: Problem, here: Linearisation, weights: Weights) -> np.ndarray:
+    """Ratio of each sensor's most likely standard deviation to the one assumed, at the present κ."""
+    base = log_determinant(problem, here)
+    sums = np.sum([np.array(parts) for parts in here.cost.sensors], axis=0) / weights.reference**2
     more = np.sqrt(1.0 + DIFFERENCE)
-    changed = [dataclasses.replace(weights, dynamics=more * weights.dynamics)]
-    for i in range(len(weights.std)):
+    levels = []
+    for i, (total, count) in enumerate(zip(sums, _sample_counts(problem), strict=True)):
         std = tuple(s / more if i == j else s for j, s in enumerate(weights.std))
-        changed.append(dataclasses.replace(weights, std=std))
-    return changed
+        there = objective.linearise(problem, here.point, dataclasses.replace(weights, std=std))
+        determined = (log_determinant(problem, there) - base) / np.log1p(DIFFERENCE)
+        level = np.sqrt(total / max(count - determined, 1.0)) if count and total > 0.0 else 1.0
+        levels.append(np.clip(level, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE))
+    return np.array(levels)
 
 
-def _reweighted(weights: Weights, dynamics: float, sensors: np.ndarray) -> Weights:
-    std = np.array(weights.std) * weights.reference * sensors
+def deviance(problem: Problem, here: Linearisation, weights: Weights) -> float:
+    """−2 log L of the noise levels, up to a constant."""
+    reference = weights.reference
+    unknowns = sum(6 * len(problem.mechanism.bodies) * problem.node_count(i) for i in range(len(problem.tracks)))
+    unknowns *= 2 if problem.plan.unknowns == "full" else 1
+    total = here.cost.total / reference**2
+    total += log_determinant(problem, here) - 2.0 * (unknowns + _free(problem, here).sum()) * np.log(reference)
+    state_weight = np.mean(np.diagonal(weights.dynamics) ** 2)
+    total -= _dynamics_count(problem) * np.log(state_weight / reference**2)
+    for std, count in zip(weights.std, _sample_counts(problem), strict=True):
+        total += 2.0 * count * np.log(std * reference)
+    return float(total)
+
+
+def _sample_counts(problem: Problem) -> list[int]:
+    sizes = [sensor.error_size() for sensor in problem.mechanism.sensors.values]
+    return [sum(int(t.present[i].sum()) for t in problem.tracks) * size for i, size in enumerate(sizes)]
+
+
+def _dynamics_count(problem: Problem) -> int:
+    """Residuals weighted by κ: the dynamics, and the gap rows of the first two states."""
+    size = 6 * len(problem.mechanism.bodies)
+    rows = sum(track.steps for track in problem.tracks) * size * (2 if problem.plan.unknowns == "full" else 1)
+    gaps = sum(joint.kind.row_count() for joint in problem.mechanism.joints.values)
+    return rows + 2 * min(gaps, size) * len(problem.tracks)
+
+
+def _with_state_weight(weights: Weights, state_weight: float) -> Weights:
+    now = np.mean(np.diagonal(weights.dynamics) ** 2)
+    return dataclasses.replace(weights, dynamics=np.sqrt(state_weight / now) * weights.dynamics)
+
+
+def _with_sensors(weights: Weights, levels: np.ndarray, state_weight: float) -> Weights:
+    std = np.array(weights.std) * weights.reference * levels
     reference = float(np.exp(np.mean(np.log(std))))
-    factor = reference / (weights.reference * dynamics)
-    return Weights(factor * weights.dynamics, tuple((std / reference).tolist()), reference)
+    changed = Weights(weights.dynamics, tuple((std / reference).tolist()), reference)
+    return _with_state_weight(changed, state_weight)
 
 
-def _log_determinant(problem: Problem, here: Linearisation) -> float:
+def _free(problem: Problem, here: Linearisation) -> np.ndarray:
+    lower, upper = problem.parameters.bounds(here.point.values)
+    return (lower < 0.0) & (upper > 0.0)
+
+
+def log_determinant(problem: Problem, here: Linearisation) -> float:
     """log det of the normal matrix of all states and of the parameters that are not on a bound."""
     parameters = problem.parameters
     factors = [front.factorise(normal, objective.unseen(normal)) for normal in here.normals]
     places = [parameters.places(i) for i in range(len(factors))]
     reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
-    lower, upper = parameters.bounds(here.point.values)
-    free = (lower < 0.0) & (upper > 0.0)
+    free = _free(problem, here)
     matrix = (reduced.matrix + np.diag(here.prior_matrix))[np.ix_(free, free)]
     scale = parameters.spread(lambda p: p.scale)[free]
     values = np.linalg.eigvalsh(matrix * np.outer(scale, scale))
-    # Directions without information drop out of the derivative, as they should: they are no unknowns of the data.
+    # Directions without information are no unknowns of the data: a floor keeps them from counting.
     floor = np.finfo(float).eps * values.max(initial=1e-300) * max(len(values), 1)
-    total = float(np.sum(np.log(np.maximum(values, floor))))
+    total = float(np.sum(np.log(np.maximum(values, floor)) - 2.0 * np.log(scale)))
     for factor in factors:
         for chunk in factor.chunks:
             diagonal = np.diagonal(np.asarray(chunk.lower), axis1=1, axis2=2)

@@ -26,7 +26,7 @@ from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import ChunkData, Plan, Unknowns, write
 from shadowfit.estimation.parameters import ParameterSet, Values
-from shadowfit.geometry import Pose
+from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, PointPosition
@@ -166,7 +166,9 @@ def _check_options(options: Options) -> None:
     units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz"}
     for name, unit in units.items():
         value = getattr(options, name)
-        if value not in (None, "auto") and not (np.isfinite(value) and value > 0.0):
+        if value is None or (name == "state_weight" and value == "auto"):
+            continue
+        if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0.0):
             raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")
 
 
@@ -332,8 +334,10 @@ def _dependencies(
 ) -> tuple[transition.Columns, tuple[int, ...]]:
     """Which parameters change the geometry, the bodies and the sensors' readings, found by differentiation."""
     named = parameters.named(parameters.start())
-    numbers = np.array([named[name] for name in plan.numbers])
+    # General values: at the start a derivative may vanish that does not later (turning gravity about the vertical).
+    numbers = np.array([named[name] for name in plan.numbers]) + np.linspace(0.1, 0.2, len(plan.numbers))
     turns = np.array([named[name] for name in plan.turns]).reshape(-1, 4)
+    turns = np.asarray(rotations.plus(turns, np.tile([0.3, -0.2, 0.1], (len(turns), 1))))
     tangents, readings = _dependency_jacobians(plan, mechanism, numbers, turns)
     geometry = [(group.kind, group.a, group.b) for group in tangents.groups]
     bodies = (tangents.bodies, tangents.gravity, tangents.forces)

@@ -38,7 +38,7 @@ def page(saved: SavedResult) -> str:
     """The page of a result."""
     summary = saved.summary
     title = f"{summary['model']['name']}: {', '.join(r['name'] for r in summary['recordings'])}"
-    sections = [
+    sections: list[tuple[str, Callable[[SavedResult], str]]] = [
         ("Parameters", _parameters),
         ("Measured, estimated and simulated", _recordings),
         ("Motion", _motion),
@@ -47,8 +47,7 @@ def page(saved: SavedResult) -> str:
         ("Residuals", _residuals),
         ("Settings and data", _settings),
     ]
-    parts: list[tuple[str, Callable[[SavedResult], str]]] = sections
-    body = "\n".join(f"<section><h2>{name}</h2>{text}</section>" for name, write in parts if (text := write(saved)))
+    body = "\n".join(f"<section><h2>{name}</h2>{text}</section>" for name, write in sections if (text := write(saved)))
     numbers = json.dumps(_payload(saved), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en">
@@ -103,7 +102,7 @@ def _parameters(saved: SavedResult) -> str:
         numbers += [_number(row.get("truth"))] if known else []
         cells = "".join(f'<td class="n">{text}</td>' for text in numbers)
         unit = "" if row["unit"] == "1" else escape(row["unit"])
-        box = f"{_bound(row['lower'])} … {_bound(row['upper'])}"
+        box = f"{_bound(row['lower'], '−∞')} … {_bound(row['upper'], '∞')}"
         weak = "" if row["identifiable"] else ' class="weak"'
         lines.append(
             f'<tr{weak}><td class="name">{escape(name)}</td>{cells}<td>{unit}</td><td class="soft">{box}</td>'
@@ -133,8 +132,8 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def _bound(value: float | None) -> str:
-    return "∞" if value is None else f"{value:.4g}"
+def _bound(value: float | None, none: str) -> str:
+    return none if value is None else f"{value:.4g}"
 
 
 def _recordings(saved: SavedResult) -> str:
@@ -155,7 +154,8 @@ def _motion(saved: SavedResult) -> str:
         return ""
     return (
         '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row">'
-        '<button id="play" type="button">Play</button><input id="moment" type="range" aria-label="time"><span id="clock"></span></div></div>'
+        '<button id="play" type="button">Play</button><input id="moment" type="range" aria-label="time">'
+        '<span id="clock"></span></div></div>'
         '<p class="soft">The estimated motion of the first recording: dots are centres of mass, rings joints. Drag to '
         "turn.</p>"
     )
@@ -197,7 +197,7 @@ def _heat(value: float) -> str:
 
 
 def _residuals(saved: SavedResult) -> str:
-    blocks = []
+    blocks: list[str] = []
     for key, found in _diagnostics(saved).items():
         texts = [f"mean {found.mean:.2f}, standard deviation {found.std:.2f} of the assumed one"]
         beyond = int(np.sum(np.abs(found.autocorrelation[1:]) > found.white))
@@ -332,6 +332,6 @@ def _animation(saved: SavedResult) -> dict[str, Any] | None:
     except ShadowfitError:
         return None
     time, states = next(iter(saved.states.values()))
-    if not np.all(np.isfinite(states.pose.position)):
+    if not np.all(np.isfinite(np.asarray(states.pose.position))):
         return None
     return skeleton(mechanism, time, states)

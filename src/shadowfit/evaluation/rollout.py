@@ -28,11 +28,16 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
         before = Pose(
             nodes.pose.position[first - 1 : first - 1 + steps], nodes.pose.orientation[first - 1 : first - 1 + steps]
         )
-        return State(states.pose, np.asarray(_minus(states.pose, before)) / problem.timestep)
+        return State(states.pose, _minus(states.pose, before) / problem.timestep)
     if nodes.velocity is not None and problem.plan.discretization == "exact":
         following = nodes.velocity[first + 1 : first + 1 + steps]
         return State(states.pose, 0.5 * (states.velocity + following))
     return states
+
+
+def discretization(estimate: Estimate) -> Discretization:
+    """The discrete equations of motion that a fit used."""
+    return "spook" if estimate.problem.plan.discretization == "spook" else "exact"
 
 
 _minus = jax.jit(lambda later, earlier: later.minus(earlier))

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.interpolate import CubicSpline
@@ -82,9 +83,11 @@ def _sensor_series(
 ) -> SensorSeries:
     predicted = at_samples(time, np.asarray(readings).reshape(len(time), -1), samples)
     present = np.isfinite(measured).all(axis=1)
-    if getattr(sensor, "rotary", False) and present.any():
-        first = int(np.argmax(present))
+    both = present & np.isfinite(predicted).all(axis=1)
+    if getattr(sensor, "rotary", False) and both.any():
+        first = int(np.argmax(both))
         predicted = predicted + TURN * np.round((measured[first] - predicted[first]) / TURN)
-    residual = np.array(jax.vmap(sensor.residual)(predicted, np.where(present[:, None], measured, predicted)))
+    target = np.where(present[:, None], measured, predicted)
+    residual = np.array(jax.vmap(sensor.residual)(jnp.asarray(predicted), jnp.asarray(target)))
     residual[~present] = np.nan
     return SensorSeries(measured, predicted, residual)

@@ -33,7 +33,7 @@ from shadowfit.dynamics.kinematics import StateView
 from shadowfit.errors import MechanismError, ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt
 from shadowfit.evaluation.columns import read_csv, write_csv
-from shadowfit.evaluation.rollout import roll_out, start_states
+from shadowfit.evaluation.rollout import discretization, roll_out, start_states
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
 from shadowfit.evaluation.summary import SCHEMA, covariance, parameter_rows, summarise
 from shadowfit.geometry import Pose
@@ -42,6 +42,9 @@ from shadowfit.models import format_model, parse_model, read_model, update_model
 from shadowfit.models.atomic import write_bytes, write_text
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.writer import same_numbers
+
+# Of each recording in state.npz, besides its times.
+STATE_ARRAYS = ("position", "orientation", "velocity")
 
 
 class ResultError(ShadowfitError):
@@ -205,7 +208,7 @@ def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
             track.recording,
             timestep=problem.timestep,
             steps=track.steps - 1,
-            discretization=problem.plan.discretization,
+            discretization=discretization(estimate),
         )
     except ShadowfitError:
         return {}
@@ -310,14 +313,13 @@ def _archive(estimate: Estimate, names: Sequence[str]) -> bytes:
     for index, name in enumerate(names):
         states = start_states(estimate, index)
         arrays[f"{name}/time"] = estimate.problem.tracks[index].times(estimate.problem.timestep)
-        arrays[f"{name}/position"] = np.asarray(states.pose.position)
-        arrays[f"{name}/orientation"] = np.asarray(states.pose.orientation)
-        arrays[f"{name}/velocity"] = np.asarray(states.velocity)
+        values = (states.pose.position, states.pose.orientation, states.velocity)
+        arrays |= {f"{name}/{key}": np.asarray(value) for key, value in zip(STATE_ARRAYS, values, strict=True)}
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     return content.getvalue()
 
 
 def _states(archive: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, State]:
-    pose = Pose(archive[f"{name}/position"], archive[f"{name}/orientation"])
-    return archive[f"{name}/time"], State(pose, archive[f"{name}/velocity"])
+    position, orientation, velocity = (jnp.asarray(archive[f"{name}/{key}"]) for key in STATE_ARRAYS)
+    return archive[f"{name}/time"], State(Pose(position, orientation), velocity)

@@ -45,7 +45,7 @@ def summarise(
         warnings: sentences that a reader of the result should see.
     """
     problem, seconds = estimate.problem, estimate.seconds
-    return _json(
+    return as_json(
         {
             "schema": SCHEMA,
             "status": estimate.status.name.lower(),
@@ -131,12 +131,12 @@ def _parameter(row: ParameterEstimate, truth: Mapping[str, float]) -> dict[str, 
     return {**fields, "truth": truth[row.name]} if row.name in truth else fields
 
 
-def _json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """The same in JSON's own types; numbers that are not finite become null."""
     if isinstance(value, Mapping):
-        return {str(key): _json(part) for key, part in value.items()}
+        return {str(key): as_json(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_json(part) for part in value]
+        return [as_json(part) for part in value]
     if isinstance(value, bool | str | int) or value is None:
         return value
     if isinstance(value, float | np.floating):

@@ -56,8 +56,8 @@ class TorqueMotor(AxisLaw):
 class DcMotor(AxisLaw):
     """DC motor under voltage: ``τ = N k_t (u − k_e N s)/R``.
 
-    N is the ratio of motor to axis speed: a gear's, or one over a pinion's radius. The shaft inertia is the rotor's own;
-    the axis feels ``N²`` times it.
+    N is the ratio of motor to axis speed: a gear's, or one over a pinion's radius. The shaft inertia is the rotor's
+    own; the axis feels ``N²`` times it.
     """
 
     resistance: Any = number("Ohm", lower=SMALLEST_RESISTANCE)
@@ -79,8 +79,8 @@ class DcMotor(AxisLaw):
 class VelocityMotor(AxisLaw):
     """Drives the axis to a speed: ``τ = gain (target + u − s)``, which is ``Ḡ v = γ`` with ``Σ = 1/(h·gain)``.
 
-    SPOOK takes any gain. The midpoint of the exact stepper overshoots, and rings, where ``h·gain`` is more than twice the
-    inertia that is driven.
+    SPOOK takes any gain. The midpoint of the exact stepper overshoots, and rings, where ``h·gain`` is more than twice
+    the inertia that is driven.
     """
 
     gain: Any = number("N m s/rad | N s/m", lower=0.0)

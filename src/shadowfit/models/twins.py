@@ -101,7 +101,7 @@ def furuta_swing_up(
         row[2] = control(row[0], row[1])
         state = advance(true, state, row[2], sample_interval)
     recording = Recording(
-        sample_interval * np.arange(count),
+        np.asarray(sample_interval * np.arange(count), np.float64),
         {"theta1": rows[:, 0], "theta2": rows[:, 1], "u": rows[:, 2]},
         units={"theta1": "rad", "theta2": "rad", "u": "V"},
         name="swing_up",
@@ -176,7 +176,7 @@ def swing_up_controller(true: FurutaTruth, interval: float, phase: float) -> Cal
         pump = -100.0 * missing * tanh(2.0 * speeds[1] * cos(theta2))
         dither = 1.0 * sin(2.0 * pi * 0.35 * time + phase)
         wanted = pump + dither - 2.5 * theta1 - 0.4 * speeds[0]
-        state = (theta1, theta2, *speeds)
+        state = (theta1, theta2, speeds[0], speeds[1])
         at_rest, at_volt = (_accelerations(level, gravity, state, volt, (0.0, 0.0))[0] for volt in (0.0, 1.0))
         volt = (wanted - at_rest) / (at_volt - at_rest)
         return copysign(min(abs(volt), LARGEST_VOLTAGE), volt)

@@ -20,10 +20,16 @@ function ticks(low, high, count) {
   return found;
 }
 
+function decades(low, high, count) {
+  const step = Math.max(1, Math.ceil((high - low) / count)), found = [];
+  for (let k = Math.ceil(low / step) * step; k <= high; k += step) found.push(k);
+  return found;
+}
+
 function label(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  return size >= 1e5 || size < 1e-3 ? value.toExponential(1).replace("e+", "e") : String(+value.toPrecision(4));
+  return size >= 1e5 || size < 1e-3 ? value.toExponential(1).replace(".0e", "e").replace("e+", "e") : String(+value.toPrecision(4));
 }
 
 // The points of a series to draw: where a pixel's column holds many, only its lowest and highest.
@@ -94,7 +100,7 @@ function chart(host, spec) {
     const toX = (x) => left + ((x - from) / (to - from)) * (width - left - right);
     const toY = (y) => top + ((high - y) / (high - low)) * (height - top - bottom);
     if (spec.title) element(svg, "text", { x: left, y: 17, class: "title" }, spec.title);
-    const places = spec.log ? ticks(low, high, 3).filter((t) => Number.isInteger(t)) : ticks(low, high, Math.max(2, height / 55));
+    const places = spec.log ? decades(low, high, 5) : ticks(low, high, Math.max(3, height / 50));
     for (const t of places) {
       element(svg, "line", { x1: left, x2: width - right, y1: toY(t), y2: toY(t), class: "grid" });
       element(svg, "text", { x: left - 6, y: toY(t) + 4, "text-anchor": "end" }, spec.log ? label(10 ** t) : label(t));

@@ -1,0 +1,82 @@
+"""``shadowfit validate``: a calibrated model on recordings that it was not fitted to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shadowfit.cli.options import Channels, Json, Quiet, Recordings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from shadowfit.evaluation import Validation
+    from shadowfit.evaluation.store import SavedResult
+
+
+def validate(
+    result: Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="Folder that `fit --out` wrote.")],
+    recordings: Recordings,
+    channel: Channels = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Cross-validation cost, rollout and N-step prediction errors of a result on recordings.
+
+    Exit status: 0 done, 1 a state estimation did not converge, 2 wrong use or bad input.
+    """
+    from shadowfit.cli import console, runtime
+
+    runtime.start_jax()
+    from shadowfit.cli.recordings import read_recordings, spoken_warnings
+    from shadowfit.evaluation import load_result
+    from shadowfit.evaluation import validate as validate_result
+
+    saved = load_result(result)
+    measured = read_recordings(recordings, channel or (), quiet=quiet)
+    found: list[Validation] = []
+    for recording in measured:
+        if not quiet:
+            console.messages().print(f"validating on {recording.name}", soft_wrap=True)
+        with spoken_warnings([recording], quiet):
+            found += validate_result(saved, recording)
+    if json:
+        import json as notation
+
+        typer.echo(notation.dumps({"validations": [one.to_json() for one in found]}, allow_nan=False))
+    else:
+        console.output().print(_costs(found, saved))
+        console.output().print(_errors(found, saved))
+    raise typer.Exit(0 if all(one.converged for one in found) else 1)
+
+
+def _costs(found: list[Validation], saved: SavedResult) -> Table:
+    from shadowfit.cli import console
+
+    numeric = ("cost", "dynamics", "observation", "steps")
+    table = console.table("Cost per time step, states estimated", "recording", *numeric, numeric=numeric)
+    fitted = {recording["fingerprint"] for recording in saved.summary["recordings"]}
+    for one in found:
+        costs = (f"{value:.4g}" for value in (one.cost, one.cost_dynamics, one.cost_observation))
+        seen = " (of the fit)" if one.fingerprint in fitted else ""
+        table.add_row(f"{one.recording}{seen}", *costs, str(one.steps))
+    return table
+
+
+def _errors(found: list[Validation], saved: SavedResult) -> Table:
+    from shadowfit.cli import console
+
+    horizons = sorted({n for one in found for sensor in one.sensors.values() for n in sensor.prediction_rmse})
+    numeric = (*(f"{n} steps" for n in horizons), "rollout", "within 5 % for")
+    table = console.table(
+        "Root mean square errors of predictions", "recording", "sensor", "unit", *numeric, numeric=numeric
+    )
+    for one in found:
+        for name, sensor in one.sensors.items():
+            ahead = [f"{sensor.prediction_rmse[n]:.3g}" if n in sensor.prediction_rmse else "" for n in horizons]
+            unit = saved.summary["model"]["sensors"][name]["unit"]
+            rest = (f"{sensor.rollout_rmse:.3g}", f"{sensor.rollout_horizon:.2f} s")
+            table.add_row(one.recording, name, unit, *ahead, *rest)
+    return table

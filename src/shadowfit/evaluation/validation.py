@@ -1,0 +1,186 @@
+"""Does a calibrated model hold beyond the data that it was fitted to? Three answers for each recording.
+
+* **Cross-validation cost**: the states alone are estimated, all parameters fixed; the cost per time step says how much
+  the model has to be helped along. It is the paper's measure, and comparable between models of one recording.
+* **Prediction over N steps**: simulations of increasing length from many of those states, against the samples.
+* **Rollout**: one simulation from the first state to the end, with nothing but the recorded inputs. Unstable or chaotic
+  motion leaves every model behind after a while, hence the time until it leaves a band around the measurement.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
+from shadowfit.evaluation.rollout import discretization, roll_out, start_states
+from shadowfit.evaluation.series import compare
+from shadowfit.evaluation.store import SavedResult
+from shadowfit.evaluation.summary import as_json
+from shadowfit.mechanism import Mechanism
+from shadowfit.recordings import Recording
+
+# Steps ahead at which predictions are compared, as far as the recording reaches.
+HORIZONS = (1, 3, 10, 30, 100)
+# Predictions of a recording, spread evenly over it.
+STARTS = 40
+# The band that a rollout has to stay in, as a fraction of the measured range.
+BAND = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorValidation:
+    """How well a model predicts one sensor, in the sensor's unit."""
+
+    rollout_rmse: float
+    """Root mean square error of the rollout over the whole recording."""
+    rollout_horizon: float
+    """Time until the rollout first leaves the band [s]; the recording's duration if it never does."""
+    band: float
+    """Half the width of the band around the measurement."""
+    prediction_rmse: dict[int, float]
+    """Steps ahead → root mean square error."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Validation:
+    """How well a model describes one recording."""
+
+    recording: str
+    fingerprint: str
+    cost: float
+    """Cross-validation cost per time step, and its parts."""
+    cost_dynamics: float
+    cost_observation: float
+    converged: bool
+    steps: int
+    timestep: float
+    sensors: dict[str, SensorValidation]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON values; NaN becomes null."""
+        return as_json(dataclasses.asdict(self))
+
+
+def validate(
+    model: SavedResult | Mechanism,
+    recordings: Recording | Sequence[Recording],
+    options: Options | None = None,
+    optimiser: LevenbergMarquardt | None = None,
+) -> list[Validation]:
+    """Validate a model on recordings, with the method's settings of its fit unless others are given.
+
+    Args:
+        model: a saved result, or a mechanism.
+        recordings: measured data; for a fair answer, other than those of the fit.
+        options: settings of the method; required to be those of the fit for costs that can be compared.
+        optimiser: settings of the state estimation.
+    """
+    mechanism = model.mechanism() if isinstance(model, SavedResult) else model
+    if options is None:
+        options = saved_options(model) if isinstance(model, SavedResult) else Options()
+    listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    return [_validate_one(mechanism, recording, options, optimiser) for recording in listed]
+
+
+def saved_options(saved: SavedResult) -> Options:
+    """Settings of the method with which a result was made."""
+    known = {field.name for field in dataclasses.fields(Options)}
+    return Options(**{key: value for key, value in saved.summary["settings"].items() if key in known})
+
+
+def _validate_one(
+    mechanism: Mechanism, recording: Recording, options: Options, optimiser: LevenbergMarquardt | None
+) -> Validation:
+    estimate = fit(mechanism, recording, (), options=options, optimiser=optimiser)
+    rolled = _rollout_errors(estimate)
+    predicted = _prediction_errors(estimate)
+    sensors = {}
+    for name in mechanism.sensors:
+        band, error = rolled[name]
+        sensors[name] = SensorValidation(
+            _rms(error), _time_inside(recording, error, band), band, {n: _rms(predicted[n][name]) for n in predicted}
+        )
+    return Validation(
+        recording.name,
+        recording.fingerprint,
+        estimate.cost,
+        estimate.cost_dynamics,
+        estimate.cost_observation,
+        estimate.converged,
+        estimate.steps,
+        estimate.problem.timestep,
+        sensors,
+    )
+
+
+def _rollout_errors(estimate: Estimate) -> dict[str, tuple[float, Float[np.ndarray, " n"]]]:
+    """Sensor → half-width of its band, and size of the rollout's error at each sample (NaN where nothing is known)."""
+    problem, track, mechanism = estimate.problem, estimate.problem.tracks[0], estimate.mechanism()
+    run = roll_out(
+        mechanism,
+        start_states(estimate)[0],
+        track.recording,
+        timestep=problem.timestep,
+        steps=track.steps - 1,
+        discretization=discretization(estimate),
+    )
+    readings = {name: np.asarray(values) for name, values in run.readings.items()}
+    found = compare(mechanism, track.recording, track.start_time + np.asarray(run.time), readings)
+    bands = {name: BAND * _range(own.measured) for name, own in found.items()}
+    return {name: (bands[name], _size(own.residual)) for name, own in found.items()}
+
+
+def _prediction_errors(estimate: Estimate) -> dict[int, dict[str, Float[np.ndarray, " m"]]]:
+    """Steps ahead → sensor → sizes of the prediction errors from evenly spread states."""
+    problem, track, mechanism = estimate.problem, estimate.problem.tracks[0], estimate.mechanism()
+    horizons = [n for n in HORIZONS if n < track.steps - 1]
+    if not horizons:
+        raise ShadowfitError(f"recording {track.recording.name!r} has too few steps ({track.steps}) for predictions")
+    longest = horizons[-1]
+    states = start_states(estimate)
+    errors: dict[int, dict[str, list[float]]] = {n: {name: [] for name in mechanism.sensors} for n in horizons}
+    times = track.times(problem.timestep)
+    for first in np.unique(np.linspace(0, track.steps - 1 - longest, STARTS).astype(int)).tolist():
+        run = roll_out(
+            mechanism,
+            states[first],
+            track.recording,
+            timestep=problem.timestep,
+            steps=longest,
+            discretization=discretization(estimate),
+            first_step=first,
+        )
+        readings = {name: np.asarray(values) for name, values in run.readings.items()}
+        found = compare(mechanism, track.recording, times[first] + np.asarray(run.time), readings)
+        for n in horizons:
+            sample = int(np.argmin(np.abs(track.recording.time - times[first + n])))
+            for name, own in found.items():
+                errors[n][name].append(float(_size(own.residual[sample : sample + 1])[0]))
+    return {n: {name: np.array(values) for name, values in parts.items()} for n, parts in errors.items()}
+
+
+def _range(measured: Float[np.ndarray, "n d"]) -> float:
+    """Largest range of a sensor's channels; zero without samples."""
+    known = measured[np.isfinite(measured).all(axis=1)]
+    return float(np.max(np.ptp(known, axis=0))) if len(known) else 0.0
+
+
+def _size(residual: Float[np.ndarray, "n e"]) -> Float[np.ndarray, " n"]:
+    return np.linalg.norm(residual, axis=1)
+
+
+def _rms(errors: Float[np.ndarray, " n"]) -> float:
+    known = errors[np.isfinite(errors)]
+    return float(np.sqrt(np.mean(known**2))) if known.size else float("nan")
+
+
+def _time_inside(recording: Recording, error: Float[np.ndarray, " n"], band: float) -> float:
+    """Time until the error first exceeds the band [s]."""
+    outside = np.flatnonzero(error > band)
+    return float(recording.time[outside[0]] - recording.time[0]) if outside.size else recording.duration
