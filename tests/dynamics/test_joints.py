@@ -51,7 +51,7 @@ def loaded(mechanism: Mechanism, kind: str, force: np.ndarray, torque: np.ndarra
 
 @steppers
 def test_a_static_load_deflects_a_joint_by_its_compliance(stepper: str) -> None:
-    """Lengths by the linear compliance times the force, angles by the rotational one times the torque, and no mixing."""
+    """Lengths by the linear compliance times the force, angles by the rotational one times the torque."""
     across = np.array([0.0, 1.0, 1.0])
     mechanism = one_of_each()
     mechanism = loaded(mechanism, "hinge", FORCE, across * TORQUE)
@@ -98,7 +98,7 @@ def swinging(mechanism: Mechanism, stepper: str, timestep: float) -> float:
 
 @pytest.mark.parametrize(("stepper", "largest"), [("spook", 5e-3), ("exact", 1e-6)])
 def test_moving_joints_stay_closed(stepper: str, largest: float) -> None:
-    """The exact stepper to the compliance times the load; SPOOK to the drift of its linearisation, which goes with h."""
+    """The exact stepper to compliance times load; SPOOK to the drift of its linearisation, which goes with h."""
     gaps = [swinging(one_of_each(), stepper, timestep) for timestep in (4e-3, 2e-3)]
     assert gaps[-1] < largest
     if stepper == "spook":

@@ -6,7 +6,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,7 +69,8 @@ def dc_cartpole() -> Mechanism:
 
 def stiff_fourbar() -> Mechanism:
     """The four-bar loop with friction and viscous damping at the ground."""
-    return with_joint(builtin.fourbar(), "ground_crank", friction=Coulomb(coulomb=2e-3), viscous=1e-3)
+    damped = with_joint(builtin.fourbar(), "crank_coupler", viscous=2e-4)
+    return with_joint(damped, "ground_crank", friction=Coulomb(coulomb=2e-3), viscous=1e-3)
 
 
 def spring_slider(mass: float = 0.7, stiffness: float = 9.0, damping: float = 0.4, std: float = 1e-2) -> Mechanism:
@@ -173,18 +173,3 @@ def all_rows(problem: Problem, point: Point, weights: Weights | None = None, rec
     ]
     start = start_rows(problem.plan, prepared, cut(0, window - 1), weights.dynamics, problem.timestep)
     return dense_rows(chunks, len(nodes.pose.position), start)
-
-
-def scalar(values: Any) -> float:
-    """Largest magnitude."""
-    return float(np.max(np.abs(np.asarray(values)), initial=0.0))
-
-
-def stacked(pose: Any) -> NDArray:
-    """Positions and orientations side by side."""
-    return np.concatenate([np.asarray(pose.position), np.asarray(pose.orientation)], axis=-1)
-
-
-def on_device(value: Any) -> Any:
-    """All arrays as JAX arrays."""
-    return jax.tree.map(jnp.asarray, value)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from estimation.scenes import blank, problem_of, with_joint
+from shadowfit.dynamics.simulate import step_commands
 from shadowfit.errors import RecordingError, UnknownNameError
 from shadowfit.estimation.problem import ProblemError, commands, default_timestep
-from shadowfit.mechanism import Mechanism
+from shadowfit.mechanism import JointLimit, Mechanism
 from shadowfit.mechanism.body import Body
 from shadowfit.mechanism.joint import Compliance
 from shadowfit.models import builtin
@@ -23,7 +24,8 @@ def swinging(time=TIME, **channels):
 
 def test_samples_go_to_the_step_that_they_follow():
     time = np.array([0.0, 0.004, 0.012, 0.02, 0.029999999999, 0.047])
-    problem = problem_of(PENDULUM, swinging(1.5 + time), timestep=0.01, cutoff=5.0)
+    with pytest.warns(UserWarning, match="uneven sampling"):
+        problem = problem_of(PENDULUM, swinging(1.5 + time), timestep=0.01)
     track = problem.tracks[0]
     assert track.steps == 5
     assert (problem.plan.window, problem.plan.on_grid) == (4, False)
@@ -71,21 +73,19 @@ def test_commands_and_their_derivatives(discretization, hold, delay):
     track = problem.tracks[0]
     _, slopes = commands(problem, track, mechanism)
     for column, name in enumerate(free):
-        step = 1e-6
+        step = 1e-8
         lowest = mechanism.leaf(name).lower
         value = mechanism.get(name)
         below = max(value - step, lowest)
         ends = [commands(problem, track, mechanism.write({name: x}))[0] for x in (below, value + step)]
         numeric = (ends[1] - ends[0]) / (value + step - below)
-        np.testing.assert_allclose(slopes[:, :, column], numeric, rtol=1e-5, atol=2e-2 if hold == "linear" else 1e-6)
+        np.testing.assert_allclose(slopes[:, :, column], numeric, rtol=1e-5, atol=1e-3)  # of some 100
 
 
 def test_commands_are_the_simulators():
     """The same signal gives the same command, whether it is simulated or recorded."""
-    from shadowfit.dynamics.simulate import step_commands
-
     signal = np.random.default_rng(0).normal(size=(1, len(TIME) - 1))
-    recording = Recording(TIME, {"theta1": TIME * 0 + np.sin(TIME), "theta2": TIME, "u": np.append(signal, signal[0, -1])})
+    recording = Recording(TIME, {"theta1": np.sin(TIME), "theta2": np.cos(TIME), "u": np.append(signal, signal[0, -1])})
     for discretization in ("spook", "exact"):
         problem = problem_of(FURUTA, recording, discretization=discretization)
         own, _ = commands(problem, problem.tracks[0], FURUTA)
@@ -115,6 +115,7 @@ def test_bridged_inputs():
         ({"timestep": float("nan")}, ProblemError, "timestep"),
         ({"timestep": 1.0}, ProblemError, "at least 3 are needed"),
         ({"state_weight": 0.0}, ProblemError, "state_weight"),
+        ({"state_weight": "large"}, ProblemError, "state_weight is large; it must be a positive"),
         ({"huber": -1.0}, ProblemError, "huber"),
         ({"stick_time": 0.0}, ProblemError, "stick_time"),
         ({"cutoff": 0.0}, ProblemError, "cutoff is 0.0 Hz"),
@@ -148,8 +149,6 @@ def test_mechanisms_that_cannot_be_estimated(mechanism, message):
 
 
 def test_contacts_are_refused():
-    from shadowfit.mechanism import JointLimit
-
     stop = JointLimit("hinge", lower=-1.0, upper=1.0)
     mechanism = Mechanism(
         dict(PENDULUM.bodies.items()),
@@ -182,7 +181,7 @@ def test_recordings_that_do_not_fit_are_refused():
         (swinging(theta=np.full(len(TIME), 0.2)), "constant"),
         (swinging(np.delete(TIME, np.arange(20, 40))), "gap"),
         (swinging(theta=90.0 * np.cos(40.0 * TIME)), "looks like degrees"),
-        (swinging(TIME + 2e-3 * np.sin(50 * np.arange(60.0))), "uneven sampling"),
+        (swinging(TIME + 2e-3 * np.sin(2.0 * np.arange(60))), "uneven sampling"),
         (swinging(1.0 * np.arange(60)), "looks like ms"),
     ],
 )

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dynamics.scenes import central_difference
 
+from dynamics.scenes import central_difference
 from estimation.scenes import blank, dc_cartpole, full_furuta, problem_of, stiff_fourbar
 from shadowfit.dynamics import assemble, balance, body_forces, place, simulate
 from shadowfit.dynamics.exact import step as exact_step
@@ -63,9 +63,9 @@ SCENES = {
         [*COMMON, "coupler.mass", "rocker.inertia.yy", "crank_coupler.parent_point.x", "ground_crank.coulomb", "*.viscous"],
     ),
     "chain": (
-        lambda: builtin.chain(4, friction=True),
-        {"hinge1": 0.4, "hinge2": -0.7, "hinge3": 0.5, "hinge4": 1.1},
-        {"hinge1": 1.0, "hinge2": -2.0, "hinge3": 1.5, "hinge4": 3.0},
+        lambda: builtin.chain(3, friction=True),
+        {"hinge1": 0.4, "hinge2": -0.7, "hinge3": 0.5},
+        {"hinge1": 1.0, "hinge2": -2.0, "hinge3": 1.5},
         [*COMMON, "link2.mass", "link3.com.x", "hinge3.child_point.x", "hinge*.coulomb", "hinge2.compliance.linear"],
     ),
 }  # fmt: skip
@@ -168,8 +168,15 @@ def test_every_parameter_acts(scene):
 def test_residual_is_the_momentum_short_of_the_steppers(scene):
     if scene.problem.plan.residual == "inverse":
         command, timestep = scene.command, jnp.asarray(TIMESTEP)
-        expected = balance.missing_impulse(
-            scene.elements, scene.state.pose, scene.state.velocity, scene.new, command, timestep, scene.discretization
+        missing = jax.jit(balance.missing_impulse, static_argnames="discretization")
+        expected = missing(
+            scene.elements,
+            scene.state.pose,
+            scene.state.velocity,
+            scene.new,
+            command,
+            timestep,
+            discretization=scene.discretization,
         )
     else:
         inertia = body_forces.world_inertia(scene.elements, scene.state.pose)

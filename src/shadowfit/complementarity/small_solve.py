@@ -1,7 +1,8 @@
 """Linear systems of a handful of unknowns, many at a time.
 
-Gaussian elimination with partial pivoting, written as a loop of elementwise operations so that under ``vmap`` it runs over the whole batch at
-once. Batched LAPACK calls are no faster at these sizes and share one thread pool, in which several of them at a time can wait for each other.
+Gaussian elimination with partial pivoting, written as a loop of elementwise operations so that under ``vmap`` it runs
+over the whole batch at once. Batched LAPACK calls are no faster at these sizes and share one thread pool, in which
+several of them at a time can wait for each other.
 """
 
 from __future__ import annotations

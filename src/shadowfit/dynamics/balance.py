@@ -4,8 +4,9 @@ For a transition from ``(q, v)`` to the velocity ``v'`` the impulse that is miss
 
     F(q, v, v') = M (v' − v) − h (f + f_g) − Σ_joints [Gᵀ λ + Ḡᵀ l],
 
-zero exactly where the stepper would go. With ``Σ > 0`` the gap multipliers λ and the impulse l along the free axis (laws and dry friction) are closed functions of ``v'``: the
-paper's inverse dynamics. Both depend on the bodies only through a few scalars of the joint, which :class:`JointPoint` holds.
+zero exactly where the stepper would go. With ``Σ > 0`` the gap multipliers λ and the impulse l along the free axis
+(laws and dry friction) are closed functions of ``v'``: the paper's inverse dynamics. Both depend on the bodies only
+through a few scalars of the joint, which :class:`JointPoint` holds.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from shadowfit.geometry import Pose, rotations
 class JointPoint(eqx.Module):
     """Joints of a group at ``(q, v, v')``: geometry, and the scalars that their impulses depend on.
 
-    ``before`` and ``after`` are the geometries at ``q ⊟ h v`` and ``q ⊞ h v'``, which the exact discretisation uses; SPOOK uses ``closing = G v`` and
-    ``new_closing = G v'``.
+    ``before`` and ``after`` are the geometries at ``q ⊟ h v`` and ``q ⊞ h v'``, which the exact discretisation uses;
+    SPOOK uses ``closing = G v`` and ``new_closing = G v'``.
     """
 
     geometry: rows.Geometry
@@ -199,7 +200,8 @@ def body_slopes(
 ) -> BodySlopes:
     """Closed-form derivatives of :func:`body_balance`, without external wrenches.
 
-    With ``J = R J₀ Rᵀ`` a rotation ψ changes ``J x`` by ``ψ × J x − J (ψ × x)``, and the gyroscopic term is ``h ω × J ω``.
+    With ``J = R J₀ Rᵀ`` a rotation ψ changes ``J x`` by ``ψ × J x − J (ψ × x)``, and the gyroscopic term is ``h ω × J
+    ω``.
     """
     inertia = body_forces.world_inertia(elements, pose)
     cross = rotations.cross_matrix

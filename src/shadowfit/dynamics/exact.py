@@ -81,7 +81,11 @@ def _settled(elements: Elements, state: State, command: Array, timestep: Array, 
 @_settled.def_jvp
 def _settled_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[VelocitySolution, VelocitySolution]:
     solution = _settled(*primals)
-    _, change = eqx.filter_jvp(lambda *given: _iteration(*given, solution), primals[:-1], tangents[:-1])
+
+    def last_iteration(elements: Elements, state: State, command: Array, timestep: Array) -> VelocitySolution:
+        return _iteration(elements, state, command, timestep, solution)
+
+    _, change = eqx.filter_jvp(last_iteration, primals[:-1], tangents[:-1])
     return solution, change
 
 

@@ -1,7 +1,8 @@
 """Inverse dynamics: the external impulse that a given transition needs (the paper's Section 2.6).
 
-``F(q, v, v') = M (v' − v) − Aᵀ λ_A − Bᵀ λ_B − h (f + f_g)`` with ``Σ_A λ_A = −(a + A v')``. Joint friction is closed form (see ``balance``); for contacts a small LCP per
-contact point remains, ``Σ_B λ_B = w_B − b − B v'``, ``0 ≤ λ_B ⟂ w_B ≥ 0``, because ``v'`` is known and couples nothing.
+``F(q, v, v') = M (v' − v) − Aᵀ λ_A − Bᵀ λ_B − h (f + f_g)`` with ``Σ_A λ_A = −(a + A v')``. Joint friction is closed
+form (see ``balance``); for contacts a small LCP per contact point remains, ``Σ_B λ_B = w_B − b − B v'``, ``0 ≤ λ_B ⟂
+w_B ≥ 0``, because ``v'`` is known and couples nothing.
 """
 
 from __future__ import annotations
@@ -30,9 +31,7 @@ def inverse_dynamics(
     """External impulse [N s, N m s] on each body that takes the state's velocity to ``new_velocity`` in one step."""
     elements = assemble(mechanism)
     step = jnp.asarray(timestep, float)
-    missing = balance.missing_impulse(
-        elements, state.pose, state.velocity, new_velocity, command, step, discretization
-    )
+    missing = balance.missing_impulse(elements, state.pose, state.velocity, new_velocity, command, step, discretization)
     return missing - _contact_impulse(elements, state, new_velocity, step)
 
 

@@ -138,12 +138,7 @@ def _tied_to_world(mechanism: Mechanism, elements: Elements) -> set[str]:
     tied = {WORLD}
     joints = [mechanism.joints.values[joint] for joint in _placing_joints(elements)]
     while True:
-        more = {
-            name
-            for joint in joints
-            if {joint.parent, joint.child} & tied
-            for name in (joint.parent, joint.child)
-        }
+        more = {name for joint in joints if {joint.parent, joint.child} & tied for name in (joint.parent, joint.child)}
         if more <= tied:
             return tied
         tied |= more

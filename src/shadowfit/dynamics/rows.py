@@ -165,6 +165,7 @@ def friction_weights(group: JointGroup, coefficient: Float[Array, "n"]) -> Float
 
     ``(rμ … μ …)`` for an axis of rotation, ``(μ … μ/r …)`` for one of translation.
     """
+    assert group.friction is not None
     radius = group.friction.dry_radius
     lengths, angles = (radius, jnp.ones_like(radius))
     if group.kind.axis_kind == "translation":

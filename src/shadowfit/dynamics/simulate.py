@@ -297,7 +297,7 @@ def _check_request(mechanism: Mechanism, initial: State, timestep: float, steps:
         raise SimulationError(f"the time-step is {timestep} s; it must be a positive number")
     if not (isinstance(steps, int | np.integer) and steps >= 1):
         raise SimulationError(f"the number of steps is {steps}; it must be a whole number of at least 1")
-    if not jax.config.jax_enable_x64:
+    if not jax.config.read("jax_enable_x64"):
         raise SimulationError(
             'double precision is off; run jax.config.update("jax_enable_x64", True) before the first computation'
         )

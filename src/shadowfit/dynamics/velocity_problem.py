@@ -147,7 +147,7 @@ def _response(elements: Elements, problem: VelocityProblem, multipliers: tuple[A
     return jnp.einsum("bij,bj->bi", problem.inverse_mass, impulse)
 
 
-# --- Schur complement of the equality rows -------------------------------------------------------------------------
+# --- Schur complement of the equality rows ---
 
 
 class _Side(eqx.Module):
@@ -221,7 +221,7 @@ def _dense_rows(elements: Elements, parts: list[tuple[Array, Array]]) -> Float[A
     return jnp.concatenate(blocks)
 
 
-# --- complementarity rows --------------------------------------------------------------------------------------------
+# --- complementarity rows ---
 
 
 @functools.lru_cache(maxsize=64)
@@ -251,7 +251,9 @@ def _complementarity(elements: Elements, problem: VelocityProblem) -> tuple[Arra
     s_ab, s_ba, s_bb = (jnp.asarray(matrix) for matrix in _friction_pattern(shapes))
     row, start = 0, 0
     for group, friction in zip(elements.groups, problem.friction, strict=True):
-        for member in range(group.size if friction is not None else 0):
+        for member in range(group.size):
+            if friction is None:
+                break
             gaps = group.gap_rows
             first, limits = row + member * group.rows, start + member * (gaps + 2)
             both = jnp.broadcast_to(friction.weights[member], (2, gaps))
@@ -309,7 +311,7 @@ def _contact_couplings(problem: VelocityProblem, start: int, size: int) -> Float
         points = contact.bias.shape[0]
         normal = start + np.arange(points)
         matrix = matrix.at[normal, normal].add(contact.sigma)
-        if contact.tangent is not None:
+        if contact.tangent_sigma is not None:
             tangent = start + points + np.arange(4 * points).reshape(points, 4)
             cone = start + 5 * points + np.arange(points)
             matrix = matrix.at[tangent, tangent].add(contact.tangent_sigma[:, None])

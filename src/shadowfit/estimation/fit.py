@@ -30,8 +30,9 @@ def fit(
 ) -> Estimate:
     """Estimate the free parameters and all states from recordings.
 
-    ``free`` lists names (or shell-style patterns) of the mechanism's numbers, or maps them to start values or :class:`Free`; empty: only the states are
-    estimated. A fit always returns: the estimate's status says how it ended, and why.
+    ``free`` lists names (or shell-style patterns) of the mechanism's numbers, or maps them to start values or
+    :class:`Free`; empty: only the states are estimated. A fit always returns: the estimate's status says how it
+    ended, and why.
     """
     if not jax.config.read("jax_enable_x64"):
         raise ShadowfitError(

@@ -1,7 +1,8 @@
 """The initial trajectory: filtered readings, then configurations that satisfy the sensors at zero constraint violation.
 
-The paper's Section 4.4 for any mechanism: each channel is low-pass filtered without lag and resampled to the grid; at each time an inverse-kinematics iteration
-moves the bodies, from where they were a step before, until the sensors read the filtered values and all gaps are closed. What no sensor sees stays where it was.
+The paper's Section 4.4 for any mechanism: each channel is low-pass filtered without lag and resampled to the grid; at
+each time an inverse-kinematics iteration moves the bodies, from where they were a step before, until the sensors read
+the filtered values and all gaps are closed. What no sensor sees stays where it was.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from shadowfit.estimation.parameters import Values
 from shadowfit.estimation.problem import CHUNK, Problem, Track, sensor_channels
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.joint import WORLD
-from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyOrientation, JointPosition

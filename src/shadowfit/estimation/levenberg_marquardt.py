@@ -1,16 +1,18 @@
-"""Levenberg–Marquardt on the manifold of states and parameters, with box bounds on the parameters (the paper's Algorithm 1).
+"""Levenberg–Marquardt on the manifold of states and parameters, with bounds on the parameters (Algorithm 1).
 
 Each iteration minimises the quadratic model plus damping,
 
     ‖J δ + Δz‖²_W + δᵀ D δ,    lower ≤ χ + δ_χ ≤ upper,
 
-by eliminating the states (:mod:`front`) and solving the box-constrained step of the parameters (:mod:`box_step`). The damping is
+by eliminating the states (:mod:`front`) and solving the box-constrained step of the parameters (:mod:`box_step`). The
+damping is
 
-* ``scaled``: ``D = α diag(H)`` for the states and ``α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical size and c the cost: without the floor, parameters that the data say
-  nothing about fly to a bound in the first step.
+* ``scaled``: ``D = α diag(H)`` for the states and ``α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical
+  size and c the cost: without the floor, parameters that the data say nothing about fly to a bound in the first step.
 * ``identity``: ``D = α I``, the paper's.
 
-The gain ratio compares the decrease with that of the quadratic model itself, so that active bounds need no special case.
+The gain ratio compares the decrease with that of the quadratic model itself, so that active bounds need no special
+case.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ class Status(enum.Enum):
     DECREASE = "converged: the cost no longer decreases"
     ITERATIONS = "stopped at the iteration limit; raise it, or start nearer to the solution"
     STUCK = (
-        "stopped: no step decreases the cost. Likely causes: joints too stiff for the `inverse` residual, a state weight far too large, "
-        "or a model that cannot follow the data"
+        "stopped: no step decreases the cost. Likely causes: joints too stiff for the `inverse` residual, a state "
+        "weight far too large, or a model that cannot follow the data"
     )
     NUMERICS = (
         "stopped: numbers are no longer finite; the last good iterate is kept. Likely causes: a wild start value, "
@@ -76,9 +78,9 @@ class LevenbergMarquardt:
     gradient_tolerance: float = 0.0
     """Stops when ‖g‖ falls below (the paper's ε_g; its unit depends on the problem, hence off)."""
     step_tolerance: float = 1e-8
-    """Stops when every parameter moves by less than this fraction of its size, and the states by less than this [m, rad]."""
+    """Stops when parameters move by less than this fraction of their size, and states by less than this [m, rad]."""
     decrease_tolerance: float = 1e-6
-    """Stops when the quadratic model promises less than this fraction of the cost, or the cost falls by less twice in a row."""
+    """Stops when the model promises less than this fraction of the cost, or the cost falls by less twice in a row."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,7 +204,7 @@ def _descend(
 
 
 def _relax(gain: float, damping: Damping) -> float:
-    """Factor on α after an accepted step: the paper's, and a faster one where the model predicts well and the scaling is right."""
+    """Factor on α after an accepted step: the paper's, or a faster one where the scaled model predicts well."""
     if damping == "scaled" and 0.75 < gain < 1.5:
         return 0.1
     return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 1.0) - 1.0) ** 3)
@@ -242,10 +244,8 @@ def propose(
         normal.change(own, box.step[place]) for normal, own, place in zip(here.normals, states, places, strict=True)
     )
     change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
-    size = max(
-        float(np.max(np.abs(box.step) / _sizes(problem, here), initial=0.0)),
-        max(float(np.max(np.abs(np.asarray(chunk)))) for own in states for chunk in own),
-    )
+    largest = [float(np.max(np.abs(np.asarray(chunk)))) for own in states for chunk in own]
+    size = max(float(np.max(np.abs(box.step) / _sizes(problem, here), initial=0.0)), *largest)
     return Proposal(states, box.step, change, size, box)
 
 

@@ -2,19 +2,20 @@
 
 Step j belongs to the time ``t_j`` of the grid. Its window of nodes is
 
-* unknowns ``configuration``: ``q_{j−1}, q_j, q_{j+1}`` (and ``q_{j+2}`` where samples fall between the grid's times), with ``v_j = (q_j ⊟ q_{j−1})/h`` enforced;
-  one dynamics residual of 6 rows a body.
-* unknowns ``full`` (the paper's): ``(q_j, v_j), (q_{j+1}, v_{j+1})``; two dynamics residuals, ``Δp_u`` with ``v' = v_{j+1}`` and ``Δp_q`` with ``v' = (q_{j+1} ⊟ q_j)/h``.
+* unknowns ``configuration``: ``q_{j−1}, q_j, q_{j+1}`` (and ``q_{j+2}`` where samples fall between the grid's times),
+  with ``v_j = (q_j ⊟ q_{j−1})/h`` enforced; one dynamics residual of 6 rows a body.
+* unknowns ``full`` (the paper's): ``(q_j, v_j), (q_{j+1}, v_{j+1})``; two dynamics residuals, ``Δp_u`` with ``v' =
+  v_{j+1}`` and ``Δp_q`` with ``v' = (q_{j+1} ⊟ q_j)/h``.
 
-Samples in ``[t_j, t_{j+1})`` are observed through the window's interpolating polynomial in the tangent space of its nodes (cubic with four nodes), so uneven, jittered or
-faster sampling loses nothing.
+Samples in ``[t_j, t_{j+1})`` are observed through the window's interpolating polynomial in the tangent space of its
+nodes (cubic with four nodes), so uneven, jittered or faster sampling loses nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -142,8 +143,8 @@ def linearise_chunk(
 ) -> tuple[Rows, Costs]:
     """Rows of the steps of one chunk; ``nodes`` has ``window − 1`` more entries than there are steps.
 
-    ``dynamics_weight`` is a square root of the inverse covariance of the impulse residual (``√κ`` times one in the paper); ``live`` counts the steps of the recording
-    from the first of this chunk on.
+    ``dynamics_weight`` is a square root of the inverse covariance of the impulse residual (``√κ`` times one in the
+    paper); ``live`` counts the steps of the recording from the first of this chunk on.
     """
     steps = data.command.shape[0]
     windows = jax.tree.map(lambda x: jnp.stack([x[i : i + steps] for i in range(plan.window)], axis=1), nodes)
@@ -167,7 +168,7 @@ def _like(mask: Array, values: Array) -> Array:
     return mask.reshape(mask.shape + (1,) * (values.ndim - 1))
 
 
-# --- dynamics ------------------------------------------------------------------------------------------------------------
+# --- dynamics ---
 
 
 def _velocity(
@@ -218,6 +219,7 @@ def _flat(blocks: Float[Array, "r window bodies k"]) -> Float[Array, "r window b
 
 
 def _full_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+    assert window.velocity is not None
     now, after = window.pose[0], window.pose[1]
     velocity, reached = window.velocity[0], window.velocity[1]
     mean, m_after, m_now = _velocity(after, now, timestep)
@@ -241,7 +243,7 @@ def _full_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkDat
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), both)
 
 
-# --- initial state ---------------------------------------------------------------------------------------------------------
+# --- initial state ---
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -250,9 +252,9 @@ def start_rows(
 ) -> Rows:
     """Distance of the first states from the constraint surface, as an impulse (the paper's Section 3.3).
 
-    ``Δq = Gᵀ(G Gᵀ)⁻¹ g`` and ``Δv = Gᵀ(G Gᵀ)⁻¹ G v`` weighted by ``M/h`` and ``M``; with ``configuration`` unknowns both are distances of the first two
-    configurations. ``nodes`` are the first ``window − 1``. Exact in the limit of a consistent start, where the derivative of the projector
-    does not contribute; that derivative is left out.
+    ``Δq = Gᵀ(G Gᵀ)⁻¹ g`` and ``Δv = Gᵀ(G Gᵀ)⁻¹ G v`` weighted by ``M/h`` and ``M``; with ``configuration`` unknowns
+    both are distances of the first two configurations. ``nodes`` are the first ``window − 1``. Exact in the limit of
+    a consistent start, where the derivative of the projector does not contribute; that derivative is left out.
     """
     elements = prepared.elements
     reference = eqx.tree_at(lambda e: e.bodies, elements, prepared.reference)
@@ -290,6 +292,7 @@ def start_rows(
     if plan.unknowns == "configuration":
         parts = [at(0, 1.0 / timestep), at(1, 1.0 / timestep)]
     else:
+        assert nodes.velocity is not None
         _, slope, _ = distance(nodes.pose[0])
         states = jnp.zeros((size, window, bodies, 12)).at[:, 0, :, 6:].set(slope.reshape(size, bodies, 6))
         moving = Rows(
@@ -301,7 +304,7 @@ def start_rows(
     return Rows(jnp.einsum("rs,swb->rwb", weight, joined.states), weight @ joined.parameters, weight @ joined.residual)
 
 
-# --- observations --------------------------------------------------------------------------------------------------------
+# --- observations ---
 
 
 def _lagrange(nodes: int, at: Float[Array, ""]) -> tuple[Float[Array, "w"], Float[Array, "w"]]:
@@ -318,7 +321,8 @@ def _lagrange(nodes: int, at: Float[Array, ""]) -> tuple[Float[Array, "w"], Floa
 def _interpolate(pose: Pose, at: Float[Array, ""], base: int, timestep: Array) -> tuple[Pose, Float[Array, "bodies 6"]]:
     """Configuration and velocity at a place of the window (in steps from its first node).
 
-    ``q = q_b ⊞ ξ`` with ``ξ = Σ ℓ_i (q_i ⊟ q_b)``; the rotation's velocity follows from ``ξ̇`` through the left Jacobian.
+    ``q = q_b ⊞ ξ`` with ``ξ = Σ ℓ_i (q_i ⊟ q_b)``; the rotation's velocity follows from ``ξ̇`` through the left
+    Jacobian.
     """
     nodes = pose.position.shape[0]
     weights, slopes = _lagrange(nodes, at)
@@ -359,8 +363,8 @@ def _observation(
     zero = jnp.zeros((len(nodes), bodies, size))
     none = jnp.zeros(len(plan.sensor_columns))
 
-    def sample(fraction: Array, measured: tuple[Array, ...]):
-        def both(increments, parameters):
+    def sample(fraction: Array, measured: tuple[Array, ...]) -> tuple[Any, tuple[Array, ...]]:
+        def both(increments: Array, parameters: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
             found = residuals(increments, parameters, fraction, measured)
             return found, found
 
@@ -389,6 +393,7 @@ def _observation(
 
 def _own_velocity(window: Nodes, increments: Array, nodes: np.ndarray, at: Array) -> Array:
     """Velocity between nodes that carry their own."""
+    assert window.velocity is not None
     velocity = window.velocity[nodes] + increments[..., 6:]
     if len(nodes) == 1:
         return velocity[0]

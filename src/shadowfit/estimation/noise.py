@@ -1,19 +1,19 @@
-"""Noise levels from the data: the state weight κ and the sensors' standard deviations by (approximate) maximum likelihood.
+"""Noise levels from the data: the state weight κ and the sensors' noise by (approximate) maximum likelihood.
 
 With impulse noise of variance ``σ_p²`` and sensor noise ``σ_i²`` the Laplace approximation of the marginal likelihood,
 states and parameters integrated out, is
 
     −2 log L = Σ_k S_k/σ_k² + log det H − Σ_k N_k log(1/σ_k²) + const,     H = Σ_k J_kᵀJ_k/σ_k²,
 
-for the groups k of residuals (dynamics, each sensor) with sums of squares ``S_k`` and ``N_k`` residuals. For given κ it is
-stationary in the sensors' levels where
+for the groups k of residuals (dynamics, each sensor) with sums of squares ``S_k`` and ``N_k`` residuals. For given κ
+it is stationary in the sensors' levels where
 
     σ_i² = S_i/(N_i − γ_i),     γ_i = ∂ log det H/∂ log(1/σ_i²),
 
-γ_i being the number of unknowns that the sensor determines. κ itself is scanned upwards by decades from 100, each fit started
-from the last one, which is also how a large κ is reached without crawling; downwards only if the first step up is
-worse. (Iterating the same condition for κ instead of scanning converges slowly, and from a small κ, where the states follow
-the noise, to a wrong solution.)
+γ_i being the number of unknowns that the sensor determines. κ itself is scanned upwards by decades from 100, each fit
+started from the last one, which is also how a large κ is reached without crawling; downwards only if the first step
+up is worse. (Iterating the same condition for κ instead of scanning converges slowly, and from a small κ, where the
+states follow the noise, to a wrong solution.)
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ def estimate_noise(
 
     def go_on(outcome: Outcome, weights: Weights, iterations: int) -> Outcome:
         warm = dataclasses.replace(settings, start_damping=WARM_DAMPING, max_iterations=iterations)
-        following = minimise(
-            problem, outcome.linearisation.point, weights, warm, progress, first_number=log[-1].number
-        )
+        following = minimise(problem, outcome.linearisation.point, weights, warm, progress, first_number=log[-1].number)
         log.extend(following.log[1:])
         return following
 

@@ -2,22 +2,24 @@
 
     Σ_recordings [ κ Σ ‖Δp‖² + Σ ‖Δy‖²_{R⁻¹} ] + priors
 
-in the paper's scaling: a sensor with the reference standard deviation ``σ₀`` (the geometric mean of the sensors' ones) has weight one, so that κ means the same
-as in the paper whatever the units of the noise are, and costs are squared readings.
+in the paper's scaling: a sensor with the reference standard deviation ``σ₀`` (the geometric mean of the sensors'
+ones) has weight one, so that κ means the same as in the paper whatever the units of the noise are, and costs are
+squared readings.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.estimation import front
-from shadowfit.estimation.linearise import Nodes, linearise_chunk, prepare, start_rows
+from shadowfit.estimation.linearise import Costs, Nodes, Prepared, linearise_chunk, prepare, start_rows
 from shadowfit.estimation.parameters import Values
-from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts, commands
+from shadowfit.estimation.problem import CHUNK, Problem, Track, chunk_data, chunk_starts, commands
 from shadowfit.geometry import Pose, rotations
 
 
@@ -99,9 +101,15 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
             weights.dynamics,
             problem.timestep,
         )
-        costs = []
+        costs: list[Costs] = []
 
-        def chunks(track=track, nodes=nodes, prepared=prepared, table=table, costs=costs):
+        def chunks(
+            track: Track = track,
+            nodes: Nodes = nodes,
+            prepared: Prepared = prepared,
+            table: tuple[np.ndarray, np.ndarray] = table,
+            costs: list[Costs] = costs,
+        ) -> Iterator[front.Rows]:
             for begin in chunk_starts(len(nodes.pose.position)):
                 rows, cost = linearise_chunk(
                     problem.plan,

@@ -1,7 +1,8 @@
 """Free parameters: which named numbers are estimated, where they start, and where they may go.
 
-Numbers live in boxes, rotations (a stand's tilt) on the rotation group; the optimiser sees increments, one for a number and three for a
-rotation, and :meth:`ParameterSet.plus` puts them back. A parameter marked ``per_recording`` has a value of its own in every recording.
+Numbers live in boxes, rotations (a stand's tilt) on the rotation group; the optimiser sees increments, one for a
+number and three for a rotation, and :meth:`ParameterSet.plus` puts them back. A parameter marked ``per_recording``
+has a value of its own in every recording.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ class ParameterSet:
 
     def places(self, recording: int) -> np.ndarray:
         """Places of a recording's increments among those of the whole problem."""
-        places, start = [], 0
+        places: list[int] = []
+        start = 0
         for parameter in self.parameters:
             copies = self.recordings if parameter.per_recording else 1
             copy = recording if parameter.per_recording else 0
@@ -100,7 +102,7 @@ class ParameterSet:
 
     def labels(self) -> list[str]:
         """A name for each increment: ``name``, ``name.x`` for rotations, ``name@i`` for the value in recording i."""
-        labels = []
+        labels: list[str] = []
         for parameter in self.parameters:
             copies = [f"@{i}" for i in range(self.recordings)] if parameter.per_recording else [""]
             parts = [".x", ".y", ".z"] if parameter.is_rotation else [""]
@@ -168,7 +170,7 @@ class ParameterSet:
 
 @dataclasses.dataclass(frozen=True)
 class Values:
-    """Current values: numbers and quaternions in the order of the parameters, one entry for each recording that has its own."""
+    """Current values: numbers and quaternions in order, one entry for each recording that has its own."""
 
     numbers: tuple[np.ndarray, ...]
     turns: tuple[np.ndarray, ...]
@@ -217,7 +219,8 @@ def _parameter(mechanism: Mechanism, name: str, free: Free) -> Parameter:
         raise ParameterError(f"{name} has bounds [{lower:g}, {upper:g}] {unit}; lower must be below upper")
     if not lower <= start <= upper:
         raise ParameterError(
-            f"{name} starts at {start:g} {unit}, outside its bounds [{lower:g}, {upper:g}]; move the start or the bounds"
+            f"{name} starts at {start:g} {unit}, outside its bounds [{lower:g}, {upper:g}]; "
+            "move the start or the bounds"
         )
     if lower < leaf.lower:
         raise ParameterError(f"{name} may not go below {leaf.lower:g} {unit}, but its lower bound is {lower:g}")

@@ -1,7 +1,8 @@
 """The estimation problem: recordings on a time grid, the unknowns, and the weights. Built once, on the host.
 
-Everything that does not change during a fit is decided here: the grid of each recording, which samples belong to which step, the commands, which numbers of the
-mechanism depend on which parameters. Linearising then only evaluates compiled functions on chunks of fixed size.
+Everything that does not change during a fit is decided here: the grid of each recording, which samples belong to
+which step, the commands, which numbers of the mechanism depend on which parameters. Linearising then only evaluates
+compiled functions on chunks of fixed size.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import Literal
-from typing import get_args
+from typing import Literal, get_args
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics.elements import assemble
+from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.dynamics.simulate import Discretization
 from shadowfit.dynamics.state import State
@@ -297,7 +297,7 @@ def _track(mechanism: Mechanism, recording: Recording, timestep: float) -> Track
     return Track(recording, start, steps, fraction, tuple(measured), tuple(present))
 
 
-# --- which numbers depend on which parameters -----------------------------------------------------------------------------
+# --- which numbers depend on which parameters ---
 
 
 def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, window: int, on_grid: bool) -> Plan:
@@ -354,13 +354,13 @@ def _moved(tangents: object) -> tuple[int, ...]:
 
 
 @eqx.filter_jit
-def _dependency_jacobians(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array):
+def _dependency_jacobians(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> tuple[Elements, Array]:
     bodies = len(mechanism.bodies)
     # A general position and velocity: no derivative vanishes by symmetry.
     angle = jnp.linspace(0.3, 1.1, bodies * 6).reshape(bodies, 6)
     state = State(Pose(angle[:, :3], jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0]), (bodies, 1))).plus(angle), angle)
 
-    def everything(increments: Array):
+    def everything(increments: Array) -> tuple[Elements, Array]:
         now = write(plan, mechanism, numbers, turns, increments)
         view = StateView(now, state)
         readings = jnp.concatenate([sensor.read(view) for sensor in now.sensors.values])
@@ -369,11 +369,11 @@ def _dependency_jacobians(plan: Plan, mechanism: Mechanism, numbers: Array, turn
     return jax.jacfwd(everything)(jnp.zeros(plan.parameters))
 
 
-# --- data of a chunk ---------------------------------------------------------------------------------------------------------
+# --- data of a chunk ---
 
 
 def commands(problem: Problem, track: Track, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """Command of each step, ``gain·mean(u over the step, delayed) + offset``, and derivatives by the free ones of those three."""
+    """Command of each step, ``gain·mean(u, delayed) + offset``, and derivatives by the free ones of those three."""
     times = track.times(problem.timestep)
     shift = 0.0 if problem.plan.discretization == "spook" else -0.5
     first, last = times + shift * problem.timestep, times + (shift + 1.0) * problem.timestep

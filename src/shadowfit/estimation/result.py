@@ -41,9 +41,10 @@ class Seconds:
 class ParameterEstimate:
     """One row of the result: a parameter's value and standard deviation, in its unit.
 
-    ``at_bound`` does not exclude ``identifiable``: the data may well push a parameter to its bound.
-    A rotation is given as a rotation vector from the world's axes, one row for each component. ``std`` is conditional on the parameters that sit on
-    a bound, whose own ``std`` is NaN; ``identifiable`` is False where the data say (almost) nothing.
+    ``at_bound`` does not exclude ``identifiable``: the data may well push a parameter to its bound. A rotation is
+    given as a rotation vector from the world's axes, one row for each component. ``std`` is conditional on the
+    parameters that sit on a bound, whose own ``std`` is NaN; ``identifiable`` is False where the data say (almost)
+    nothing.
     """
 
     name: str
@@ -142,7 +143,7 @@ class Estimate:
 
     @functools.cached_property
     def information(self) -> Float[np.ndarray, "p p"]:
-        """Reduced, undamped matrix of the parameters (states eliminated, priors included), in units of one over variance."""
+        """Reduced, undamped matrix of the parameters (states eliminated, priors included), as inverse variance."""
         parameters = self.problem.parameters
         places = [parameters.places(i) for i in range(len(self.factors))]
         reduced = front.join([factor.reduced() for factor in self.factors], places, parameters.size)
@@ -239,7 +240,8 @@ class Estimate:
         """The verdict and the parameter table as plain text."""
         lines = [f"{self.status.value} ({self.iterations} iterations, {self.seconds.total:.2f} s)"]
         lines.append(
-            f"cost {self.cost:.4g} (dynamics {self.cost_dynamics:.3g}, observation {self.cost_observation:.3g}) per time step"
+            f"cost {self.cost:.4g} per time step "
+            f"(dynamics {self.cost_dynamics:.3g}, observation {self.cost_observation:.3g})"
         )
         width = max([len(row.name) for row in self.parameters], default=0)
         for row in self.parameters:

@@ -4,20 +4,22 @@ Two residuals, both impulses [N s, N m s], both zero exactly where the stepper w
 
 * ``inverse`` (the paper's): ``r = F(q, v, v')``, the impulse that the transition misses, with every multiplier taken at
   ``v'``. It carries ``1/Σ``, so stiff joints weigh the noise of the states by their stiffness and the fit breaks down.
-* ``implicit``: ``r = M₀ (v' − φ(q, v))`` with ``φ`` the velocity that the stepper predicts, ``F(q, v, φ) = 0``. Equal to
-  ``M M_Σ⁻¹ F`` when F is affine in ``v'``; joints of any stiffness are fine because constraint and friction forces are
-  those of the predicted step. ``M₀`` is the mass at the *start* values of the parameters: with the current mass, noise in
-  the transitions could be hidden by shrinking inertias, and a body whose inertia nears zero would lose its residual.
+* ``implicit``: ``r = M₀ (v' − φ(q, v))`` with ``φ`` the velocity that the stepper predicts, ``F(q, v, φ) = 0``. Equal
+  to ``M M_Σ⁻¹ F`` when F is affine in ``v'``; joints of any stiffness are fine because constraint and friction forces
+  are those of the predicted step. ``M₀`` is the mass at the *start* values of the parameters: with the current mass,
+  noise in the transitions could be hidden by shrinking inertias, and a body whose inertia nears zero would lose its
+  residual.
 
 **Prediction.** Newton's method on ``F = 0`` from ``v'``: two iterations (one where F is affine), and another by the
-derivatives' own pass. In each, dry friction is solved in the space of the sliding axes, a box problem of the size of the
-number of frictional joints, by projected Gauss–Seidel. Each joint's branch (stuck, or sliding one way) is then fixed.
+derivatives' own pass. In each, dry friction is solved in the space of the sliding axes, a box problem of the size of
+the number of frictional joints, by projected Gauss–Seidel. Each joint's branch (stuck, or sliding one way) is then
+fixed.
 
-**Derivatives.** A joint's impulse is ``Gᵀλ + Ḡᵀl`` with λ and l functions of a few scalars, so most of its derivatives
-are products of rows that are known anyway. Forward mode is left for what they do not give: how the rows themselves turn
-with the bodies (λ and l held), the scalar functions of laws and friction, and the parameters. The implicit function theorem
-gives ``φ_x = −F_v'⁻¹ F_x``; neither Newton's iteration nor the friction problem is differentiated. (Forward mode through the
-whole element took several times as long to compile and to run.)
+**Derivatives.** A joint's impulse is ``Gᵀλ + Ḡᵀl`` with λ and l functions of a few scalars, so most of its
+derivatives are products of rows that are known anyway. Forward mode is left for what they do not give: how the rows
+themselves turn with the bodies (λ and l held), the scalar functions of laws and friction, and the parameters. The
+implicit function theorem gives ``φ_x = −F_v'⁻¹ F_x``; neither Newton's iteration nor the friction problem is
+differentiated. (Forward mode through the whole element took several times as long to compile and to run.)
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class Columns:
 
 
 class Driven(eqx.Module):
-    """What the parameters change besides the states: the elements and the commands, with their derivatives (last axis)."""
+    """What the parameters change besides the states: elements and commands, with derivatives (last axis)."""
 
     elements: Elements
     element_tangents: Elements
@@ -86,7 +88,7 @@ def tangent_columns(tree: Any, columns: tuple[int, ...] | None = None) -> Any:
 
 
 def _push_forward(function: Callable, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """Derivatives of a function along stacked tangents (first axis); non-array parts of the primals stay as they are."""
+    """Derivatives of a function along stacked tangents (first axis); what is not an array stays as it is."""
     arrays, static = eqx.partition(primals, eqx.is_array)
     moving = eqx.filter(tangents, eqx.is_array)
 
@@ -113,7 +115,7 @@ def _incidence(elements: Elements, group: JointGroup) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def _pairs(sides: tuple[tuple[int, int], ...], count: int) -> np.ndarray:
-    """``(bodies, bodies, k)``: which blocks (joint, side, side) belong to a pair of bodies; the last index means none."""
+    """``(bodies, bodies, k)``: the blocks (joint, side, side) of each pair of bodies; the last index means none."""
     entries: dict[tuple[int, int], list[int]] = {}
     for joint, pair in enumerate(sides):
         for s, first in enumerate(pair):
@@ -153,7 +155,7 @@ def _through_loads(
     )
 
 
-# --- how multipliers depend on states --------------------------------------------------------------------------------
+# --- how multipliers depend on states ---
 
 
 def _rows_of(geometry: rows.Geometry) -> Float[Array, "n m 2 6"]:
@@ -204,7 +206,7 @@ def _scalars(point: balance.JointPoint) -> Float[Array, "n 3"]:
     return jnp.stack([point.geometry.position, point.speed, point.new_speed], axis=1)
 
 
-# --- prediction --------------------------------------------------------------------------------------------------------
+# --- prediction ---
 
 
 class Prediction(eqx.Module):
@@ -296,7 +298,7 @@ def predict(
     frictional = [i for i, group in enumerate(elements.groups) if group.friction is not None]
 
     def newton(_: int, carry: tuple[Array, tuple[Array, ...], Array]) -> tuple[Array, tuple[Array, ...], Array]:
-        now, _, _ = carry
+        now = carry[0]
         found = _evaluate(elements, pose, velocity, now, command, known, timestep, discretization)
         axes = jnp.concatenate([found.axes[i] for i in frictional] or [jnp.zeros((0, now.size))])
         solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], axes.T], axis=1))
@@ -304,7 +306,9 @@ def predict(
         slip = jnp.zeros(axes.shape[0])
         reached = free
         if frictional:
-            impulses, slip = _friction(elements, frictional, free, free - now.ravel(), response, found, sigmas, timestep)
+            impulses, slip = _friction(
+                elements, frictional, free, free - now.ravel(), response, found, sigmas, timestep
+            )
             reached = free + response @ impulses
         moved = reached - now.ravel()
         loads = tuple(load + slope @ moved for load, slope in zip(found.loads, found.load_slopes, strict=True))
@@ -366,7 +370,7 @@ def _friction(
     return impulses, jnp.where(limit == 0.0, jnp.where(speeds < 0.0, -1.0, 1.0), slip)
 
 
-# --- linearisation -----------------------------------------------------------------------------------------------------
+# --- linearisation ---
 
 
 def linearise(
@@ -383,17 +387,13 @@ def linearise(
     elements = driven.elements
     count = elements.body_count
     whole, old = with_world(pose, velocity)
-    known = tuple(
-        balance.start_geometry(group, whole, old, timestep, discretization) for group in elements.groups
-    )
+    known = tuple(balance.start_geometry(group, whole, old, timestep, discretization) for group in elements.groups)
     if residual == "inverse":
         none = tuple(None for _ in elements.groups)
         at = Prediction(new_velocity, none, none, balance.stick_sigmas(elements, pose, timestep))
     else:
         at = predict(elements, pose, velocity, new_velocity, driven.command, known, timestep, discretization)
-    value, by_state, by_parameters = _derivatives(
-        driven, columns, pose, velocity, at, known, timestep, discretization
-    )
+    value, by_state, by_parameters = _derivatives(driven, columns, pose, velocity, at, known, timestep, discretization)
     if residual == "inverse":
         by_pose, by_velocity, by_new = by_state.reshape(3, 6 * count, count, 6)
         return Transition(value, by_pose, by_velocity, by_new, by_parameters)
@@ -460,7 +460,8 @@ def _derivatives(
         friction = (at.slips[index], at.sigmas[index])
         point = balance.joint_point(group, whole, old, new, timestep, discretization, known[index])
         defect_load = balance.load(group, point, timestep)
-        load = defect_load if at.loads[index] is None else at.loads[index]
+        known_load = at.loads[index]
+        load = defect_load if known_load is None else known_load
         impulse, by_states = _joint_derivatives(
             elements, group, whole, old, new, driven.command, point, load, friction, timestep, discretization
         )
@@ -556,7 +557,7 @@ def _joint_derivatives(
 
 
 def _as_pairs(group: JointGroup) -> JointGroup:
-    """The joints of a group as groups of one joint between body 0 and body 1, for ``vmap`` over the first axis; no laws."""
+    """The joints of a group as groups of one joint between bodies 0 and 1, for ``vmap``; without laws."""
     bare = eqx.tree_at(lambda g: g.laws, group, ())
     arrays, static = eqx.partition(bare, eqx.is_array)
     pairs = eqx.combine(jax.tree.map(lambda x: x[:, None], arrays), static)
@@ -579,7 +580,7 @@ def _turning(
     timestep: Array,
     discretization: str,
 ) -> tuple[Float[Array, "n 2 6 2 6"], Float[Array, "n m 2 6"], Float[Array, "n 3 2 6"]]:
-    """Derivatives by the pose of ``Gᵀλ + Ḡᵀl`` at fixed λ and l, of SPOOK's multipliers through G, of the axis' scalars."""
+    """Derivatives by the pose of ``Gᵀλ + Ḡᵀl`` (λ, l fixed), of SPOOK's multipliers through G, of the axis' scalars."""
     relaxed = rows.relaxation(group, timestep)
     sides = balance.side_bodies(group)
     # Where one side is the world in all joints, its derivatives are not needed.
@@ -591,8 +592,10 @@ def _turning(
         still = jnp.zeros_like(values)
         return jnp.concatenate([values, still] if moving == (0,) else [still, values], axis=-2)
 
-    def joint(pair, pose, old, new, load, along, sigma, upsilon):
-        def moved(increment):
+    def joint(
+        pair: JointGroup, pose: Pose, old: Array, new: Array, load: Array, along: Array, sigma: Array, upsilon: Array
+    ) -> tuple[Array, Array, Array]:
+        def moved(increment: Array) -> tuple[Array, Array, Array]:
             geometry = rows.geometry(pair, pose.plus(on_both(increment)))
             axis = _axis_of(geometry)[0]
             scalars = jnp.stack([geometry.position[0], jnp.sum(axis * old), jnp.sum(axis * new)])

@@ -18,6 +18,7 @@ import io
 import json
 import os
 import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.errors import MechanismError, ShadowfitError
-from shadowfit.estimation import Estimate, LevenbergMarquardt
+from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.rollout import discretization, roll_out, start_states
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
@@ -132,7 +133,7 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
             raise ResultError(f"{source}: result.json has the schema {summary.get('schema')!r}, expected {SCHEMA!r}")
         names = [recording["name"] for recording in summary["recordings"]]
         tables = {name: read_csv(source / f"trajectory_{name}.csv") for name in names}
-        with np.load(source / "state.npz", allow_pickle=False) as archive:
+        with np.load(io.BytesIO((source / "state.npz").read_bytes()), allow_pickle=False) as archive:
             states = {name: _states(archive, name) for name in names}
             labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
         return SavedResult(source, summary, tables, read_csv(source / "log.csv"), states, labels, spread)
@@ -141,7 +142,7 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
         raise ResultError(
             f"{source} is not the folder of a result: {missing} is missing; `fit --out` writes one"
         ) from error
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
         if isinstance(error, ShadowfitError):
             raise ResultError(f"{source}: {error}") from error
         raise ResultError(f"{source}: the result is damaged ({error})") from error
@@ -252,27 +253,41 @@ def _write_model(estimate: Estimate, path: Path, text: str | None) -> list[str]:
 
 
 def _possible(estimate: Estimate) -> tuple[Mechanism, list[str]]:
-    """The calibrated mechanism; moments of inertia that the data say nothing about return to their start if need be.
+    """The calibrated mechanism, with moments of inertia that the data do not identify changed if need be.
 
-    The estimate bounds each number by itself. Where some are not identified, the others may leave them in values that
-    no body has together (a moment larger than the sum of the other two), which a model file must not hold.
+    The estimate bounds each number by itself. A moment that was free but is not identified, or was not free at all, may
+    end up in values that no body has together with the identified ones (one larger than the sum of the other two). A
+    model file must not hold such a body: those moments return to their start, and from there into what is possible.
     """
-    mechanism, rows = estimate.mechanism(), parameter_rows(estimate)
-    weak = [row for row in rows if ".inertia." in row.name and (row.at_bound or not row.identifiable)]
+    mechanism, rows = estimate.mechanism(), {row.name: row for row in parameter_rows(estimate)}
+    changed: dict[str, float] = {}
+    for body, part in mechanism.bodies.items():
+        try:
+            part.check(body)
+        except MechanismError:
+            names = [f"{body}.inertia.{axis}" for axis in ("xx", "yy", "zz")]
+            known = [name for name in names if name in rows and rows[name].identifiable and not rows[name].at_bound]
+            changed |= _possible_moments({name: float(mechanism.get(name)) for name in names}, known, rows)
+    mechanism = mechanism.write(changed)
     try:
         mechanism.check()
-        return mechanism, []
-    except MechanismError:
-        names = [row.name for row in weak if "@" not in row.name]
-        reset = mechanism.write({row.name: row.start for row in weak if "@" not in row.name})
-    try:
-        reset.check()
     except MechanismError as error:
         return mechanism, [f"the estimated numbers are not those of a possible mechanism: {error}"]
-    return reset, [
-        f"model.toml has the start values of {', '.join(names)}: the data do not identify them, and the estimates are "
-        "not possible together with the others"
-    ]
+    if not changed:
+        return mechanism, []
+    told = ", ".join(f"{name} = {value:.4g}" for name, value in changed.items())
+    return mechanism, [f"model.toml has {told}: not identified, and not possible as it was beside what was"]
+
+
+def _possible_moments(
+    moments: Mapping[str, float], known: Sequence[str], rows: Mapping[str, ParameterEstimate]
+) -> dict[str, float]:
+    """New values for the moments that are not known, each between difference and sum of the other two."""
+    values = {name: value if name in known or name not in rows else rows[name].start for name, value in moments.items()}
+    for name in (name for name in moments if name not in known):
+        first, second = (value for other, value in values.items() if other != name)
+        values[name] = float(np.clip(values[name], abs(first - second), first + second))
+    return {name: value for name, value in values.items() if value != moments[name]}
 
 
 def _model_text(mechanism: Mechanism, text: str | None) -> str:

@@ -81,12 +81,10 @@ def check_inertia(matrix: np.ndarray, name: str) -> None:
 
 
 def _inertia(values: np.ndarray) -> Inertia:
-    if values.shape == (3,):
-        return Inertia(*values)
-    if values.shape == (6,):
+    if values.shape in ((3,), (6,)):
         return Inertia(*values)
     if values.shape == (3, 3) and np.allclose(values, values.T, rtol=1e-9, atol=0.0):
-        return Inertia(*np.diag(values), values[0, 1], values[0, 2], values[1, 2])
+        return Inertia(*values[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
     raise MechanismError(
         f"an inertia is given by 3 principal moments, 6 numbers (xx yy zz xy xz yz) or a symmetric 3×3 matrix, "
         f"not by an array of shape {values.shape}"

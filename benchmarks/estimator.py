@@ -1,0 +1,253 @@
+"""How long estimations take and how much memory they need: a report, in parts that can be run alone.
+
+* ``split``: 13 parameters, Furuta swing-up, 10 s, n = 1000: medians of the warm solve and its parts, and the time spent compiling.
+  Targets: solve ≤ 0.30 s, one linearisation ≤ 25 ms, one factor-and-solve ≤ 15 ms.
+* ``length``: cost of a linearisation and a step per time step for n = 1e3, 1e4, 1e5 (target: constant within 1.5) and
+  peak memory per step (target: ≤ 40 KB).
+* ``chains``: the same for chains of 1, 2, 4, 8, 16 links.
+* ``cold``: a new process from start to printed answer, without and with compiled programs of an earlier run (targets: ≤ 8 s, ≤ 4 s).
+
+Run ``python benchmarks/estimator.py [split] [length] [chains] [cold]``; all parts without arguments. ``--plot FILE`` draws the
+costs against length and bodies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+PARTS = ("split", "length", "chains", "cold")
+LENGTHS = (1_000, 10_000, 100_000)
+LINKS = (1, 2, 4, 8, 16)
+RUNS = 7
+
+
+def swing_up():
+    """The model, a recording of its swing-up, and the thirteen free parameters with their start values."""
+    from shadowfit.models import builtin
+    from shadowfit.models.twins import furuta_swing_up
+
+    free = {
+        "arm.inertia.xx": 0.01,
+        "arm.inertia.yy": 0.01,
+        "arm.inertia.zz": 0.01,
+        "pendulum.inertia.yy": 0.01,
+        "pendulum.inertia.zz": 0.01,
+        "hinge1.viscous": 1e-4,
+        "hinge2.viscous": 1e-4,
+        "hinge1.dry": 1e-4,
+        "hinge2.dry": 1e-4,
+        "hinge1.motor.gain": 0.1,
+        "gravity.tilt": None,
+    }
+    return builtin.furuta(), furuta_swing_up().recording, free
+
+
+def median_seconds(function: Callable[[], object], runs: int = RUNS) -> float:
+    """Median wall time of a call [s]."""
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def peak_memory() -> int:
+    """Largest resident memory so far [bytes]."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def report_split() -> None:
+    """Medians of a warm fit and of its parts."""
+    from shadowfit.cli.runtime import compile_seconds
+    from shadowfit.estimation import LevenbergMarquardt, fit, objective
+    from shadowfit.estimation.fit import start_point
+    from shadowfit.estimation.levenberg_marquardt import propose
+
+    mechanism, recording, free = swing_up()
+    begin = time.perf_counter()
+    first = fit(mechanism, recording, free)
+    cold, compiling = time.perf_counter() - begin, compile_seconds()
+    estimates = [fit(mechanism, recording, free) for _ in range(RUNS)]
+    problem = first.problem
+    start = start_point(problem)
+    here = objective.linearise(problem, start, first.weights)
+    linearise = median_seconds(lambda: objective.linearise(problem, start, first.weights))
+    step = median_seconds(lambda: propose(problem, here, 1e-4, LevenbergMarquardt().damping))
+    solve = statistics.median(e.seconds.solve for e in estimates)
+    initial = statistics.median(e.seconds.initial for e in estimates)
+    trials = 1 + sum(line.trials for line in first.log)
+    print(f"furuta swing-up, 13 parameters, n = {first.steps}: {first.status.name}, {first.iterations} iterations")
+    rows = {
+        "first fit, compilation included": cold,
+        "  of which compiling": compiling,
+        "warm fit (initial + solve)": initial + solve,
+        "  initial trajectory": initial,
+        "  solve": solve,
+        f"    {trials} linearisations": trials * linearise,
+        f"    {trials - 1} factorisations": (trials - 1) * step,
+        "    other": solve - trials * linearise - (trials - 1) * step,
+        "one linearisation": linearise,
+        "one factor-and-solve": step,
+    }
+    for name, seconds in rows.items():
+        print(f"  {name:36} {1e3 * seconds:10.1f} ms")
+
+
+def cost_per_step(problem) -> tuple[float, float]:
+    """Time of a linearisation and of a step, each divided by the number of time steps [s]."""
+    from shadowfit.estimation import objective
+    from shadowfit.estimation.fit import start_point
+    from shadowfit.estimation.levenberg_marquardt import propose
+
+    start = start_point(problem)
+    weights = objective.default_weights(problem, 100.0)
+    here = objective.linearise(problem, start, weights)
+    propose(problem, here, 1e-2, "scaled")
+    steps = sum(track.steps for track in problem.tracks)
+    runs = 5 if steps <= 10_000 else 2
+    linearise = median_seconds(lambda: objective.linearise(problem, start, weights), runs)
+    step = median_seconds(lambda: propose(problem, here, 1e-2, "scaled"), runs)
+    return linearise / steps, step / steps
+
+
+def build(mechanism, recording, free):
+    """The problem of a fit."""
+    from shadowfit.estimation import Options
+    from shadowfit.estimation.parameters import parameter_set
+    from shadowfit.estimation.problem import build_problem
+
+    return build_problem(mechanism, [recording], parameter_set(mechanism, free), Options(timestep=0.01))
+
+
+def repeated(recording, steps: int):
+    """A recording of the wanted length: the given one, forwards and backwards in turn, so that nothing jumps."""
+    import numpy as np
+
+    from shadowfit.recordings import Recording
+
+    count = len(recording.time)
+    place = np.arange(steps) % (2 * count - 2)
+    place = np.where(place < count, place, 2 * count - 2 - place)
+    channels = {name: values[place] for name, values in recording.channels.items()}
+    return Recording(0.01 * np.arange(steps), channels, units=recording.units, name=f"{steps} steps")
+
+
+def report_length() -> list[tuple[int, float]]:
+    """Cost and memory per time step against the number of steps."""
+    mechanism, recording, free = swing_up()
+    print(f"{'steps':>8} {'linearise':>14} {'factor + solve':>16} {'peak memory':>14}   per time step")
+    found, base = [], 0
+    for steps in LENGTHS:
+        before = peak_memory()
+        linearise, step = cost_per_step(build(mechanism, repeated(recording, steps), free))
+        base = base or before
+        memory = max(peak_memory() - base, 0) / steps
+        print(f"{steps:8d} {1e6 * linearise:11.1f} µs {1e6 * step:13.1f} µs {memory / 1024:11.1f} KB")
+        found.append((steps, linearise + step))
+    print(f"  largest over smallest cost: {max(c for _, c in found) / min(c for _, c in found):.2f}")
+    return found
+
+
+def report_chains(largest: int) -> list[tuple[int, float]]:
+    """Cost per time step against the number of bodies."""
+    import numpy as np
+
+    from shadowfit.dynamics import place, simulate
+    from shadowfit.models import builtin
+    from shadowfit.recordings import Recording
+
+    print(f"{'links':>6} {'linearise':>14} {'factor + solve':>16} {'first calls':>13}   per time step; first calls in all")
+    found = []
+    for links in (n for n in LINKS if n <= largest):
+        mechanism = builtin.chain(links)
+        hanging = place(mechanism, {f"hinge{i + 1}": 0.4 * np.cos(i) for i in range(links)})
+        motion = simulate(mechanism, hanging, {}, timestep=0.01, steps=500, discretization="exact")
+        recording = Recording(np.asarray(motion.time), {k: np.asarray(v) for k, v in motion.readings.items()})
+        begin = time.perf_counter()
+        problem = build(mechanism, recording, [f"hinge{i + 1}.viscous" for i in range(links)])
+        linearise, step = cost_per_step(problem)
+        total = time.perf_counter() - begin
+        print(f"{links:6d} {1e6 * linearise:11.1f} µs {1e6 * step:13.1f} µs {total:11.1f} s")
+        found.append((links, linearise + step))
+    return found
+
+
+def answer() -> None:
+    """What a cold process does: fit and print."""
+    from shadowfit.estimation import fit
+
+    mechanism, recording, free = swing_up()
+    print(fit(mechanism, recording, free).summary())
+
+
+def report_cold() -> None:
+    """Wall time of new processes, the first without any compiled program."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = [sys.executable, __file__, "--answer"]
+        settings = {**os.environ, "JAX_COMPILATION_CACHE_DIR": folder}
+        settings["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+        for name in ("first time on a machine", "afterwards", "afterwards"):
+            begin = time.perf_counter()
+            subprocess.run(program, check=True, stdout=subprocess.DEVNULL, env=settings)
+            print(f"  {name:26} {time.perf_counter() - begin:6.1f} s")
+
+
+def plot(path: str, length: list[tuple[int, float]], chains: list[tuple[int, float]]) -> None:
+    """Costs against length and against bodies."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.5), layout="constrained")
+    for axes, points, label in zip(
+        figure.subplots(1, 2), (length, chains), ("time steps", "links of a chain"), strict=True
+    ):
+        if points:
+            axes.loglog([x for x, _ in points], [1e6 * y for _, y in points], "o-")
+        axes.set_xlabel(label)
+        axes.set_ylabel("µs per time step and iteration")
+        axes.set_ylim(bottom=1.0)
+    figure.savefig(path)
+
+
+def main() -> None:
+    """Run the wanted parts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"any of {', '.join(PARTS)}; all without")
+    parser.add_argument("--plot", metavar="FILE", help="draw costs against length and bodies")
+    parser.add_argument("--links", type=int, default=max(LINKS), help="longest chain")
+    parser.add_argument("--answer", action="store_true", help="fit once and print (what `cold` measures)")
+    arguments = parser.parse_args()
+    unknown = set(arguments.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"there is no part {', '.join(sorted(unknown))}; there are: {', '.join(PARTS)}")
+    from shadowfit.cli.runtime import start_jax
+
+    start_jax()
+    if arguments.answer:
+        answer()
+        return
+    wanted = arguments.parts or PARTS
+    length: list[tuple[int, float]] = []
+    chains: list[tuple[int, float]] = []
+    if "split" in wanted:
+        report_split()
+    if "length" in wanted:
+        length = report_length()
+    if "chains" in wanted:
+        chains = report_chains(arguments.links)
+    if "cold" in wanted:
+        report_cold()
+    if arguments.plot:
+        plot(arguments.plot, length, chains)
+
+
+if __name__ == "__main__":
+    main()

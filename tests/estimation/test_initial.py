@@ -1,0 +1,79 @@
+"""Initial trajectories: joints closed, sensors satisfied, for trees and loops, over turns and gaps."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from estimation.scenes import problem_of, twin
+from shadowfit.dynamics.elements import assemble
+from shadowfit.dynamics.kinematics import StateView, gap_values
+from shadowfit.dynamics.state import State
+from shadowfit.estimation.initial import initial_nodes
+from shadowfit.models import builtin
+
+SCENES = {
+    "furuta": (builtin.furuta, {"hinge1": 0.4, "hinge2": 3.0}, {"hinge1": 2.0}),
+    "fourbar": (builtin.fourbar, {"ground_crank": -1.0}, {"ground_crank": 9.0}),
+    "chain": (lambda: builtin.chain(4), {"hinge1": 1.0, "hinge2": -0.7, "hinge3": 2.0}, None),
+}
+
+
+def largest_gap(problem, nodes):
+    elements = assemble(problem.mechanism)
+    every = range(0, len(nodes.pose.position), 7)
+    return max(float(np.max(np.abs(gap_values(elements, nodes.pose[k])))) for k in every)
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def scene(request):
+    build, positions, speeds = SCENES[request.param]
+    mechanism = build()
+    return mechanism, twin(mechanism, positions, 60, speeds=speeds)
+
+
+@pytest.mark.parametrize("unknowns", ["configuration", "full"])
+def test_joints_are_closed_and_sensors_satisfied(scene, unknowns):
+    mechanism, recording = scene
+    problem = problem_of(mechanism, recording, unknowns=unknowns, cutoff=1e3)
+    nodes = initial_nodes(problem, problem.parameters.start(), 0)
+    assert len(nodes.pose.position) == problem.node_count(0)
+    assert largest_gap(problem, nodes) < 1e-6
+    first = problem.plan.centre
+    zero = np.zeros((len(mechanism.bodies), 6))
+    for name, sensor in mechanism.sensors.items():
+        for step in (0, 17, 60):
+            view = StateView(mechanism, State(nodes.pose[first + step], zero))
+            error = sensor.residual(sensor.read(view), recording.channels[name][step : step + 1])
+            assert np.max(np.abs(error)) < 1e-6, name
+
+
+def test_velocities_are_differences_of_configurations():
+    mechanism = builtin.furuta()
+    recording = twin(mechanism, {"hinge2": 2.0}, 60, speeds={"hinge1": 3.0})
+    problem = problem_of(mechanism, recording, unknowns="full", cutoff=1e3)
+    nodes = initial_nodes(problem, problem.parameters.start(), 0)
+    expected = (np.asarray(nodes.pose[1:].minus(nodes.pose[:-1]))) / problem.timestep
+    np.testing.assert_allclose(nodes.velocity[1:], expected, atol=1e-9)
+
+
+def test_gaps_and_turns_do_not_disturb_the_trajectory():
+    mechanism = builtin.pendulum()
+    recording = twin(mechanism, {"hinge": 0.0}, 60, speeds={"hinge": 25.0})
+    wrapped = np.mod(recording.channels["theta"], 2 * np.pi)
+    wrapped[20:23] = np.nan
+    plain = problem_of(mechanism, recording, cutoff=1e3)
+    with pytest.warns(UserWarning, match="missing"):
+        holed = problem_of(mechanism, dataclasses.replace(recording, channels={"theta": wrapped}), cutoff=1e3)
+    one, other = (initial_nodes(p, p.parameters.start(), 0).pose for p in (plain, holed))
+    assert np.max(np.abs(np.asarray(other.minus(one))[..., 3:])) < 0.02
+
+
+def test_a_low_cutoff_smooths():
+    mechanism = builtin.pendulum()
+    recording = twin(mechanism, {"hinge": 1.0}, 60, noise=0.05)
+    rough, smooth = (
+        initial_nodes(p, p.parameters.start(), 0).pose.position
+        for p in (problem_of(mechanism, recording, cutoff=cutoff) for cutoff in (1e3, 3.0))
+    )
+    assert np.std(np.diff(smooth, n=2, axis=0)) < 0.1 * np.std(np.diff(rough, n=2, axis=0))

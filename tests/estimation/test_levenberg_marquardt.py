@@ -1,0 +1,127 @@
+"""The optimiser: descent, stopping rules, the log, interruption, and the damped step."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from estimation.scenes import problem_of, shaken, twin
+from shadowfit.estimation import Free, LevenbergMarquardt, Status, fit, objective
+from shadowfit.estimation.fit import solve, start_point
+from shadowfit.estimation.levenberg_marquardt import minimise, propose
+from shadowfit.estimation.objective import default_weights
+from shadowfit.models import builtin
+
+PENDULUM = builtin.pendulum()
+AWAY = {"pendulum.inertia.yy": 0.01, "hinge.viscous": 1e-3, "hinge.dry": 5e-4}
+
+
+# Beyond what is worth while statistically, so that the minimum can be recognised as such.
+SETTLED = LevenbergMarquardt(max_iterations=100, decrease_tolerance=1e-12)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problem_of(PENDULUM, twin(PENDULUM, {"hinge": 2.5}, 200, noise=1e-3), AWAY)
+
+
+@pytest.fixture(scope="module")
+def estimate(problem):
+    return solve(problem, SETTLED)
+
+
+def test_the_log_tells_the_descent(estimate):
+    log = estimate.log
+    assert [line.number for line in log] == list(range(len(log)))
+    costs = [line.cost for line in log]
+    assert all(later <= earlier for earlier, later in itertools.pairwise(costs))
+    assert log[0].parameters == pytest.approx(AWAY)
+    assert log[-1].cost / estimate.steps == pytest.approx(estimate.cost)
+    assert log[-1].cost == pytest.approx(log[-1].dynamics + log[-1].observation, rel=0.05)
+    assert all(np.diff([line.seconds for line in log]) >= 0.0)
+
+
+def test_the_minimum_has_no_slope(problem, estimate):
+    """Neither a step nor a small change of any parameter (states following) lowers the cost."""
+    here = estimate.outcome.linearisation
+    proposal = propose(problem, here, 1e-12, "scaled")
+    start = estimate.log[0].cost
+    # Kinks of dry friction leave a little that smooth steps cannot reach.
+    assert -proposal.change < 1e-4 * here.cost.total < 1e-6 * start
+
+
+@pytest.mark.parametrize("damping", ["scaled", "identity"])
+def test_dampings_reach_the_same_minimum(problem, estimate, damping):
+    other = solve(problem, LevenbergMarquardt(damping=damping, max_iterations=200))
+    assert other.converged
+    assert other.cost == pytest.approx(estimate.cost, rel=1e-4)
+
+
+def test_damping_shortens_the_step(problem):
+    here = objective.linearise(problem, start_point(problem), default_weights(problem, 100.0))
+    for damping, alphas in (("scaled", (1e-6, 1e-2, 1e2)), ("identity", (1e-6, 1e2, 1e8))):
+        sizes = [propose(problem, here, alpha, damping).size for alpha in alphas]
+        assert sizes[0] > sizes[1] > sizes[2], damping
+
+
+def test_the_quadratic_model_predicts_small_steps(problem):
+    """Change of the cost over predicted change tends to one."""
+    weights = default_weights(problem, 100.0)
+    here = objective.linearise(problem, shaken(problem, 1e-4), weights)
+    proposal = propose(problem, here, 1e4, "scaled")
+    there = objective.linearise(
+        problem, objective.plus(problem, here.point, proposal.states, proposal.parameters), weights
+    )
+    gain = (there.cost.total - here.cost.total) / proposal.change
+    assert gain == pytest.approx(1.0, abs=0.05)
+
+
+def test_iteration_limit(problem):
+    stopped = solve(problem, LevenbergMarquardt(max_iterations=2))
+    assert stopped.status is Status.ITERATIONS
+    assert stopped.iterations == 2
+    assert "iteration limit" in stopped.summary()
+
+
+def test_gradient_tolerance(problem):
+    stopped = solve(problem, LevenbergMarquardt(gradient_tolerance=1e12))
+    assert stopped.status is Status.GRADIENT
+    assert stopped.iterations == 0
+
+
+def test_step_tolerance(problem):
+    stopped = solve(problem, LevenbergMarquardt(step_tolerance=1.0, decrease_tolerance=0.0))
+    assert stopped.status is Status.STEP
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_interruption_returns_the_best_iterate(problem, at):
+    seen = []
+
+    def progress(line):
+        seen.append(line)
+        if line.number == at:
+            raise KeyboardInterrupt
+
+    stopped = solve(problem, LevenbergMarquardt(), progress)
+    assert stopped.status is Status.INTERRUPTED
+    assert stopped.log == tuple(seen)
+    assert stopped.log[-1].cost / stopped.steps == pytest.approx(stopped.cost)
+    assert {row.name: row.value for row in stopped.parameters} == pytest.approx(seen[-1].parameters)
+
+
+def test_a_warm_start_continues(problem, estimate):
+    weights = default_weights(problem, 100.0)
+    again = minimise(problem, estimate.outcome.linearisation.point, weights, LevenbergMarquardt(), first_number=7)
+    assert again.log[0].number == 7
+    before = estimate.outcome.linearisation.cost.total
+    assert again.log[0].cost == pytest.approx(before, rel=1e-12)
+    assert 0.999 * before < again.linearisation.cost.total <= before
+
+
+def test_steps_stay_in_the_box_all_the_way(problem):
+    free = {**AWAY, "pendulum.inertia.yy": Free(0.01, 0.008, 0.02), "hinge.dry": Free(5e-4, 0.0, 1e-3)}
+    bounded = fit(PENDULUM, problem.tracks[0].recording, free)
+    for line in bounded.log:
+        assert 0.008 <= line.parameters["pendulum.inertia.yy"] <= 0.02
+        assert 0.0 <= line.parameters["hinge.dry"] <= 1e-3

@@ -1,0 +1,200 @@
+"""Rows of the whole problem: their derivatives, samples between the steps, missing samples, wrapping, robust loss."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dynamics.scenes import orders
+from estimation.scenes import all_rows, blank, full_furuta, problem_of, shaken, stiff_fourbar, twin
+from shadowfit.dynamics import place
+from shadowfit.estimation import objective
+from shadowfit.estimation.linearise import Nodes
+from shadowfit.estimation.objective import Point, default_weights
+from shadowfit.estimation.problem import CHUNK, chunk_starts
+from shadowfit.geometry import Pose
+from shadowfit.models import builtin
+from shadowfit.recordings import Recording
+
+STEPS = 6
+EVERYTHING = ["pendulum.mass", "hinge1.dry", "gravity.tilt", "push.force.x", "theta2.offset", "hinge2.child_point.x"]
+INPUTS = ["u.gain", "u.offset", "u.delay", "w.gain", "w.delay"]
+
+
+def jittered(recording, size=0.3):
+    """The same channels at times off the grid."""
+    step = recording.sample_interval
+    moved = np.random.default_rng(0).uniform(0.0, size, len(recording.time)) * step
+    moved[0] = 0.0
+    return dataclasses.replace(recording, time=recording.time + moved)
+
+
+SCENES = {
+    "furuta": (full_furuta, [*EVERYTHING, *INPUTS], {}, False),
+    "furuta-full": (full_furuta, [*EVERYTHING, *INPUTS], {"unknowns": "full", "residual": "inverse"}, False),
+    "furuta-between": (full_furuta, [*EVERYTHING, *INPUTS], {"discretization": "spook"}, True),
+    "fourbar-full-between": (stiff_fourbar, ["coupler.mass", "theta_crank.offset"], {"unknowns": "full"}, True),
+}
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def scene(request):
+    build, free, options, between = SCENES[request.param]
+    mechanism = build()
+    recording = blank(mechanism, STEPS)
+    if "fourbar" in request.param:
+        recording = twin(mechanism, {"ground_crank": -1.0}, STEPS, speeds={"ground_crank": 2.0}, noise=1e-3)
+    if between:
+        with pytest.warns(UserWarning, match="uneven"):
+            problem = problem_of(mechanism, jittered(recording), free, timestep=0.01, **options)
+    else:
+        problem = problem_of(mechanism, recording, free, timestep=0.01, **options)
+    return problem, shaken(problem, 1e-5)
+
+
+def moved(problem, point, states, parameters):
+    """The point after a step of the states ``(nodes, b)`` and of the parameters."""
+    filled = np.zeros((len(chunk_starts(len(states))) * CHUNK, states.shape[1]))
+    filled[: len(states)] = states
+    return objective.plus(problem, point, (list(filled.reshape(-1, CHUNK, states.shape[1])),), parameters)
+
+
+def slope_along(problem, point, states, parameters, step=1e-6):
+    ends = [all_rows(problem, moved(problem, point, k * step * states, k * step * parameters)) for k in (-2, -1, 1, 2)]
+    a, b, c, d = (rows.residual for rows in ends)
+    return (a - 8 * b + 8 * c - d) / (12 * step)
+
+
+def test_rows_have_the_derivatives_of_their_residuals(scene):
+    problem, point = scene
+    rows = all_rows(problem, point)
+    nodes = problem.node_count(0)
+    scale = problem.parameters.spread(lambda p: p.scale)
+    still = np.zeros((nodes, rows.node_size))
+    # Initial rows leave out the derivative of their projector, which is small near closed joints.
+    counted = slice(0, len(rows.residual) - 12 * len(problem.mechanism.bodies))
+    for i, label in enumerate(problem.parameters.labels()):
+        numeric = slope_along(problem, point, still, scale * (np.arange(len(scale)) == i))[counted]
+        own = scale[i] * rows.parameters[counted, i]
+        allowed = 2e-6 * np.max(np.abs(numeric)) + 1e-8
+        np.testing.assert_allclose(own, numeric, rtol=0.0, atol=allowed, err_msg=label)
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        states = rng.standard_normal(still.shape)
+        numeric = slope_along(problem, point, states, np.zeros(len(scale)), 1e-8)[counted]
+        own = (rows.states @ states.ravel())[counted]
+        np.testing.assert_allclose(own, numeric, rtol=0.0, atol=2e-6 * np.max(np.abs(numeric)))
+
+
+def test_initial_rows_have_the_derivatives_of_their_residuals_on_closed_joints(scene):
+    problem, point = scene
+    point = Point(problem.parameters.start(), shaken(problem, 0.0).nodes)
+    rows = all_rows(problem, point)
+    first = len(rows.residual) - 12 * len(problem.mechanism.bodies)
+    # With ``full`` unknowns the velocity's part leaves out how the constraints turn; the configuration's is complete.
+    last = first + 6 * len(problem.mechanism.bodies) if problem.plan.unknowns == "full" else None
+    states = np.random.default_rng(4).standard_normal((problem.node_count(0), rows.node_size))
+    still = np.zeros(rows.parameters.shape[1])
+    numeric = slope_along(problem, point, states, still, 1e-5)[first:last]
+    own = (rows.states @ states.ravel())[first:last]
+    np.testing.assert_allclose(own, numeric, rtol=0.0, atol=1e-5 * np.max(np.abs(numeric)))
+
+
+# --- samples between the steps ------------------------------------------------------------------------------------------
+
+
+def turning(time):
+    """Angles of a chain of two over time: smooth, fast and not periodic in the step."""
+    return 1.3 * np.sin(6.0 * time) + 2.0 * time, 0.9 * np.cos(7.0 * time + 0.3)
+
+
+def placed(mechanism, times):
+    """Exact configurations at given times as nodes."""
+    poses = [place(mechanism, dict(zip(("hinge1", "hinge2"), turning(t), strict=True))).pose for t in times]
+    return Pose(np.stack([np.asarray(p.position) for p in poses]), np.stack([np.asarray(p.orientation) for p in poses]))
+
+
+def test_interpolation_is_of_at_least_third_order():
+    mechanism = builtin.chain(2)
+    errors = []
+    for timestep in (0.04, 0.02, 0.01):
+        times = 0.75 * timestep * np.arange(16)
+        readings = turning(times)
+        recording = Recording(times, {"theta1": readings[0], "theta2": readings[1]})
+        problem = problem_of(mechanism, recording, timestep=timestep)
+        assert problem.plan.window == 4
+        nodes = placed(mechanism, timestep * (np.arange(problem.node_count(0)) - 1))
+        point = Point(problem.parameters.start(), (Nodes(nodes, None),))
+        cost = objective.linearise(problem, point, default_weights(problem, 1.0)).cost
+        errors.append(float(np.sqrt(np.sum(cost.sensors) / len(times))))
+    assert errors[-1] > 1e-12
+    assert np.all(orders(errors) > 2.9), (errors, orders(errors))
+
+
+# --- what counts ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def swinging():
+    mechanism = builtin.chain(2)
+    return mechanism, twin(mechanism, {"hinge1": 1.0, "hinge2": -0.5}, 40, noise=1e-3)
+
+
+def sensor_cost(mechanism, recording, **options):
+    problem = problem_of(mechanism, recording, **options)
+    point = shaken(problem, 1e-3)
+    return problem, point, objective.linearise(problem, point, default_weights(problem, 100.0))
+
+
+def test_missing_samples_do_not_count(swinging):
+    """A fit to a recording with NaN has the rows of the samples that are there, and zeros for the others."""
+    mechanism, recording = swinging
+    problem, point, _ = sensor_cost(mechanism, recording)
+    holed = recording.channels["theta1"].copy()
+    holed[[3, 4, 17]] = np.nan
+    with pytest.warns(UserWarning, match="missing"):
+        other = problem_of(mechanism, dataclasses.replace(recording, channels={**recording.channels, "theta1": holed}))
+    full, cut = all_rows(problem, point), all_rows(other, point)
+    width = 2 * 6 + 2
+    lost = width * np.array([3, 4, 17]) + 12
+    np.testing.assert_array_equal(cut.residual[lost], 0.0)
+    np.testing.assert_array_equal(cut.states[lost], 0.0)
+    kept = np.setdiff1d(np.arange(len(full.residual)), lost)
+    np.testing.assert_array_equal(cut.residual[kept], full.residual[kept])
+    assert np.all(full.residual[lost] != 0.0)
+
+
+def test_angles_wrap_over_any_number_of_turns(swinging):
+    mechanism, recording = swinging
+    _, point, straight = sensor_cost(mechanism, recording)
+    turns = 2 * np.pi * np.random.default_rng(0).integers(-40, 40, len(recording.time))
+    wound = {**recording.channels, "theta2": recording.channels["theta2"] + turns}
+    other = problem_of(mechanism, dataclasses.replace(recording, channels=wound, units={"theta2": "rad"}))
+    cost = objective.linearise(other, point, default_weights(other, 100.0)).cost
+    assert cost.total == pytest.approx(straight.cost.total, rel=1e-9)
+
+
+def test_huber_counts_far_residuals_linearly(swinging):
+    """ρ(r) = r² up to k and 2k|r| − k² beyond; its rows have the gradient of ρ."""
+    mechanism, recording = swinging
+    far = recording.channels["theta1"].copy()
+    far[10] += 0.5
+    recording = dataclasses.replace(recording, channels={**recording.channels, "theta1": far})
+    plain, point, _ = sensor_cost(mechanism, recording)
+    robust = problem_of(mechanism, recording, huber=3.0)
+    weights = dataclasses.replace(default_weights(plain, 100.0), std=(1e-3, 1e-3))
+    squared, counted = all_rows(plain, point, weights), all_rows(robust, point, weights)
+    size = np.abs(squared.residual)
+    seen = np.abs(squared.states).sum(axis=1) > 0.0
+    observed = np.zeros(len(size), bool)
+    observed[: 14 * 41].reshape(41, 14)[:, 12:] = True
+    expected = np.where(observed & (size > 3.0), 6.0 * size - 9.0, size**2)
+    np.testing.assert_allclose(counted.residual**2, expected, rtol=1e-12)
+    gradient = np.where(observed & (size > 3.0), 3.0 * np.sign(squared.residual), squared.residual)
+    np.testing.assert_allclose(
+        counted.residual[seen, None] * counted.states[seen],
+        gradient[seen, None] * squared.states[seen],
+        rtol=1e-9,
+        atol=1e-9,
+    )
+    assert size[observed].max() > 100.0

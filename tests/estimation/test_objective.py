@@ -1,0 +1,143 @@
+"""The objective of every built-in mechanism: elimination equals full matrices, and costs add up."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from estimation.scenes import all_rows, dc_cartpole, problem_of, pulses, shaken, twin
+from shadowfit.estimation import Free, front, objective
+from shadowfit.estimation.dense import dense_factorise
+from shadowfit.estimation.objective import default_weights
+from shadowfit.models import builtin
+
+STEPS = 8
+TOLERANCE = 1e-10
+
+SCENES = {
+    "pendulum": (builtin.pendulum, {"hinge": 1.0}, ["pendulum.inertia.yy", "hinge.viscous", "hinge.dry"], {}),
+    "pendulum-full": (builtin.pendulum, {"hinge": 1.0}, ["pendulum.inertia.yy"], {"unknowns": "full"}),
+    "furuta": (builtin.furuta, {"hinge2": 2.0}, ["arm.inertia.zz", "hinge?.viscous", "gravity.tilt"], {}),
+    "furuta-full": (
+        builtin.furuta,
+        {"hinge2": 2.0},
+        ["arm.inertia.zz", "u.gain"],
+        {"unknowns": "full", "residual": "inverse", "discretization": "spook"},
+    ),
+    "cartpole": (dc_cartpole, {"pivot": 1.0}, ["cart.mass", "rail.motor.torque_constant"], {}),
+    "fourbar": (builtin.fourbar, {"ground_crank": -1.0}, ["coupler.mass", "crank_coupler.parent_point.x"], {}),
+    "chain": (lambda: builtin.chain(4), {"hinge1": 0.5, "hinge3": -0.4}, ["link?.inertia.yy", "hinge?.viscous"], {}),
+}
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def scene(request):
+    build, positions, free, options = SCENES[request.param]
+    mechanism = build()
+    inputs = {name: pulses(STEPS, size=0.1) for name in mechanism.inputs}
+    recording = twin(mechanism, positions, STEPS, noise=1e-3, inputs=inputs)
+    problem = problem_of(mechanism, recording, free, **options)
+    point = shaken(problem, 1e-4)
+    weights = default_weights(problem, 100.0)
+    return problem, point, weights, objective.linearise(problem, point, weights), all_rows(problem, point, weights)
+
+
+def assert_close(actual, expected):
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=TOLERANCE * np.max(np.abs(expected)))
+
+
+def test_normal_equations_are_those_of_the_full_jacobian(scene):
+    problem, _, _, here, rows = scene
+    normal, nodes = here.normals[0], problem.node_count(0)
+    assert_close(normal.parameter_gradient(), rows.parameters.T @ rows.residual)
+    assert_close(front.unchunk(normal.gradients(), nodes).ravel(), rows.states.T @ rows.residual)
+    assert_close(front.unchunk(normal.diagonals(), nodes).ravel(), np.sum(rows.states**2, axis=0))
+    assert here.cost.total == pytest.approx(np.sum(rows.residual**2), rel=1e-12)
+
+
+def test_elimination_equals_full_matrices(scene):
+    problem, _, _, here, rows = scene
+    normal, nodes = here.normals[0], problem.node_count(0)
+    # A damping that makes the full matrix well conditioned: the comparison is then good to rounding.
+    damping = [1e-3 * np.asarray(diagonal) for diagonal in normal.diagonals()]
+    found = front.factorise(normal, damping)
+    dense = dense_factorise(rows, front.unchunk(damping, nodes))
+    assert_close(found.reduced().matrix, dense.reduced().matrix)
+    assert_close(found.reduced().gradient, dense.reduced().gradient)
+    step = 1e-2 * problem.parameters.spread(lambda p: p.scale)
+    assert_close(front.unchunk(found.states(step), nodes), dense.states(step))
+    assert_close(front.unchunk(found.sensitivities(), nodes), dense.sensitivities())
+
+
+def test_undamped_covariance_factor_equals_the_full_inverse(scene):
+    """Information of the parameters with the states eliminated, by a QR of the full Jacobian."""
+    _, _, _, here, rows = scene
+    reduced = front.factorise(here.normals[0]).reduced()
+    basis, _ = np.linalg.qr(rows.states)
+    left = rows.parameters - basis @ (basis.T @ rows.parameters)
+    assert reduced.ok
+    scale = np.sqrt(np.diagonal(left.T @ left))
+    # Without damping, joints of 1e4 N/m stand beside what the data say: rounding is that much larger.
+    np.testing.assert_allclose(
+        reduced.matrix / np.outer(scale, scale), left.T @ left / np.outer(scale, scale), atol=1e-6
+    )
+
+
+def test_costs_are_sums_of_their_parts(scene):
+    problem, _, _, here, rows = scene
+    bodies, count = len(problem.mechanism.bodies), problem.tracks[0].steps
+    start = 12 * bodies
+    per_step = (len(rows.residual) - start) // count
+    steps = rows.residual[: len(rows.residual) - start].reshape(count, per_step)
+    motion = per_step - len(problem.sensors)
+    cost = here.cost
+    assert sum(cost.dynamics) == pytest.approx(np.sum(steps[:, :motion] ** 2), rel=1e-12)
+    np.testing.assert_allclose(cost.sensors[0], np.sum(steps[:, motion:] ** 2, axis=0), rtol=1e-12)
+    assert cost.start == pytest.approx(np.sum(rows.residual[-start:] ** 2), rel=1e-12)
+    assert cost.total == pytest.approx(sum(cost.dynamics) + cost.observation + cost.start + cost.prior, rel=1e-15)
+
+
+def test_plain_weights_mean_the_papers_scaling():
+    """σ₀ is the geometric mean: a sensor with it counts with weight one, κ multiplies squared impulses."""
+    mechanism = builtin.furuta().set({"theta1.std": 1e-3, "theta2.std": 4e-3})
+    recording = twin(mechanism, {"hinge2": 1.0}, STEPS)
+    weights = default_weights(problem_of(mechanism, recording), 25.0)
+    assert weights.reference == pytest.approx(2e-3)
+    np.testing.assert_allclose(weights.std, [0.5, 2.0])
+    np.testing.assert_allclose(weights.dynamics, 5.0 * np.eye(12))
+
+
+def test_priors_pull_to_the_start():
+    mechanism = builtin.pendulum()
+    recording = twin(mechanism, {"hinge": 1.0}, STEPS)
+    free = ["pendulum.inertia.yy", "hinge.viscous", "hinge.dry"]
+    plain = problem_of(mechanism, recording, free)
+    believed = problem_of(mechanism, recording, {**dict.fromkeys(free), "hinge.viscous": Free(prior=1e-4)})
+    point = shaken(plain, 0.1)
+    weights = default_weights(plain, 100.0)
+    without, given = (objective.linearise(problem, point, weights) for problem in (plain, believed))
+    away = plain.parameters.flat(point.values)[1] - mechanism.get("hinge.viscous")
+    weight = (weights.reference / 1e-4) ** 2
+    assert away != 0.0
+    assert given.cost.prior == pytest.approx(weight * away**2)
+    assert given.cost.total - without.cost.total == pytest.approx(weight * away**2, rel=1e-6)
+    np.testing.assert_allclose(given.prior_matrix, [0.0, weight, 0.0])
+    np.testing.assert_allclose(given.prior_gradient, [0.0, weight * away, 0.0])
+
+
+def test_chunks_are_invisible():
+    """A recording longer than one chunk has the rows of its steps, whatever chunk they fall into."""
+    mechanism = builtin.pendulum()
+    recording = twin(mechanism, {"hinge": 1.0}, 300, noise=1e-3)
+    problem = problem_of(mechanism, recording, ["pendulum.inertia.yy", "hinge.viscous", "hinge.dry"])
+    point, weights = shaken(problem, 1e-4), default_weights(problem, 100.0)
+    here, rows = objective.linearise(problem, point, weights), all_rows(problem, point, weights)
+    assert here.cost.total == pytest.approx(np.sum(rows.residual**2), rel=1e-12)
+    assert_close(here.normals[0].parameter_gradient(), rows.parameters.T @ rows.residual)
+    part = dataclasses.replace(
+        recording, time=recording.time[:290], channels={"theta": recording.channels["theta"][:290]}
+    )
+    shorter = problem_of(mechanism, part, ["pendulum.inertia.yy", "hinge.viscous", "hinge.dry"])
+    assert shorter.tracks[0].steps == 290

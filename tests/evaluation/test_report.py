@@ -1,0 +1,88 @@
+"""The report: everything is on the page, nothing is loaded from elsewhere, and a browser draws it without errors."""
+
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from shadowfit.evaluation import verdict
+from shadowfit.evaluation.report import page
+
+
+def test_everything_is_there(saved):
+    text = (saved.folder / "report.html").read_text("utf-8")
+    assert text == page(saved), "a report is the same each time it is written"
+    assert len(text) < 6e6
+    for part in (
+        *("The fit converged after", "pendulum.inertia.yy", "hinge.viscous", "kg m²", "identified"),
+        *("sha256 " + saved.summary["recordings"][0]["fingerprint"], "jax ", 'id="correlation"', 'id="play"'),
+    ):
+        assert part in text
+    assert not re.search(r'(src|href)="(?!data:)', text), "works offline from a file"
+
+
+def test_numbers_of_the_charts(saved):
+    text = (saved.folder / "report.html").read_text("utf-8")
+    numbers = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    channel = numbers["recordings"][0]["channels"][0]
+    assert channel["name"] == "theta"
+    np.testing.assert_allclose(channel["measured"], saved.tables["swing"]["theta.measured [rad]"], rtol=1e-5)
+    assert len(numbers["log"]["cost"]) == len(saved.log["cost"])
+    frames = np.array(numbers["animation"]["frames"])
+    assert frames.shape == (len(numbers["animation"]["time"]), 2, 3)
+    # The hinge is fixed in space and 0.092 m from the centre of mass.
+    np.testing.assert_allclose(frames[:, 1], 0.0, atol=2e-3)
+    np.testing.assert_allclose(np.linalg.norm(frames[:, 0], axis=1), 0.092, atol=2e-3)
+
+
+def test_names_are_no_markup(saved):
+    name = "<script>alert(1)</script>"
+    summary = {**saved.summary, "model": {**saved.summary["model"], "name": name}}
+    assert name not in page(dataclasses.replace(saved, summary=summary))
+
+
+def test_notes_name_what_is_not_known(saved):
+    rows = {
+        "a": {"value": 1.0, "std": 9.0, "unit": "kg", "at_bound": False, "identifiable": False},
+        "b": {"value": 0.0, "std": None, "unit": "1", "at_bound": True, "identifiable": True},
+        "c": {"value": 1.0, "std": 0.1, "unit": "1", "at_bound": False, "identifiable": True},
+        "d": {"value": 1.0, "std": 0.1, "unit": "1", "at_bound": False, "identifiable": True},
+    }
+    covariance = np.diag([81.0, 0.0, 0.01, 0.01])
+    covariance[2, 3] = covariance[3, 2] = -0.0099
+    notes = verdict.notes({"parameters": rows}, ("a", "b", "c", "d"), covariance)
+    assert [note.split(":")[0].split(" sits")[0] for note in notes] == [
+        "a is not identifiable",
+        "b",
+        "c and d are hardly told apart (correlation -0.990)",
+    ]
+
+
+@pytest.mark.browser
+def test_in_a_browser(saved, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium found: the report is not looked at in a browser (Debian: apt-get install chromium)")
+    flags = (
+        *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+        *(f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=5000"),
+    )
+    result = subprocess.run(
+        [browser, *flags, "--dump-dom", f"file://{saved.folder / 'report.html'}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "CONSOLE" not in result.stderr, result.stderr
+    assert 'data-ready="yes"' in result.stdout, "the script ran to its end"
+    charts = result.stdout.count("<svg")
+    # One for the sensor, one for its residual, two of convergence, three of diagnostics.
+    assert charts == 7
+    assert "NaN" not in re.sub(r"<script.*?</script>", "", result.stdout, flags=re.DOTALL)
+    assert result.stdout.count("<td") >= 2 * 8 + 2 * 2, "two parameters with eight cells, and their correlations"

@@ -1,0 +1,70 @@
+"""Validation: a rollout continues the estimate, the true model beats a wrong one, on unseen data too."""
+
+import numpy as np
+import pytest
+
+from shadowfit.dynamics import simulate
+from shadowfit.estimation import Options, fit
+from shadowfit.evaluation import validate
+from shadowfit.evaluation.rollout import recorded_inputs, roll_out, start_states
+from shadowfit.evaluation.validation import saved_options
+from shadowfit.models import load_model, read_model
+from shadowfit.recordings import Recording
+
+
+@pytest.mark.parametrize("discretization", ["exact", "spook"])
+def test_states_continue_a_simulation_of_the_same_equations(base, truth, discretization):
+    """Data of the stepper itself, without noise: a rollout from any estimated state follows them."""
+    model = load_model("pendulum")
+    mechanism = model.mechanism.set({**base, **truth, "theta.std": 1e-6})
+    state = model.start.with_joints({"hinge": 2.0}, {}).state(mechanism)
+    run = simulate(mechanism, state, timestep=0.01, steps=120, discretization=discretization)
+    recording = Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"])})
+    estimate = fit(mechanism, recording, (), options=Options(discretization=discretization, state_weight=1e6))
+    states = start_states(estimate)
+    for first in (20, 60):
+        again = roll_out(
+            mechanism,
+            states[first],
+            recording,
+            timestep=0.01,
+            steps=40,
+            discretization=discretization,
+            first_step=first,
+        )
+        expected = np.asarray(run.readings["theta"])[first : first + 41]
+        # A velocity half a step off would be wrong by about 0.05 rad/s here, which is 0.02 rad after 40 steps.
+        np.testing.assert_allclose(again.readings["theta"], expected, atol=2e-3)
+
+
+def test_the_settings_of_the_fit_are_used(saved, estimate):
+    options = saved_options(saved)
+    assert options.timestep == estimate.problem.timestep
+    assert options.discretization == "exact"
+    assert options.state_weight == estimate.problem.options.state_weight
+
+
+def test_unseen_data(saved, make_swing):
+    other = make_swing(2, 1.2, name="other")
+    good = validate(saved, other)[0]
+    wrong = validate(saved.mechanism().set({"pendulum.inertia.yy": 0.0043}), other, saved_options(saved))[0]
+    assert good.converged
+    assert good.recording == "other"
+    assert good.cost < 0.5 * wrong.cost
+    sensor, worse = good.sensors["theta"], wrong.sensors["theta"]
+    assert sensor.rollout_horizon == pytest.approx(other.duration)
+    assert worse.rollout_horizon < 0.5 * other.duration
+    assert sensor.rollout_rmse < 0.2 * worse.rollout_rmse
+    # The samples' own noise bounds what any prediction can reach.
+    assert 0.5e-3 < sensor.prediction_rmse[1] < 2e-3
+    assert worse.prediction_rmse[100] > 5.0 * sensor.prediction_rmse[100]
+    assert sensor.band == pytest.approx(0.05 * np.ptp(other.channel("theta")))
+    assert good.to_json()["sensors"]["theta"]["prediction_rmse"]["1"] == sensor.prediction_rmse[1]
+
+
+def test_inputs_without_their_missing_samples():
+    mechanism = read_model("cartpole")
+    time = 0.1 * np.arange(6)
+    recording = Recording(time, {"u": np.array([1.0, 2.0, np.nan, 4.0, 5.0, 6.0])})
+    np.testing.assert_allclose(recorded_inputs(mechanism, recording, 0.1, 5)["u"], [1.0, 2.0, 2.0, 4.0, 5.0])
+    np.testing.assert_array_equal(recorded_inputs(mechanism, None, 0.1, 2)["u"], 0.0)
