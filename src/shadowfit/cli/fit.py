@@ -49,7 +49,7 @@ def fit(
         typer.Option(metavar="S", help="Time-step; default: the sampling interval, or a multiple of at most 10 ms."),
     ] = None,
     weight: Annotated[
-        str, typer.Option("--state-weight", metavar="K", help="Weight of the dynamics against the measurements.")
+        str, typer.Option("--state-weight", metavar="K|auto", help="Weight of the dynamics against the measurements.")
     ] = "100",
     residual: Annotated[
         Residual, typer.Option(help="implicit: robust for stiff joints; inverse: the paper's.")

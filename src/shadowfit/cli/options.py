@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -88,11 +88,15 @@ def free_parameters(texts: Iterable[str]) -> dict[str, Free]:
     return found
 
 
-def state_weight(text: str) -> float:
-    """The number of ``--state-weight``."""
+def state_weight(text: str) -> float | Literal["auto"]:
+    """The number of ``--state-weight``, or ``auto``."""
+    if text == "auto":
+        return "auto"
     value = _number(text, "--state-weight")
     if not value > 0.0:
-        raise OptionError(f"--state-weight {text}: the weight of the dynamics must be positive; 100 is usual")
+        raise OptionError(
+            f"--state-weight {text}: the weight of the dynamics is a positive number (100 is usual) or auto"
+        )
     return value
 
 

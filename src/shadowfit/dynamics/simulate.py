@@ -123,7 +123,7 @@ def _first(run: Trajectory, count: int) -> Trajectory:
 def _failure(status: int) -> str:
     if status == exact.NewtonStatus.NOT_SETTLED:
         return "Newton's iterations for the exact constraint did not settle; try a smaller time-step"
-    return f"the problem of contacts and friction was not solved ({Status(status).text})"
+    return f"its equations were not solved ({Status(status).text})"
 
 
 def rollout(
@@ -182,7 +182,8 @@ def _rollout(
         new, solution = stepper(elements, now.state, entry.command, timestep, now.active)
         if leapfrog:
             new = _where(entry.starts, _half_step_back(now.state, new), new)
-        status = jnp.where(now.status == Status.SOLVED, solution.status, now.status)
+        found = jnp.where(_is_finite(new), solution.status, Status.INACCURATE)
+        status = jnp.where(now.status == Status.SOLVED, found, now.status)
         new = _where(status == Status.SOLVED, new, now.state)
         return _Moment(new, solution.active, status), (new, status, solution.equality if diagnostics else None)
 
@@ -219,6 +220,11 @@ def _rollout(
 
 
 _compiled_rollout = eqx.filter_jit(_rollout)
+
+
+def _is_finite(state: State) -> Bool[Array, ""]:
+    """Whether a state has not diverged; a product with zero is NaN for everything that is not a number."""
+    return jnp.sum(0.0 * state.pose.orientation) + jnp.sum(0.0 * state.velocity) == 0.0
 
 
 def _where(condition: Bool[Array, ""], first: State, second: State) -> State:

@@ -24,6 +24,10 @@ from shadowfit.mechanism.mechanism import Mechanism
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
 IDENTIFIABLE = 1.0
+# Components of an unidentified direction below this are rounding.
+UNRELATED = 1e-4
+# Information (in units of one over squared typical size) is taken to be at least this.
+LEAST_INFORMATION = 1e-12
 # A value within this fraction of its typical size from a bound sits on it.
 AT_BOUND = 1e-9
 
@@ -162,17 +166,27 @@ class Estimate:
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """Gauss–Newton covariance of the increments with the weights of the fit; zero rows for those on a bound.
 
-        Directions without information get a very large (finite) variance.
+        Directions without information have a very large (finite) variance.
         """
-        free = ~self.at_bound
-        exact = solve_on(self.information, free, np.eye(len(free)))
-        if exact is not None:
-            return exact
-        block = np.nan_to_num(self.information[np.ix_(free, free)])
+        return self._inverse(~self.at_bound)
+
+    def _inverse(self, free: np.ndarray) -> Float[np.ndarray, "p p"]:
+        """Inverse of the information on the free increments, zero on the others.
+
+        In units of the parameters' typical sizes, an eigenvector with a standard deviation above one is not identified.
+        Rounding gives it small components on parameters that have nothing to do with it; these are cleared, so that
+        they keep their own uncertainty.
+        """
         scale = self.problem.parameters.spread(lambda p: p.scale)[free]
-        values, vectors = np.linalg.eigh(block * np.outer(scale, scale))
-        floor = np.finfo(float).eps * max(values.max(initial=0.0), 1.0)
-        inverse = (vectors / np.maximum(values, floor)) @ vectors.T
+        block = np.nan_to_num(self.information[np.ix_(free, free)]) * np.outer(scale, scale)
+        values, vectors = np.linalg.eigh(block)
+        weak = values < 1.0
+        if not weak.any():
+            exact = solve_on(self.information, free, np.eye(len(free)))
+            if exact is not None:
+                return exact
+        vectors = np.where(weak & (np.abs(vectors) < UNRELATED), 0.0, vectors)
+        inverse = (vectors / np.maximum(values, LEAST_INFORMATION)) @ vectors.T
         covariance = np.zeros_like(self.information)
         covariance[np.ix_(free, free)] = inverse * np.outer(scale, scale)
         return covariance
@@ -209,8 +223,7 @@ class Estimate:
         """Standard deviation that a parameter on a bound would have if it were free."""
         free = ~self.at_bound
         free[increment] = True
-        column = solve_on(self.information, free, np.eye(len(free))[:, [increment]])
-        return float("inf") if column is None else float(np.sqrt(max(column[increment, 0], 0.0)))
+        return float(np.sqrt(max(self._inverse(free)[increment, increment], 0.0)))
 
     def _copies(self, parameter: Any) -> int:
         return parameter.size * (self.problem.parameters.recordings if parameter.per_recording else 1)

@@ -36,7 +36,7 @@ from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.rollout import discretization, roll_out, start_states
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
-from shadowfit.evaluation.summary import SCHEMA, covariance, parameter_rows, summarise
+from shadowfit.evaluation.summary import SCHEMA, summarise
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import format_model, parse_model, read_model, update_model
@@ -259,7 +259,7 @@ def _possible(estimate: Estimate) -> tuple[Mechanism, list[str]]:
     end up in values that no body has together with the identified ones (one larger than the sum of the other two). A
     model file must not hold such a body: those moments return to their start, and from there into what is possible.
     """
-    mechanism, rows = estimate.mechanism(), {row.name: row for row in parameter_rows(estimate)}
+    mechanism, rows = estimate.mechanism(), {row.name: row for row in estimate.parameters}
     changed: dict[str, float] = {}
     for body, part in mechanism.bodies.items():
         try:
@@ -319,11 +319,11 @@ def _log_table(estimate: Estimate) -> dict[str, Any]:
 
 
 def _archive(estimate: Estimate, names: Sequence[str]) -> bytes:
-    rows = parameter_rows(estimate)
+    rows = estimate.parameters
     arrays: dict[str, Any] = {
         "parameters": np.array([row.name for row in rows], dtype=str),
         "values": np.array([row.value for row in rows], dtype=float),
-        "covariance": covariance(estimate),
+        "covariance": estimate.covariance,
     }
     for index, name in enumerate(names):
         states = start_states(estimate, index)

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.evaluation.series import SensorSeries
@@ -55,7 +54,7 @@ def summarise(
             "cost": estimate.cost,
             "cost_dynamics": estimate.cost_dynamics,
             "cost_observation": estimate.cost_observation,
-            "parameters": {row.name: _parameter(row, truth or {}) for row in parameter_rows(estimate)},
+            "parameters": {row.name: _parameter(row, truth or {}) for row in estimate.parameters},
             "seconds": {
                 "total": seconds.total,
                 "initial": seconds.initial,
@@ -96,34 +95,6 @@ def summarise(
             },
         }
     )
-
-
-def parameter_rows(estimate: Estimate) -> tuple[ParameterEstimate, ...]:
-    """The parameter table; without standard deviations where a fit went so wrong that there are none."""
-    try:
-        return estimate.parameters
-    except np.linalg.LinAlgError:
-        parameters = estimate.problem.parameters
-        units = [p.unit for p in parameters.parameters for _ in range(p.size)]
-        values, starts = (
-            np.where(parameters.spread(lambda p: p.is_rotation), np.nan, parameters.flat(point))
-            for point in (estimate.outcome.linearisation.point.values, parameters.start())
-        )
-        bounds = zip(parameters.spread(lambda p: p.lower), parameters.spread(lambda p: p.upper), strict=True)
-        rows = zip(parameters.labels(), values.tolist(), units, starts.tolist(), bounds, strict=True)
-        return tuple(
-            ParameterEstimate(label, value, math.nan, unit, start, float(lower), float(upper), False, False)
-            for label, value, unit, start, (lower, upper) in rows
-        )
-
-
-def covariance(estimate: Estimate) -> Float[np.ndarray, "p p"]:
-    """Covariance of the rows of the parameter table; NaN where a fit went so wrong that there is none."""
-    try:
-        return estimate.covariance
-    except np.linalg.LinAlgError:
-        size = estimate.problem.parameters.size
-        return np.full((size, size), np.nan)
 
 
 def _parameter(row: ParameterEstimate, truth: Mapping[str, float]) -> dict[str, Any]:

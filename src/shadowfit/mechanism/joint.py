@@ -71,9 +71,9 @@ class Joint(eqx.Module):
                 f"joint {name!r} is a {type(self.kind).__name__.lower()}, which has no free axis; "
                 "friction, viscous and laws need a hinge, a slider or another type with an axis"
             )
-        if self.friction is not None and self.kind.axis_kind == "translation":
-            if not float(self.friction.dry_radius) > 0.0:
-                raise MechanismError(f"{name}.dry_radius must be positive: a slider's friction divides torques by it")
+        radius = 1.0 if self.friction is None else float(self.friction.dry_radius)
+        if self.kind.axis_kind == "translation" and not radius > 0.0:
+            raise MechanismError(f"{name}.dry_radius must be positive: a slider's friction divides torques by it")
         if isinstance(self.kind, joint_types.Distance) and not float(self.kind.length) > 0.0:
             raise MechanismError(f"{name}.length must be positive")
 
