@@ -94,9 +94,7 @@ def state_weight(text: str) -> float | Literal["auto"]:
         return "auto"
     value = _number(text, "--state-weight")
     if not value > 0.0:
-        raise OptionError(
-            f"--state-weight {text}: the weight of the dynamics is a positive number (100 is usual) or auto"
-        )
+        raise OptionError(f"--state-weight {text}: write a positive number (100 is usual), or auto")
     return value
 
 

@@ -26,8 +26,9 @@ from shadowfit.mechanism.mechanism import Mechanism
 IDENTIFIABLE = 1.0
 # Components of an unidentified direction below this are rounding.
 UNRELATED = 1e-4
-# Information (in units of one over squared typical size) is taken to be at least this.
-LEAST_INFORMATION = 1e-12
+# Information, in units of one over squared typical size, is taken to be at least this: a direction without any gets
+# a standard deviation of ten typical sizes, enough to be seen and not so much that it drowns its neighbours.
+LEAST_INFORMATION = 1e-2
 # A value within this fraction of its typical size from a bound sits on it.
 AT_BOUND = 1e-9
 
@@ -166,7 +167,7 @@ class Estimate:
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """Gauss–Newton covariance of the increments with the weights of the fit; zero rows for those on a bound.
 
-        Directions without information have a very large (finite) variance.
+        Directions without information have a standard deviation of ten times the parameters' typical size.
         """
         return self._inverse(~self.at_bound)
 

@@ -43,7 +43,7 @@ def summarise(
         truth: true values of rows of the parameter table, where they are known.
         warnings: sentences that a reader of the result should see.
     """
-    problem, seconds = estimate.problem, estimate.seconds
+    problem, seconds, noise = estimate.problem, estimate.seconds, estimate.noise
     return as_json(
         {
             "schema": SCHEMA,
@@ -54,6 +54,7 @@ def summarise(
             "cost": estimate.cost,
             "cost_dynamics": estimate.cost_dynamics,
             "cost_observation": estimate.cost_observation,
+            "state_weight": estimate.state_weight,
             "parameters": {row.name: _parameter(row, truth or {}) for row in estimate.parameters},
             "seconds": {
                 "total": seconds.total,
@@ -77,7 +78,7 @@ def summarise(
             "model": {
                 "name": problem.mechanism.name,
                 "sensors": {
-                    name: {"unit": sensor.unit(), "std": float(sensor.std)}
+                    name: {"unit": sensor.unit(), "std": noise[name]}
                     for name, sensor in problem.mechanism.sensors.items()
                 },
                 "inputs": {name: {"unit": part.unit} for name, part in problem.mechanism.inputs.items()},

@@ -89,9 +89,10 @@ def validate(
 
 
 def saved_options(saved: SavedResult) -> Options:
-    """Settings of the method with which a result was made."""
+    """Settings of the method with which a result was made; a state weight that was estimated is kept as it came out."""
     known = {field.name for field in dataclasses.fields(Options)}
-    return Options(**{key: value for key, value in saved.summary["settings"].items() if key in known})
+    settings = {key: value for key, value in saved.summary["settings"].items() if key in known}
+    return Options(**{**settings, "state_weight": saved.summary["state_weight"]})
 
 
 def _validate_one(
