@@ -31,7 +31,9 @@ def refused(*arguments):
 # ---- without JAX
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["models"], ["--version"], ["simulate", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["models"], ["--version"], ["simulate", "--help"], ["fit", "--help"]]
+)
 def test_answers_at_once(arguments):
     program = (
         "import sys; from shadowfit.cli import main; sys.argv[1:] = " + repr(arguments) + "\n"
@@ -53,7 +55,9 @@ def test_as_a_module():
 def test_help_lists_the_commands():
     result = run("--help")
     assert result.exit_code == 0
-    assert all(command in result.stdout for command in ("demo", "models", "show", "simulate"))
+    assert all(
+        command in result.stdout for command in ("demo", "fit", "models", "report", "show", "simulate", "validate")
+    )
     assert run().exit_code == 2
 
 
@@ -202,17 +206,3 @@ def test_a_recording_without_the_input(tmp_path):
     assert "error:" in message
     assert "there is no channel 'u'" in message
     assert not (tmp_path / "out.csv").exists()
-
-
-# ---- demo
-
-
-def test_demo(tmp_path):
-    result = run("demo", "--out", tmp_path / "results")
-    assert result.exit_code == 0, result.output
-    made = read_recording(tmp_path / "results" / "furuta_release.csv")
-    assert made.duration == pytest.approx(10.0)
-    assert made.channel("theta2")[0] == pytest.approx(np.pi - 0.03)
-    assert np.min(made.channel("theta2")) < -2.0, "it falls and swings up on the other side"
-    assert (tmp_path / "results" / "furuta_release.png").read_bytes().startswith(b"\x89PNG")
-    assert "theta2 [rad]" in result.stdout

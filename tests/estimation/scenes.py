@@ -89,12 +89,13 @@ def twin(
     timestep: float = 0.01,
     discretization: str = "exact",
     every: int = 1,
+    skip: int = 0,
     noise: float = 0.0,
     inputs: Mapping[str, NDArray] | None = None,
     seed: int = 0,
     name: str = "twin",
 ) -> Recording:
-    """A simulated recording: joint sensors, and inputs (one value a step, held)."""
+    """A simulated recording: joint sensors, and inputs (one value a step, held); ``skip`` leaves out the first times."""
     inputs = inputs or {}
     motion = simulate(
         mechanism,
@@ -107,12 +108,12 @@ def twin(
     rng = np.random.default_rng(seed)
     channels = {}
     for key in mechanism.sensors:
-        values = np.asarray(motion.readings[key])[::every]
+        values = np.asarray(motion.readings[key])[skip::every]
         channels[key] = values + noise * rng.standard_normal(values.shape)
     for key in mechanism.inputs:
         signal = np.asarray(inputs.get(key, np.zeros(steps)))
-        channels[key] = np.append(signal[:steps], signal[steps - 1])[::every]
-    return Recording(np.asarray(motion.time)[::every], channels, name=name)
+        channels[key] = np.append(signal[:steps], signal[steps - 1])[skip::every]
+    return Recording(np.asarray(motion.time)[skip::every], channels, name=name)
 
 
 def pulses(steps: int, timestep: float = 0.01, size: float = 1.0) -> NDArray:

@@ -267,7 +267,7 @@ def test_huber_loss_ignores_outliers(noisy):
 
 
 def test_angles_over_many_turns():
-    spinning = twin(PENDULUM, {"hinge": 0.0}, 200, speeds={"hinge": 25.0})
+    spinning = twin(PENDULUM, {"hinge": 0.0}, 220, speeds={"hinge": 25.0}, skip=20)
     assert np.ptp(spinning.channels["theta"]) > 4 * 2 * np.pi
     wrapped = np.mod(spinning.channels["theta"] + np.pi, 2 * np.pi) - np.pi
     estimates = [

@@ -182,19 +182,20 @@ def test_huber_counts_far_residuals_linearly(swinging):
     recording = dataclasses.replace(recording, channels={**recording.channels, "theta1": far})
     plain, point, _ = sensor_cost(mechanism, recording)
     robust = problem_of(mechanism, recording, huber=3.0)
-    weights = dataclasses.replace(default_weights(plain, 100.0), std=(1e-3, 1e-3))
+    weights = default_weights(plain, 100.0)
+    limit = 3.0 * weights.reference
     squared, counted = all_rows(plain, point, weights), all_rows(robust, point, weights)
     size = np.abs(squared.residual)
     seen = np.abs(squared.states).sum(axis=1) > 0.0
     observed = np.zeros(len(size), bool)
     observed[: 14 * 41].reshape(41, 14)[:, 12:] = True
-    expected = np.where(observed & (size > 3.0), 6.0 * size - 9.0, size**2)
+    expected = np.where(observed & (size > limit), 2.0 * limit * size - limit**2, size**2)
     np.testing.assert_allclose(counted.residual**2, expected, rtol=1e-12)
-    gradient = np.where(observed & (size > 3.0), 3.0 * np.sign(squared.residual), squared.residual)
+    gradient = np.where(observed & (size > limit), limit * np.sign(squared.residual), squared.residual)
     np.testing.assert_allclose(
         counted.residual[seen, None] * counted.states[seen],
         gradient[seen, None] * squared.states[seen],
         rtol=1e-9,
-        atol=1e-9,
+        atol=1e-12,
     )
-    assert size[observed].max() > 100.0
+    assert size[observed].max() > 100.0 * limit

@@ -99,7 +99,7 @@ def test_a_fit_that_failed_at_once_is_saved(estimate, tmp_path):
     failed.__dict__["information"] = np.full((2, 2), np.nan)
     summary = save_estimate(failed, tmp_path / "failed")
     assert summary["cost"] is None
-    assert all(row["std"] is None and not row["identifiable"] for row in summary["parameters"].values())
+    assert not any(row["identifiable"] for row in summary["parameters"].values())
     assert "failed numerically" in write_report(load_result(tmp_path / "failed")).read_text("utf-8")
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.geometry import rotations
+from shadowfit.geometry import matrices, rotations
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.joint import WORLD, Joint
@@ -145,7 +145,7 @@ def assemble(mechanism: Mechanism) -> Elements:
     bodies = Bodies(
         _stack([body.mass for body in mechanism.bodies.values]),
         inertia,
-        jnp.linalg.inv(inertia),
+        matrices.inverse(inertia),
         _stack([body.com for body in mechanism.bodies.values]),
     )
     groups = tuple(_group(mechanism, members, index) for members in _members_by_type(mechanism))

@@ -138,7 +138,7 @@ def _free_motion(
     momentum = jnp.einsum("bij,bj->bi", inertia, spin)
     slope = rotations.cross_matrix(spin) @ inertia - rotations.cross_matrix(momentum)
     inverse = jnp.zeros((elements.body_count + 1, 6, 6))
-    inverse = inverse.at[:-1, 3:, 3:].set(jnp.linalg.inv(inertia + 0.5 * timestep * slope))
+    inverse = inverse.at[:-1, 3:, 3:].set(matrices.inverse(inertia + 0.5 * timestep * slope))
     inverse = inverse.at[:-1, :3, :3].set((1.0 / elements.bodies.mass)[:, None, None] * jnp.eye(3))
     return inverse, iterate.at[:-1].add(-jnp.einsum("bij,bj->bi", inverse[:-1], defect))
 

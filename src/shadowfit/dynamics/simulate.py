@@ -223,8 +223,8 @@ _compiled_rollout = eqx.filter_jit(_rollout)
 
 
 def _is_finite(state: State) -> Bool[Array, ""]:
-    """Whether a state has not diverged; a product with zero is NaN for everything that is not a number."""
-    return jnp.sum(0.0 * state.pose.orientation) + jnp.sum(0.0 * state.velocity) == 0.0
+    """Whether a state has not diverged."""
+    return jnp.all(jnp.isfinite(state.velocity)) & jnp.all(jnp.isfinite(state.pose.orientation))
 
 
 def _where(condition: Bool[Array, ""], first: State, second: State) -> State:

@@ -238,6 +238,11 @@ def _warn_about(mechanism: Mechanism, recording: Recording, seen: Sequence[str])
         warnings.warn(f"recording {recording.name!r}: {text}", stacklevel=5)
 
 
+def reference_std(mechanism: Mechanism) -> float:
+    """σ₀: the geometric mean of the sensors' standard deviations, which has weight one (residuals are multiples of it)."""
+    return float(np.exp(np.mean(np.log([float(sensor.std) for sensor in mechanism.sensors.values]))))
+
+
 def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanism:
     if stick_time is None:
         return mechanism
@@ -323,7 +328,7 @@ def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, wind
         options.residual,
         options.discretization,
         options.unknowns,
-        options.huber,
+        None if options.huber is None else options.huber * reference_std(mechanism),
     )
     acting, sensors = _dependencies(draft, mechanism, parameters)
     return dataclasses.replace(draft, columns=acting, sensor_columns=sensors)

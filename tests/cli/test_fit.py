@@ -1,0 +1,186 @@
+"""Fitting from the command line: output and exit status, the JSON object, free parameters, validation, mistakes."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from shadowfit.cli.app import app
+from shadowfit.cli.options import OptionError, free_parameters, state_weight
+from shadowfit.dynamics import simulate
+from shadowfit.estimation import Free
+from shadowfit.evaluation.columns import write_csv
+from shadowfit.models import load_model, read_model
+from shadowfit.models.twins import furuta_swing_up
+
+VISCOUS = 4e-4
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory):
+    """A swing of the built-in pendulum with more friction, in degrees and under another name."""
+    model = load_model("pendulum")
+    mechanism = model.mechanism.set({"hinge.viscous": VISCOUS})
+    state = model.start.with_joints({"hinge": 2.0}, {}).state(mechanism)
+    swing = simulate(mechanism, state, timestep=0.01, steps=200, discretization="exact")
+    noise = np.random.default_rng(0).normal(0.0, 1e-3, 201)
+    path = tmp_path_factory.mktemp("data") / "swing.csv"
+    write_csv(path, {"time [s]": swing.time, "alpha [deg]": np.degrees(np.asarray(swing.readings["theta"]) + noise)})
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(csv, tmp_path_factory):
+    """A fit with --json, and its folder."""
+    out = tmp_path_factory.mktemp("fit") / "result"
+    result = run(
+        *("fit", "pendulum", csv, "--free", "hinge.visc*=1e-4@0:1", "--channel", "theta=alpha", "--json", "--out", out)
+    )
+    assert result.exit_code == 0, result.output
+    return result, out
+
+
+def test_json_is_one_object_on_standard_output(fitted):
+    result, out = fitted
+    summary = json.loads(result.stdout)
+    assert summary == json.loads((out / "result.json").read_text("utf-8"))
+    assert {
+        *("status", "converged", "iterations", "cost", "cost_dynamics", "cost_observation", "parameters", "seconds"),
+        *("recordings", "version"),
+    } <= set(summary)
+    row = summary["parameters"]["hinge.viscous"]
+    assert (row["start"], row["lower"], row["upper"], row["unit"]) == (1e-4, 0.0, 1.0, "N m s/rad")
+    assert abs(row["value"] - VISCOUS) < 5.0 * row["std"] < 5e-4
+    assert "iteration 0" in result.stderr, "plain lines where there is no terminal"
+    assert 0.0 < summary["seconds"]["compile"] < summary["seconds"]["total"]
+
+
+def test_the_calibrated_model_is_one_to_simulate(fitted, tmp_path):
+    _, out = fitted
+    value = json.loads((out / "result.json").read_text("utf-8"))["parameters"]["hinge.viscous"]["value"]
+    assert read_model(out / "model.toml").get("hinge.viscous") == value
+    result = run("simulate", out / "model.toml", "--duration", 0.1, "--out", tmp_path / "run.csv")
+    assert result.exit_code == 0, result.output
+
+
+def test_not_converged_is_written_and_status_one(csv, tmp_path):
+    out = tmp_path / "short"
+    result = run(
+        *("fit", "pendulum", csv, "--free", "hinge.viscous", "--channel", "theta=alpha", "--quiet"),
+        *("--max-iterations", 1, "--out", out),
+    )
+    assert result.exit_code == 1, result.output
+    assert "stopped at its iteration limit" in result.stdout
+    assert result.stderr == ""
+    assert (out / "report.html").exists()
+
+
+def test_report_is_written_again(fitted):
+    _, out = fitted
+    before = (out / "report.html").read_text("utf-8")
+    (out / "report.html").unlink()
+    result = run("report", out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(out / "report.html")
+    assert (out / "report.html").read_text("utf-8") == before
+
+
+def test_validate(fitted, csv):
+    _, out = fitted
+    result = run("validate", out, csv, "--channel", "theta=alpha", "--json")
+    assert result.exit_code == 0, result.output
+    (found,) = json.loads(result.stdout)["validations"]
+    fitted_cost = json.loads((out / "result.json").read_text("utf-8"))["cost"]
+    assert found["cost"] == pytest.approx(fitted_cost, rel=1e-3), "the states of the fit are those of the validation"
+    assert found["sensors"]["theta"]["rollout_rmse"] < 0.05
+    plain = run("validate", out, csv, "--channel", "theta=alpha", "--quiet")
+    assert plain.exit_code == 0, plain.output
+    assert "swing (of the fit)" in plain.stdout
+    assert plain.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "free"),
+    [
+        ("a.b", "a.b", Free()),
+        ("a.b=2", "a.b", Free(start=2.0)),
+        ("*.viscous@0:1e-2", "*.viscous", Free(lower=0.0, upper=0.01)),
+        ("a=-1@-2:", "a", Free(start=-1.0, lower=-2.0)),
+        ("a@:3", "a", Free(upper=3.0)),
+    ],
+)
+def test_free_parameters(text, name, free):
+    assert free_parameters([text]) == {name: free}
+
+
+@pytest.mark.parametrize("text", ["", "=1", "a=", "a@", "a@1", "a@:", "a=x", "a@1:y", "a=1@"])
+def test_free_parameters_that_are_not_written_right(text):
+    with pytest.raises(OptionError, match="--free"):
+        free_parameters([text])
+
+
+def test_state_weight():
+    assert state_weight("1e3") == 1000.0
+    assert state_weight("auto") == "auto"
+    for text in ("0", "-1", "nan", "many"):
+        with pytest.raises(OptionError, match="--state-weight"):
+            state_weight(text)
+
+
+MISTAKES = {
+    "unknown parameter": (("--free", "hinge.viscos"), "did you mean 'hinge.viscous'"),
+    "unknown pattern": (("--free", "*.springs"), "has no parameter '*.springs'"),
+    "start outside": (("--free", "hinge.viscous=2@0:1"), "outside its bounds [0, 1]"),
+    "bounds": (("--free", "hinge.viscous@1:0"), "lower must be below upper"),
+    "a setting": (("--free", "theta.std"), "is a setting"),
+    "weight": (("--state-weight", "-3"), "--state-weight -3"),
+    "residual": (("--residual", "explicit"), "implicit"),
+    "iterations": (("--max-iterations", "0"), "--max-iterations"),
+    "channel": (("--channel", "theta=beta"), "there is no column 'beta'"),
+    "time-step": (("--timestep", "5"), "steps of 5 s; at least 3 are needed"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_mistakes(case, csv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments, message = MISTAKES[case]
+    if case != "channel":
+        arguments = ("--channel", "theta=alpha", *arguments)
+    result = run("fit", "pendulum", csv, *arguments)
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_no_result(tmp_path, csv):
+    for arguments in (("report", tmp_path), ("validate", tmp_path, csv)):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert "result.json is missing" in result.stderr
+
+
+@pytest.mark.slow
+def test_demo_finds_the_truth(tmp_path):
+    result = run("demo", "--json", "--out", tmp_path / "demo")
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["parameters"]
+    assert len(rows) == 13
+    twin = furuta_swing_up()
+    assert {name for name, row in rows.items() if "truth" in row} == set(twin.truth)
+    for name, value in twin.truth.items():
+        row = rows[name]
+        assert row["identifiable"]
+        # Half a percent is the discretisation's own error at this time-step.
+        assert abs(row["value"] - value) < 4.0 * row["std"] + 0.005 * abs(value), name
+    assert {name for name, row in rows.items() if not row["identifiable"] or row["at_bound"]} <= {
+        *("arm.inertia.xx", "arm.inertia.yy", "gravity.tilt.z"),
+    }
+    assert (tmp_path / "demo" / "swing_up.csv").exists()
+    assert (tmp_path / "demo" / "report.html").exists()
