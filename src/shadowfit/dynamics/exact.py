@@ -29,7 +29,7 @@ from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import State, with_world
 from shadowfit.dynamics.velocity_problem import EqualityRows, VelocityProblem, VelocitySolution, no_impulses, solve
-from shadowfit.geometry import rotations
+from shadowfit.geometry import matrices, rotations
 
 MAX_ITERATIONS = 12
 # Newton stops when the velocity changes by less than this, relative to its size (plus 1 m/s or rad/s).
