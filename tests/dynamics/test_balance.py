@@ -1,4 +1,4 @@
-"""The momentum balance of a step: nothing is missing where the stepper goes, joints act in pairs, friction is bounded."""
+"""The momentum balance of a step: none is missing where the stepper goes, joints act in pairs, friction is bounded."""
 
 import jax
 import jax.numpy as jnp

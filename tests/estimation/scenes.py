@@ -95,7 +95,7 @@ def twin(
     seed: int = 0,
     name: str = "twin",
 ) -> Recording:
-    """A simulated recording: joint sensors, and inputs (one value a step, held); ``skip`` leaves out the first times."""
+    """A simulated recording: sensors, and inputs (one value a step, held); ``skip`` leaves out the first times."""
     inputs = inputs or {}
     motion = simulate(
         mechanism,

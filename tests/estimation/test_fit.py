@@ -62,7 +62,7 @@ def noisy():
     return twin(PENDULUM, {"hinge": 2.5}, 200, noise=1e-3)
 
 
-# --- planted truths -----------------------------------------------------------------------------------------------------
+# --- planted truths -------------------------------------------------------------------------------------------------
 
 
 def test_planted_pendulum(release):
@@ -132,7 +132,7 @@ def test_planted_chain_of_four():
     assert_planted(planted(truth, recording, free), truth, free)
 
 
-# --- the paper's synthetic study ------------------------------------------------------------------------------------------
+# --- the paper's synthetic study ------------------------------------------------------------------------------------
 
 STUDY = {"arm.inertia.zz": 0.01, "pendulum.inertia.yy": 0.01, "hinge1.viscous": 1e-4, "hinge2.viscous": 1e-4}
 
@@ -201,7 +201,7 @@ def test_random_starts_reach_the_same_minimum(study):
     np.testing.assert_allclose(costs, np.median(costs), rtol=0.05)
 
 
-# --- several recordings, inputs -------------------------------------------------------------------------------------------
+# --- several recordings, inputs -------------------------------------------------------------------------------------
 
 
 def test_several_recordings_share_parameters_and_keep_their_own():
@@ -243,7 +243,7 @@ def test_gain_offset_and_delay_of_an_input():
     assert_planted(estimate, truth, free, 1e-4)
 
 
-# --- states alone, robust loss, wrapping ------------------------------------------------------------------------------------
+# --- states alone, robust loss, wrapping ----------------------------------------------------------------------------
 
 
 def test_states_alone(noisy):
@@ -287,7 +287,7 @@ def test_missing_and_uneven_samples_still_give_the_truth(release):
     assert_planted(estimate, PENDULUM, THREE)
 
 
-# --- priors and bounds ---------------------------------------------------------------------------------------------------
+# --- priors and bounds ----------------------------------------------------------------------------------------------
 
 
 def test_priors_hold_parameters_and_bounds_are_kept(noisy):
@@ -303,7 +303,7 @@ def test_priors_hold_parameters_and_bounds_are_kept(noisy):
     assert bounded.converged, bounded.summary()
 
 
-# --- doors ---------------------------------------------------------------------------------------------------------------
+# --- doors ----------------------------------------------------------------------------------------------------------
 
 
 def test_single_precision_is_refused(release):
@@ -321,7 +321,7 @@ def test_unknown_parameters_are_refused_before_anything_is_computed(release):
 
 
 def test_a_wild_start_ends_with_a_status(release):
-    estimate = fit(PENDULUM, release, {**AWAY, "pendulum.inertia.yy": 1e120})
+    estimate = fit(PENDULUM, release, {**AWAY, "pendulum.inertia.yy": 1e60})
     assert estimate.status in (Status.NUMERICS, Status.STUCK), estimate.summary()
     assert not estimate.converged
 

@@ -100,7 +100,7 @@ def test_initial_rows_have_the_derivatives_of_their_residuals_on_closed_joints(s
     np.testing.assert_allclose(own, numeric, rtol=0.0, atol=1e-5 * np.max(np.abs(numeric)))
 
 
-# --- samples between the steps ------------------------------------------------------------------------------------------
+# --- samples between the steps --------------------------------------------------------------------------------------
 
 
 def turning(time):
@@ -131,7 +131,7 @@ def test_interpolation_is_of_at_least_third_order():
     assert np.all(orders(errors) > 2.9), (errors, orders(errors))
 
 
-# --- what counts ------------------------------------------------------------------------------------------------------------
+# --- what counts ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -54,13 +54,29 @@ SCENES = {
         dc_cartpole,
         {"rail": 0.1, "pivot": 1.0},
         {"rail": -0.6, "pivot": 2.0},
-        [*COMMON, "cart.mass", "pole.mass", "pole.inertia.yy", "rail.motor.*", "rail.coulomb", "pivot.coulomb", "rail.dry"],
+        [
+            *COMMON,
+            "cart.mass",
+            "pole.mass",
+            "pole.inertia.yy",
+            "rail.motor.*",
+            "rail.coulomb",
+            "pivot.coulomb",
+            "rail.dry",
+        ],
     ),
     "fourbar": (
         stiff_fourbar,
         {"ground_crank": -1.0},
         {"ground_crank": 3.0},
-        [*COMMON, "coupler.mass", "rocker.inertia.yy", "crank_coupler.parent_point.x", "ground_crank.coulomb", "*.viscous"],
+        [
+            *COMMON,
+            "coupler.mass",
+            "rocker.inertia.yy",
+            "crank_coupler.parent_point.x",
+            "ground_crank.coulomb",
+            "*.viscous",
+        ],
     ),
     "chain": (
         lambda: builtin.chain(3, friction=True),
@@ -68,7 +84,7 @@ SCENES = {
         {"hinge1": 1.0, "hinge2": -2.0, "hinge3": 1.5},
         [*COMMON, "link2.mass", "link3.com.x", "hinge3.child_point.x", "hinge*.coulomb", "hinge2.compliance.linear"],
     ),
-}  # fmt: skip
+}
 METHODS = [(residual, discretization) for residual in ("implicit", "inverse") for discretization in STEPPERS]
 
 

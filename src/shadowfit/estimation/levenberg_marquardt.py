@@ -132,7 +132,7 @@ def minimise(
     status, last, small = Status.ITERATIONS, None, 0
     try:
         for number in range(first_number + 1, first_number + settings.max_iterations + 1):
-            if _gradient_norm(here) <= settings.gradient_tolerance:
+            if settings.gradient_tolerance > 0.0 and _gradient_norm(here) <= settings.gradient_tolerance:
                 status = Status.GRADIENT
                 break
             trial = _descend(problem, here, weights, alpha, settings, last)

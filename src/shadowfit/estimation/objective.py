@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from shadowfit.estimation import front
 from shadowfit.estimation.linearise import Costs, Nodes, Prepared, linearise_chunk, prepare, start_rows
 from shadowfit.estimation.parameters import Values
-from shadowfit.estimation.problem import CHUNK, Problem, Track, chunk_data, chunk_starts, commands
+from shadowfit.estimation.problem import CHUNK, Problem, Track, chunk_data, chunk_starts
 from shadowfit.geometry import Pose, rotations
 
 
@@ -93,7 +93,7 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
         nodes = point.nodes[index]
         numbers, turns = problem.current(point.values, index)
         prepared = prepare(problem.plan, problem.mechanism, numbers, turns)
-        table = commands(problem, track, problem.written(point.values, index))
+        table = problem.commands_at(point.values, index)
         start = start_rows(
             problem.plan,
             prepared,

@@ -8,6 +8,7 @@ compiled functions on chunks of fixed size.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -112,6 +113,17 @@ class Problem:
     def written(self, values: Values, recording: int = 0) -> Mechanism:
         """The mechanism at given parameter values, as one recording sees it."""
         return self.mechanism.write(self.parameters.named(values, recording))
+
+    @functools.cached_property
+    def fixed_commands(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """Commands of each recording at the start values: they stay unless a parameter acts on an input."""
+        return tuple(commands(self, track, self.mechanism) for track in self.tracks)
+
+    def commands_at(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
+        """Commands of one recording, and their derivatives, at given parameter values."""
+        if not self.plan.input_columns:
+            return self.fixed_commands[recording]
+        return commands(self, self.tracks[recording], self.written(values, recording))
 
     def current(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and rotations of a recording, in the order of the plan."""
@@ -239,7 +251,7 @@ def _warn_about(mechanism: Mechanism, recording: Recording, seen: Sequence[str])
 
 
 def reference_std(mechanism: Mechanism) -> float:
-    """σ₀: the geometric mean of the sensors' standard deviations, which has weight one (residuals are multiples of it)."""
+    """σ₀: the geometric mean of the sensors' standard deviations, which has weight one."""
     return float(np.exp(np.mean(np.log([float(sensor.std) for sensor in mechanism.sensors.values]))))
 
 
@@ -426,9 +438,11 @@ def chunk_data(track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence
 
     def cut(values: np.ndarray) -> Float[np.ndarray, "chunk ..."]:
         part = values[start : start + CHUNK]
+        if len(part) == CHUNK:
+            return part
         return np.pad(part, [(0, CHUNK - len(part))] + [(0, 0)] * (values.ndim - 1))
 
-    weight = tuple(cut(here / s) for here, s in zip(track.present, std, strict=True))
+    weight = tuple(cut(here) / s for here, s in zip(track.present, std, strict=True))
     return ChunkData(
         cut(table[0]), cut(table[1]), tuple(cut(values) for values in track.measured), weight, cut(track.fraction)
     )
