@@ -176,11 +176,13 @@ def test_demo_finds_the_truth(tmp_path):
     assert {name for name, row in rows.items() if "truth" in row} == set(twin.truth)
     for name, value in twin.truth.items():
         row = rows[name]
-        assert row["identifiable"]
+        if name.startswith("gravity.tilt"):
+            # Turning about the vertical, which no data can tell, mixes the other two components.
+            assert abs(row["value"] - value) < 1e-3, name
+            continue
+        assert row["identifiable"], name
         # Half a percent is the discretisation's own error at this time-step.
         assert abs(row["value"] - value) < 4.0 * row["std"] + 0.005 * abs(value), name
-    assert {name for name, row in rows.items() if not row["identifiable"] or row["at_bound"]} <= {
-        *("arm.inertia.xx", "arm.inertia.yy", "gravity.tilt.z"),
-    }
+    assert not any(rows[name]["identifiable"] for name in ("arm.inertia.xx", "arm.inertia.yy", "gravity.tilt.z"))
     assert (tmp_path / "demo" / "swing_up.csv").exists()
     assert (tmp_path / "demo" / "report.html").exists()

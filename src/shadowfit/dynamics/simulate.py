@@ -28,7 +28,7 @@ STEPPERS = {"spook": spook.step, "exact": exact.step}
 # initial velocity that opens a joint faster than this fraction of the fastest motion, unless it is below this fraction
 # of the size (or this angle) per second.
 INITIAL_GAP = 0.02
-OPENING_FRACTION = 0.5
+OPENING_FRACTION = 0.2
 OPENING_RATE = 0.1
 
 # Lengths that a simulation is padded to: the loop is compiled once for all numbers of steps up to one of them.

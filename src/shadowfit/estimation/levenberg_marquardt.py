@@ -37,8 +37,8 @@ LARGEST_DAMPING = 2.0**32
 SMALLEST_DAMPING = 1e-15
 
 
-# Once steps are refused, a promised decrease of χ² below this is not worth more trials: no parameter would move by
-# more than a third of its standard deviation.
+# A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
+# deviation. Along the kinks of dry friction the cost would creep on for long.
 INSIGNIFICANT = 0.1
 
 
@@ -80,7 +80,8 @@ class LevenbergMarquardt:
     step_tolerance: float = 1e-8
     """Stops when parameters move by less than this fraction of their size, and states by less than this [m, rad]."""
     decrease_tolerance: float = 1e-6
-    """Stops when the model promises less than this fraction of the cost, or the cost falls by less twice in a row."""
+    """Stops when the model promises less than this fraction of the cost. It also stops when the cost falls by less than
+    matters statistically twice in a row."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +141,7 @@ def minimise(
                 status = trial.ended or Status.STUCK
                 break
             decrease = here.cost.total - trial.accepted.cost.total
-            small = small + 1 if decrease <= settings.decrease_tolerance * here.cost.total else 0
+            small = small + 1 if decrease <= _insignificant(problem, here, settings) else 0
             here, alpha, last = trial.accepted, trial.damping, trial.box
             log.append(_log(problem, number, here, alpha, trial.gain, trial.step, trial.count, began))
             _report(progress, log[-1])
@@ -175,7 +176,7 @@ def _descend(
 ) -> _Trial:
     """Raise the damping until a step decreases the cost."""
     grow, count, was_finite = 2.0, 0, False
-    insignificant = INSIGNIFICANT * here.cost.total / max(problem.sample_count(), 1)
+    insignificant = _insignificant(problem, here, settings)
     while alpha <= LARGEST_DAMPING:
         count += 1
         proposal = propose(problem, here, alpha, settings.damping, guess)
@@ -184,7 +185,7 @@ def _descend(
             ended = None
             if proposal.size <= settings.step_tolerance:
                 ended = Status.STEP
-            elif promised <= max(settings.decrease_tolerance * here.cost.total, insignificant if count > 1 else 0.0):
+            elif promised <= (settings.decrease_tolerance * here.cost.total if count == 1 else insignificant):
                 ended = Status.DECREASE
             there = objective.linearise(
                 problem, objective.plus(problem, here.point, proposal.states, proposal.parameters), weights
@@ -201,6 +202,12 @@ def _descend(
         alpha *= grow
         grow = min(2.0 * grow, LARGEST_DAMPING)
     return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
+
+
+def _insignificant(problem: Problem, here: Linearisation, settings: LevenbergMarquardt) -> float:
+    """Decrease of the cost that does not matter: a fraction of one degree of freedom's share of it."""
+    share = INSIGNIFICANT / max(problem.sample_count(), 1)
+    return max(settings.decrease_tolerance, share) * here.cost.total
 
 
 def _relax(gain: float, damping: Damping) -> float:

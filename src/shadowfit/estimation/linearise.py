@@ -117,7 +117,7 @@ def write(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, increm
     count = len(plan.numbers)
     values = {name: numbers[i] + own[i] for i, name in enumerate(plan.numbers)}
     for i, name in enumerate(plan.turns):
-        values[name] = rotations.plus(turns[i], own[count + 3 * i : count + 3 * i + 3])
+        values[name] = rotations.plus_local(turns[i], own[count + 3 * i : count + 3 * i + 3])
     return mechanism.write(values)
 
 
@@ -140,11 +140,13 @@ def linearise_chunk(
     dynamics_weight: Float[Array, "r r"],
     timestep: Float[Array, ""],
     live: Array,
+    reference: Float[Array, ""] | float = 1.0,
 ) -> tuple[Rows, Costs]:
     """Rows of the steps of one chunk; ``nodes`` has ``window − 1`` more entries than there are steps.
 
     ``dynamics_weight`` is a square root of the inverse covariance of the impulse residual (``√κ`` times one in the
-    paper); ``live`` counts the steps of the recording from the first of this chunk on.
+    paper); ``live`` counts the steps of the recording from the first of this chunk on; ``reference`` is the standard
+    deviation behind a weight of one, in which a robust loss counts.
     """
     steps = data.command.shape[0]
     windows = jax.tree.map(lambda x: jnp.stack([x[i : i + steps] for i in range(plan.window)], axis=1), nodes)
@@ -155,7 +157,7 @@ def linearise_chunk(
         motion = Rows(
             jnp.einsum("rs,swb->rwb", weight, motion.states), weight @ motion.parameters, weight @ motion.residual
         )
-        seen, sensors = _observation(plan, prepared, window, data, timestep)
+        seen, sensors = _observation(plan, prepared, window, data, timestep, reference)
         joined = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), motion, seen)
         return joined, Costs(jnp.sum(motion.residual**2), sensors)
 
@@ -335,7 +337,7 @@ def _interpolate(pose: Pose, at: Float[Array, ""], base: int, timestep: Array) -
 
 
 def _observation(
-    plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array
+    plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array, reference: Array | float
 ) -> tuple[Rows, Float[Array, "sensors"]]:
     """Rows of all samples in the step, and the cost of each sensor."""
     sensors = prepared.mechanism.sensors.values
@@ -374,7 +376,7 @@ def _observation(
     states, parameters, residual, costs = [], [], [], []
     for (by_nodes, by_parameters), value, weight in zip(slopes, values, data.weight, strict=True):
         scaled = jnp.where(weight[:, None] > 0.0, value * weight[:, None], 0.0)
-        robust, slope = _robust(scaled, plan.huber)
+        robust, slope = _robust(scaled, None if plan.huber is None else plan.huber * reference)
         factor = slope * weight[:, None]
         rows = value.shape[0] * value.shape[1]
         wide = jnp.zeros((rows, count, bodies * size))
@@ -409,7 +411,7 @@ def _view(plan: Plan, prepared: Prepared, state: State, increments: Array) -> St
     return StateView(write(plan, prepared.mechanism, prepared.numbers, prepared.turns, spread), state)
 
 
-def _robust(residual: Array, huber: float | None) -> tuple[Array, Array]:
+def _robust(residual: Array, huber: Array | float | None) -> tuple[Array, Array]:
     """Residuals whose squares are Huber's loss, and their derivatives: ``sign(r) √(2k|r| − k²)`` beyond k."""
     if huber is None:
         return residual, jnp.ones_like(residual)

@@ -119,6 +119,7 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
                     weights.dynamics,
                     problem.timestep,
                     track.steps - begin,
+                    weights.reference,
                 )
                 costs.append(cost)
                 yield rows

@@ -128,14 +128,14 @@ class ParameterSet:
         return Values(numbers, turns)
 
     def plus(self, values: Values, increments: np.ndarray) -> Values:
-        """``χ ⊞ δ``."""
+        """``χ ⊞ δ``. Rotations turn in their own frame: the part of a tilt about gravity is then one component."""
         numbers, turns, start = [], [], 0
         old_numbers, old_turns = iter(values.numbers), iter(values.turns)
         for parameter in self.parameters:
             copies = self.recordings if parameter.per_recording else 1
             own = increments[start : start + parameter.size * copies]
             if parameter.is_rotation:
-                turned = rotations.plus(next(old_turns), own.reshape(copies, 3))
+                turned = rotations.plus_local(next(old_turns), own.reshape(copies, 3))
                 turns.append(np.asarray(rotations.normalise(turned)))
             else:
                 # Adding and subtracting must not leave the box by rounding.

@@ -60,8 +60,9 @@ class Options:
     ``auto`` estimates it and the sensors' noise from the data."""
     huber: float | None = None
     """Robust loss: residuals beyond this many standard deviations count linearly."""
-    stick_time: float | None = None
-    """Regularisation of sticking during the fit [s]; None: the mechanism's own."""
+    stick_time: float | None = 5e-3
+    """Regularisation of sticking during the fit [s]; None: the mechanism's own. Too small a value makes the cost creep
+    along the kinks of friction for many iterations, to the same estimates."""
     cutoff: float = 10.0
     """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory."""
 
@@ -90,6 +91,9 @@ class Problem:
     """An estimation problem, ready to be linearised."""
 
     mechanism: Mechanism
+    """The mechanism of the fit: at the start values, with the fit's regularisation of sticking."""
+    given: Mechanism
+    """The mechanism as it was given."""
     parameters: ParameterSet
     tracks: tuple[Track, ...]
     timestep: float
@@ -140,14 +144,14 @@ def build_problem(
     _check_recordings(recordings)
     _check_options(options)
     _check_mechanism(mechanism)
-    mechanism = _with_stick_time(mechanism, options.stick_time)
-    mechanism = mechanism.write(parameters.named(parameters.start()))
+    given = mechanism
+    mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
     timestep = default_timestep(recordings) if options.timestep is None else options.timestep
     tracks = tuple(_track(mechanism, recording, timestep) for recording in recordings)
     on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
     window = 4 if not on_grid else (3 if options.unknowns == "configuration" else 2)
     plan = _plan(mechanism, parameters, options, window, on_grid)
-    return Problem(mechanism, parameters, tracks, timestep, plan, options)
+    return Problem(mechanism, given, parameters, tracks, timestep, plan, options)
 
 
 def default_timestep(recordings: Sequence[Recording], largest: float = 0.01) -> float:

@@ -134,7 +134,8 @@ class Estimate:
 
     def mechanism(self, recording: int = 0) -> Mechanism:
         """The calibrated mechanism."""
-        return self.problem.written(self.outcome.linearisation.point.values, recording)
+        values = self.outcome.linearisation.point.values
+        return self.problem.given.write(self.problem.parameters.named(values, recording))
 
     @functools.cached_property
     def values(self) -> dict[str, Any]:

@@ -73,6 +73,11 @@ def plus(e: Float[Array, "*n 4"], increment: Float[Array, "*n 3"]) -> Float[Arra
     return multiply(exp(increment), e)
 
 
+def plus_local(e: Float[Array, "*n 4"], increment: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
+    """``e ⋆ exp(ψ)``: the rotation vector is in the rotated frame."""
+    return multiply(e, exp(increment))
+
+
 def minus(a: Float[Array, "*n 4"], b: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
     """``a ⊟ b``, the rotation vector that takes b to a: ``b ⊞ (a ⊟ b) = a``."""
     return log(multiply(a, conjugate(b)))

@@ -1,0 +1,39 @@
+"""A pendulum from data to calibrated parameters, in a few lines.
+
+        O hinge (friction)
+         \\
+          \\   theta: the encoder's reading, zero when the rod hangs
+           o rod
+
+Run: python examples/01_pendulum.py
+"""
+
+import jax
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)  # once, before the first computation
+
+from shadowfit import Recording, load_model, simulate  # noqa: E402
+from shadowfit.estimation import fit  # noqa: E402
+
+
+def record(duration: float = 3.0, timestep: float = 0.01) -> Recording:
+    """What an encoder with noise of a milliradian would record of a rod with unknown inertia and friction."""
+    model = load_model("pendulum")
+    unknown = model.mechanism.set({"pendulum.inertia.yy": 0.0037, "hinge.viscous": 4e-4})
+    released = model.start.with_joints({"hinge": 2.5}, {}).state(unknown)
+    run = simulate(unknown, released, timestep=timestep, steps=round(duration / timestep), discretization="exact")
+    noise = np.random.default_rng(0).normal(0.0, 1e-3, len(run))
+    return Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"]) + noise}, name="release")
+
+
+def main() -> None:
+    mechanism = load_model("pendulum").mechanism
+    estimate = fit(mechanism, record(), ["pendulum.inertia.yy", "hinge.viscous", "hinge.dry"])
+    print(estimate.summary())
+    for row in estimate.parameters:
+        print(f"{row.name}: {row.start:g} -> {row.value:.5g} ± {row.std:.1g} {row.unit}")
+
+
+if __name__ == "__main__":
+    main()
