@@ -20,7 +20,7 @@ from shadowfit.estimation import fit  # noqa: E402
 def record(duration: float = 3.0, timestep: float = 0.01) -> Recording:
     """What an encoder with noise of a milliradian would record of a rod with unknown inertia and friction."""
     model = load_model("pendulum")
-    unknown = model.mechanism.set({"pendulum.inertia.yy": 0.0037, "hinge.viscous": 4e-4})
+    unknown = model.mechanism.set({"pendulum.inertia.yy": 0.00382, "hinge.viscous": 4e-4})
     released = model.start.with_joints({"hinge": 2.5}, {}).state(unknown)
     run = simulate(unknown, released, timestep=timestep, steps=round(duration / timestep), discretization="exact")
     noise = np.random.default_rng(0).normal(0.0, 1e-3, len(run))

@@ -1,17 +1,20 @@
-"""A joint type of your own: a bead on a straight wire, and its friction found from a recording.
+"""A joint type of your own: a nut on a vertical thread, and its friction and pitch found from a recording.
 
-    o
-     \\ bead slides down, free to turn
-      \\
-       \\ wire at 45°
+      | |
+     [===]  the nut sinks as it turns: one turn is 2π·pitch
+      | |
+      | |
 
-A joint type is one pure function, `gap(a, b)`: zero where the joint is satisfied. Derivatives, stepping and estimation
-follow from it.
+A joint type is one pure function, `gap(a, b)`: zero where the joint is satisfied. A `coordinate(a, b)` says how far
+along its free axis it is. Derivatives, stepping and estimation follow from the two.
 
 Run: python examples/04_new_joint_type.py
 """
 
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -19,38 +22,60 @@ jax.config.update("jax_enable_x64", True)
 
 from shadowfit import Mechanism, Recording  # noqa: E402
 from shadowfit.estimation import fit  # noqa: E402
-from shadowfit.mechanism import Body, Frame, JointPosition, JointType, connect  # noqa: E402
+from shadowfit.mechanism import Body, Frame, JointPosition, JointType, PointPosition, connect  # noqa: E402
+from shadowfit.mechanism.leaves import number  # noqa: E402
+
+MASS, INERTIA, GRAVITY = 0.05, 1e-5, 9.82  # kg, kg m² about the thread, m/s²
 
 
-class Bead(JointType):
-    """A point of the child on the parent's x axis: ``g = (y_a·d, z_a·d)`` with d = r_a − r_b."""
+class Thread(JointType):
+    """Turning about the common x axis moves the child along it: ``g = (d_x − pitch·θ, d_y, d_z, x_a·y_b, x_a·z_b)``."""
 
-    axis_kind = "translation"
-    linear_rows = 2
+    axis_kind = "rotation"
+    linear_rows = 3
 
-    def gap(self, a: Frame, b: Frame) -> Float[Array, "2"]:
-        return a.axes[:, 1:].T @ (a.point - b.point)
+    pitch: Any = number("m/rad", default=0.01)
+
+    def gap(self, a: Frame, b: Frame) -> Float[Array, "5"]:
+        apart = a.axes.T @ (b.point - a.point)
+        across = [a.axes[:, 0] @ b.axes[:, 1], a.axes[:, 0] @ b.axes[:, 2]]
+        # The angle is known up to whole turns: the nut sits on the turn of the thread that is nearest.
+        turns = jnp.round((apart[0] / self.pitch - self.coordinate(a, b)) / (2.0 * jnp.pi))
+        angle = self.coordinate(a, b) + 2.0 * jnp.pi * jax.lax.stop_gradient(turns)
+        return jnp.stack([apart[0] - self.pitch * angle, apart[1], apart[2], *across])
 
     def coordinate(self, a: Frame, b: Frame) -> Float[Array, ""]:
-        return a.axes[:, 0] @ (b.point - a.point)
+        relative = a.axes.T @ b.axes
+        return jnp.arctan2(relative[2, 1] - relative[1, 2], relative[1, 1] + relative[2, 2])
+
+    def place(self, position: Float[Array, ""]) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+        along = position * jnp.array([1.0, 0.0, 0.0])
+        return self.pitch * along, along
 
 
-def record(viscous: float = 0.2, mass: float = 0.1) -> Recording:
-    """The bead's place over time by its own equation, ``m ẍ = m g sin 45° − b ẋ``, with noise of half a millimetre."""
+def record(viscous: float = 2e-4, pitch: float = 0.0105) -> Recording:
+    """The nut's angle and height by its own equation, ``(J + m p²) θ̈ = m g p − b θ̇``, with noise."""
     time = 0.01 * np.arange(120)
-    rate, limit = viscous / mass, mass * 9.82 * np.sqrt(0.5) / viscous
-    place = limit * (time - (1.0 - np.exp(-rate * time)) / rate)
-    noise = np.random.default_rng(4).normal(0.0, 5e-4, len(time))
-    return Recording(time, {"x": place + noise}, units={"x": "m"}, name="slide")
+    rate, limit = viscous / (INERTIA + MASS * pitch**2), MASS * GRAVITY * pitch / viscous
+    angle = limit * (time - (1.0 - np.exp(-rate * time)) / rate)
+    random = np.random.default_rng(4)
+    channels = {"theta": angle + random.normal(0.0, 2e-3, len(time))}
+    places = np.stack([np.zeros_like(angle), np.zeros_like(angle), -pitch * angle])
+    for name, values in zip("xyz", places, strict=True):
+        channels[f"nut_place.{name}"] = values + random.normal(0.0, 2e-4, len(time))
+    return Recording(time, channels, name="sinking")
 
 
 def main() -> None:
-    wire = Mechanism(
-        {"bead": Body(mass=0.1, inertia=(1e-4, 1e-4, 1e-4))},
-        {"wire": connect(Bead(), "world", "bead", axis=(1.0, 0.0, -1.0), viscous=0.05)},
-        sensors={"x": JointPosition(joint="wire", rotary=False, std=5e-4)},
+    screw = Mechanism(
+        {"nut": Body(mass=MASS, inertia=(INERTIA, INERTIA, INERTIA))},
+        {"thread": connect(Thread(pitch=0.01), "world", "nut", axis=(0.0, 0.0, -1.0), viscous=1e-4)},
+        sensors={
+            "theta": JointPosition(joint="thread", std=2e-3),
+            "nut_place": PointPosition(body="nut", std=2e-4),
+        },
     )
-    estimate = fit(wire, record(), ["wire.viscous"])
+    estimate = fit(screw, record(), ["thread.viscous", "thread.pitch"])
     print(estimate.summary())
 
 

@@ -64,7 +64,7 @@ def test_energies_belong_to_their_times(stepper: str) -> None:
         assert max(errors) < 1e-14
     else:
         assert errors[0] < 1e-3
-        assert orders(errors)[0] == pytest.approx(2.0, abs=0.3)
+        assert orders(errors)[0] > 1.7
 
 
 def test_diagnostics_are_optional() -> None:
@@ -250,7 +250,7 @@ def attempt(state: State | None = None, inputs: Any = None, **options: Any) -> N
 def spinning_in_place() -> State:
     """The pendulum turns about its centre of mass, which would tear it off its hinge."""
     state = furuta_state()
-    return changed(state, velocity=np.asarray(state.velocity) + [[0] * 6, [0, 0, 0, 5.0, 0, 0]])
+    return changed(state, velocity=state.velocity + np.array([[0] * 6, [0, 0, 0, 5.0, 0, 0]]))
 
 
 MISTAKES: dict[str, tuple[Callable[[], None], type[Exception], str]] = {
@@ -298,7 +298,7 @@ MISTAKES: dict[str, tuple[Callable[[], None], type[Exception], str]] = {
     ),
     "open joint": (
         lambda: attempt(
-            changed(furuta_state(), position=np.asarray(furuta_state().pose.position) + [[0, 0, 0], [0, 0, 0.1]])
+            changed(furuta_state(), position=furuta_state().pose.position + np.array([[0, 0, 0], [0, 0, 0.1]]))
         ),
         SimulationError,
         r"does not satisfy joint 'hinge2': it is open by 0.1 m; build the state with `place`",

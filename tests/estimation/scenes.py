@@ -132,7 +132,9 @@ def blank(mechanism: Mechanism, steps: int = 4, timestep: float = 0.01) -> Recor
 def problem_of(mechanism: Mechanism, recordings: Any, free: Any = (), **options: Any) -> Problem:
     """A problem with options by name."""
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
-    return build_problem(mechanism, listed, parameter_set(mechanism, free, len(listed)), Options(**options))
+    return build_problem(
+        mechanism, listed, parameter_set(mechanism, free, len(listed)), Options(**{"stick_time": None, **options})
+    )
 
 
 def shaken(problem: Problem, size: float, seed: int = 1) -> Point:

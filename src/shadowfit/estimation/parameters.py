@@ -11,7 +11,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import jax
 import numpy as np
+from jaxtyping import Array, Float
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.geometry import rotations
@@ -135,8 +137,7 @@ class ParameterSet:
             copies = self.recordings if parameter.per_recording else 1
             own = increments[start : start + parameter.size * copies]
             if parameter.is_rotation:
-                turned = rotations.plus_local(next(old_turns), own.reshape(copies, 3))
-                turns.append(np.asarray(rotations.normalise(turned)))
+                turns.append(np.asarray(_turned(next(old_turns), own.reshape(copies, 3))))
             else:
                 # Adding and subtracting must not leave the box by rounding.
                 numbers.append(np.clip(next(old_numbers) + own, parameter.lower, parameter.upper))
@@ -174,6 +175,12 @@ class Values:
 
     numbers: tuple[np.ndarray, ...]
     turns: tuple[np.ndarray, ...]
+
+
+# Compiled as one: on the host each of its operations would be compiled by itself.
+@jax.jit
+def _turned(quaternions: Float[Array, "n 4"], increments: Float[Array, "n 3"]) -> Float[Array, "n 4"]:
+    return rotations.normalise(rotations.plus_local(quaternions, increments))
 
 
 def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 1) -> ParameterSet:

@@ -246,9 +246,9 @@ class Estimate:
         mechanism = self.mechanism(recording)
         values = _read_all(mechanism, states)
         readings = {}
-        for (name, sensor), value in zip(mechanism.sensors.items(), values, strict=True):
-            followed = np.asarray(sensor.follow(value))
-            readings[name] = followed[:, 0] if followed.shape[1] == 1 else followed
+        for name, value in zip(mechanism.sensors, values, strict=True):
+            table = np.asarray(value)
+            readings[name] = table[:, 0] if table.shape[1] == 1 else table
         return EstimatedTrajectory(track.times(self.problem.timestep), states, readings)
 
     def summary(self) -> str:
@@ -266,8 +266,11 @@ class Estimate:
         return "\n".join(lines)
 
 
+_log = jax.jit(rotations.log)
+
+
 def _rotation_vectors(quaternions: np.ndarray) -> np.ndarray:
-    return np.asarray(rotations.log(quaternions)).ravel()
+    return np.asarray(_log(quaternions)).ravel()
 
 
 def _states_at_steps(problem: Problem, nodes: Nodes, steps: int) -> State:
@@ -288,4 +291,5 @@ _minus = jax.jit(lambda later, earlier: later.minus(earlier))
 @jax.jit
 def _read_all(mechanism: Mechanism, states: State) -> tuple:
     elements = assemble(mechanism)
-    return jax.vmap(lambda state: read_sensors(mechanism, elements, state))(states)
+    readings = jax.vmap(lambda state: read_sensors(mechanism, elements, state))(states)
+    return tuple(s.follow(value) for s, value in zip(mechanism.sensors.values, readings, strict=True))
