@@ -254,11 +254,6 @@ def _warn_about(mechanism: Mechanism, recording: Recording, seen: Sequence[str])
         warnings.warn(f"recording {recording.name!r}: {text}", stacklevel=5)
 
 
-def reference_std(mechanism: Mechanism) -> float:
-    """σ₀: the geometric mean of the sensors' standard deviations, which has weight one."""
-    return float(np.exp(np.mean(np.log([float(sensor.std) for sensor in mechanism.sensors.values]))))
-
-
 def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanism:
     if stick_time is None:
         return mechanism
@@ -344,7 +339,7 @@ def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, wind
         options.residual,
         options.discretization,
         options.unknowns,
-        None if options.huber is None else options.huber * reference_std(mechanism),
+        options.huber,
     )
     acting, sensors = _dependencies(draft, mechanism, parameters)
     return dataclasses.replace(draft, columns=acting, sensor_columns=sensors)
@@ -358,7 +353,6 @@ def _dependencies(
     # General values: at the start a derivative may vanish that does not later (turning gravity about the vertical).
     numbers = np.array([named[name] for name in plan.numbers]) + np.linspace(0.1, 0.2, len(plan.numbers))
     turns = np.array([named[name] for name in plan.turns]).reshape(-1, 4)
-    turns = np.asarray(rotations.plus(turns, np.tile([0.3, -0.2, 0.1], (len(turns), 1))))
     tangents, readings = _dependency_jacobians(plan, mechanism, numbers, turns)
     geometry = [(group.kind, group.a, group.b) for group in tangents.groups]
     bodies = (tangents.bodies, tangents.gravity, tangents.forces)
@@ -377,7 +371,8 @@ def _moved(tangents: object) -> tuple[int, ...]:
 @eqx.filter_jit
 def _dependency_jacobians(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> tuple[Elements, Array]:
     bodies = len(mechanism.bodies)
-    # A general position and velocity: no derivative vanishes by symmetry.
+    # A general position, velocity and rotation: no derivative vanishes by symmetry.
+    turns = rotations.plus(turns, jnp.tile(jnp.array([0.3, -0.2, 0.1]), (turns.shape[0], 1)))
     angle = jnp.linspace(0.3, 1.1, bodies * 6).reshape(bodies, 6)
     state = State(Pose(angle[:, :3], jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0]), (bodies, 1))).plus(angle), angle)
 
