@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from shadowfit.errors import ShadowfitError as ShadowfitError
     from shadowfit.errors import SimulationError as SimulationError
     from shadowfit.errors import UnknownNameError as UnknownNameError
+    from shadowfit.estimation import Estimate as Estimate
+    from shadowfit.estimation import Free as Free
+    from shadowfit.estimation import LevenbergMarquardt as LevenbergMarquardt
+    from shadowfit.estimation import Options as Options
+    from shadowfit.estimation import fit as fit
+    from shadowfit.evaluation import load_result as load_result
+    from shadowfit.evaluation import save_estimate as save_estimate
+    from shadowfit.evaluation import validate as validate
+    from shadowfit.evaluation import write_report as write_report
     from shadowfit.mechanism import Mechanism as Mechanism
     from shadowfit.models import ModelFileError as ModelFileError
     from shadowfit.models import library as library
@@ -34,6 +43,8 @@ _HOME = {
     **dict.fromkeys(
         ("MechanismError", "RecordingError", "ShadowfitError", "SimulationError", "UnknownNameError"), "errors"
     ),
+    **dict.fromkeys(("Estimate", "Free", "LevenbergMarquardt", "Options", "fit"), "estimation"),
+    **dict.fromkeys(("load_result", "save_estimate", "validate", "write_report"), "evaluation"),
     "Mechanism": "mechanism",
     **dict.fromkeys(("ModelFileError", "library", "load_model", "read_model", "update_model", "write_model"), "models"),
     **dict.fromkeys(("Recording", "read_recording"), "recordings"),

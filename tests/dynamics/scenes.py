@@ -68,13 +68,23 @@ def orders(errors: list[float]) -> NDArray[np.float64]:
     return np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
 
 
-def central_difference(function: Callable[[NDArray], Any], x: NDArray, step: float) -> NDArray[np.float64]:
-    """Jacobian by differences that are accurate to fourth order; ``function`` takes a batch of points."""
-    x = np.asarray(x, dtype=float)
-    directions = np.eye(x.size).reshape(-1, *x.shape)
-    points = np.concatenate([x + k * step * directions for k in (-2, -1, 1, 2)])
-    a, b, c, d = np.split(np.asarray(function(points)), 4)
-    return np.moveaxis((a - 8 * b + 8 * c - d) / (12 * step), 0, -1)
+def central_difference(function: Callable[[NDArray], Any], x: NDArray, steps: NDArray) -> NDArray[np.float64]:
+    """Jacobian by differences that are accurate to fourth order, with a step for each argument."""
+    columns = []
+    for direction in np.diag(steps):
+        a, b, c, d = (np.asarray(function(x + k * direction)) for k in (-2, -1, 1, 2))
+        columns.append((a - 8 * b + 8 * c - d) / (12 * direction.sum()))
+    return np.stack(columns, axis=-1)
+
+
+def one_sided_difference(function: Callable[[NDArray], Any], x: NDArray, steps: NDArray) -> NDArray[np.float64]:
+    """Jacobian by differences to one side only, of second order."""
+    here = np.asarray(function(x))
+    columns = []
+    for direction in np.diag(steps):
+        a, b = (np.asarray(function(x + k * direction)) for k in (1, 2))
+        columns.append((4 * a - b - 3 * here) / (2 * direction.sum()))
+    return np.stack(columns, axis=-1)
 
 
 def flat(tree: Any) -> NDArray[np.float64]:

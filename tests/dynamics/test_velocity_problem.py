@@ -142,6 +142,10 @@ def test_without_friction_the_step_solves_the_saddle_point_system(name: str) -> 
     np.testing.assert_allclose(new.velocity.ravel(), expected[: system.mass.shape[0]], rtol=1e-9, atol=1e-11)
     gaps = np.concatenate([np.asarray(group)[:, :5].ravel() for group in solution.equality])
     np.testing.assert_allclose(gaps, expected[system.mass.shape[0] :][: len(gaps)], rtol=1e-7, atol=1e-12)
+    along = np.concatenate([np.asarray(group)[:, 5] for group in solution.equality])
+    owner = np.array([np.argmax([np.array_equal(row, axis) for axis in system.axes]) for row in extra])
+    laws = expected[system.mass.shape[0] + len(gaps) :]
+    np.testing.assert_allclose(along, [laws[owner == i].sum() for i in range(len(along))], rtol=1e-8, atol=1e-13)
     moved = plus(state.pose, H * np.asarray(new.velocity))
     np.testing.assert_allclose(new.pose.position, moved.position, rtol=0, atol=1e-15)
     np.testing.assert_allclose(new.pose.orientation, moved.orientation, rtol=0, atol=1e-15)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynamics.scenes import orders
-from estimation.scenes import all_rows, blank, full_furuta, problem_of, shaken, stiff_fourbar, twin
+from estimation.scenes import all_rows, full_furuta, problem_of, pulses, shaken, stiff_fourbar, twin
 from shadowfit.dynamics import place
 from shadowfit.estimation import objective
 from shadowfit.estimation.linearise import Nodes
@@ -18,7 +18,9 @@ from shadowfit.recordings import Recording
 
 STEPS = 6
 EVERYTHING = ["pendulum.mass", "hinge1.dry", "gravity.tilt", "push.force.x", "theta2.offset", "hinge2.child_point.x"]
-INPUTS = ["u.gain", "u.offset", "u.delay", "w.gain", "w.delay"]
+# Delays away from zero, below which they may not go.
+INPUTS = {"u.gain": None, "u.offset": None, "u.delay": 0.0043, "w.gain": None, "w.delay": 0.0028}
+FREE = {**dict.fromkeys(EVERYTHING), **INPUTS}
 
 
 def jittered(recording, size=0.3):
@@ -30,9 +32,9 @@ def jittered(recording, size=0.3):
 
 
 SCENES = {
-    "furuta": (full_furuta, [*EVERYTHING, *INPUTS], {}, False),
-    "furuta-full": (full_furuta, [*EVERYTHING, *INPUTS], {"unknowns": "full", "residual": "inverse"}, False),
-    "furuta-between": (full_furuta, [*EVERYTHING, *INPUTS], {"discretization": "spook"}, True),
+    "furuta": (full_furuta, FREE, {}, False),
+    "furuta-full": (full_furuta, FREE, {"unknowns": "full", "residual": "inverse"}, False),
+    "furuta-between": (full_furuta, FREE, {"discretization": "spook"}, True),
     "fourbar-full-between": (stiff_fourbar, ["coupler.mass", "theta_crank.offset"], {"unknowns": "full"}, True),
 }
 
@@ -41,14 +43,18 @@ SCENES = {
 def scene(request):
     build, free, options, between = SCENES[request.param]
     mechanism = build()
-    recording = blank(mechanism, STEPS)
+    # Near the mechanism's own motion, where the prediction's few Newton steps suffice for exact derivatives.
     if "fourbar" in request.param:
-        recording = twin(mechanism, {"ground_crank": -1.0}, STEPS, speeds={"ground_crank": 2.0}, noise=1e-3)
+        recording = twin(mechanism, {"ground_crank": -1.0}, STEPS, speeds={"ground_crank": 2.0})
+    else:
+        inputs = {"u": pulses(STEPS, size=0.3), "w": np.cos(np.arange(STEPS))}
+        start = ({"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0})
+        recording = twin(mechanism, start[0], STEPS, speeds=start[1], inputs=inputs)
     if between:
         with pytest.warns(UserWarning, match="uneven"):
-            problem = problem_of(mechanism, jittered(recording), free, timestep=0.01, **options)
+            problem = problem_of(mechanism, jittered(recording), free, timestep=0.01, cutoff=1e3, **options)
     else:
-        problem = problem_of(mechanism, recording, free, timestep=0.01, **options)
+        problem = problem_of(mechanism, recording, free, timestep=0.01, cutoff=1e3, **options)
     return problem, shaken(problem, 1e-5)
 
 
@@ -74,7 +80,7 @@ def test_rows_have_the_derivatives_of_their_residuals(scene):
     # Initial rows leave out the derivative of their projector, which is small near closed joints.
     counted = slice(0, len(rows.residual) - 12 * len(problem.mechanism.bodies))
     for i, label in enumerate(problem.parameters.labels()):
-        numeric = slope_along(problem, point, still, scale * (np.arange(len(scale)) == i))[counted]
+        numeric = slope_along(problem, point, still, scale * (np.arange(len(scale)) == i), 1e-4)[counted]
         own = scale[i] * rows.parameters[counted, i]
         allowed = 2e-6 * np.max(np.abs(numeric)) + 1e-8
         np.testing.assert_allclose(own, numeric, rtol=0.0, atol=allowed, err_msg=label)
@@ -87,7 +93,9 @@ def test_rows_have_the_derivatives_of_their_residuals(scene):
 
 
 def test_initial_rows_have_the_derivatives_of_their_residuals_on_closed_joints(scene):
-    problem, point = scene
+    problem, _ = scene
+    if problem.mechanism.name == "fourbar":
+        pytest.skip("constraints of a loop are redundant in the plane only; off it their projector jumps")
     point = Point(problem.parameters.start(), shaken(problem, 0.0).nodes)
     rows = all_rows(problem, point)
     first = len(rows.residual) - 12 * len(problem.mechanism.bodies)

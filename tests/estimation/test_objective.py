@@ -79,11 +79,14 @@ def test_undamped_covariance_factor_equals_the_full_inverse(scene):
     basis, _ = np.linalg.qr(rows.states)
     left = rows.parameters - basis @ (basis.T @ rows.parameters)
     assert reduced.ok
-    scale = np.sqrt(np.diagonal(left.T @ left))
+    expected = left.T @ left
+    scale = np.sqrt(np.diagonal(expected))
+    # Of a parameter that the states can make up for, rounding is all that is left.
+    known = scale > 1e-4 * np.linalg.norm(rows.parameters, axis=0)
+    assert known.sum() >= len(known) - 1
     # Without damping, joints of 1e4 N/m stand beside what the data say: rounding is that much larger.
-    np.testing.assert_allclose(
-        reduced.matrix / np.outer(scale, scale), left.T @ left / np.outer(scale, scale), atol=1e-6
-    )
+    error = np.abs(reduced.matrix - expected)[np.ix_(known, known)]
+    assert np.all(error <= 1e-6 * np.outer(scale, scale)[np.ix_(known, known)])
 
 
 def test_costs_are_sums_of_their_parts(scene):

@@ -67,7 +67,7 @@ def velocity_problem(
         impulse = impulse.at[group.a.bodies].add(push[:, None] * geometry.axis_a)
         impulse = impulse.at[group.b.bodies].add(push[:, None] * geometry.axis_b)
         mobility = tangent_mobility(group, geometry, inverse_mass)
-        equality.append(_equality_rows(group, geometry, velocity, stiffness, mobility, timestep))
+        equality.append(_equality_rows(group, geometry, velocity, stiffness, push, mobility, timestep))
         friction.append(friction_rows(group, speed, timestep))
     contacts = contact_rows(elements, pose, velocity, inverse_mass, geometries, timestep)
     free = velocity + jnp.einsum("bij,bj->bi", inverse_mass, impulse)
@@ -119,6 +119,7 @@ def _equality_rows(
     geometry: rows.Geometry,
     velocity: Array,
     stiffness: Array,
+    push: Array,
     mobility: Array,
     timestep: Array,
 ) -> EqualityRows:
@@ -127,18 +128,23 @@ def _equality_rows(
     row_a, row_b = [geometry.gap_a], [geometry.gap_b]
     sigma = [relaxed.sigma]
     bias = [relaxed.upsilon * (4.0 / timestep * geometry.gap - closing)]
+    scales, explicit = [jnp.ones_like(closing)], [jnp.zeros_like(closing)]
     zero = jnp.zeros((group.size, 1))
     if group.has_axis:
         # The floor keeps √K differentiable at K = 0; it acts like 1e-14 of the bodies' inertia.
-        scale = jnp.sqrt(stiffness + STIFFNESS_FLOOR / mobility)[:, None, None]
-        row_a.append(scale * geometry.axis_a[:, None])
-        row_b.append(scale * geometry.axis_b[:, None])
+        scale = jnp.sqrt(stiffness + STIFFNESS_FLOOR / mobility)[:, None]
+        row_a.append((scale * geometry.axis_a)[:, None])
+        row_b.append((scale * geometry.axis_b)[:, None])
         sigma.append(jnp.ones((group.size, 1)))
         bias.append(zero)
+        scales.append(scale)
+        explicit.append(push[:, None])
     if group.friction is not None:
         row_a.append(geometry.axis_a[:, None])
         row_b.append(geometry.axis_b[:, None])
         sigma.append((group.friction.stick_time / timestep * mobility)[:, None])
         bias.append(zero)
+        scales.append(jnp.ones_like(zero))
+        explicit.append(zero)
     a, b = jnp.concatenate(row_a, axis=1), jnp.concatenate(row_b, axis=1)
-    return EqualityRows(a, b, a, b, jnp.concatenate(sigma, axis=1), jnp.concatenate(bias, axis=1))
+    return EqualityRows(a, b, a, b, *(jnp.concatenate(x, axis=1) for x in (sigma, bias, scales, explicit)))

@@ -37,7 +37,11 @@ from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
 
 
 class EqualityRows(eqx.Module):
-    """Equality rows of a group of joints: ``row·v₊ + sigma λ + bias = 0``, the impulse is ``pushᵀ λ``."""
+    """Equality rows of a group of joints: ``row·v₊ + sigma λ + bias = 0``, the impulse is ``pushᵀ λ``.
+
+    Where rows are scaled, or a part of their impulse is in the free velocity already, the impulse along a row in its
+    own units is ``scale λ + explicit``.
+    """
 
     row_a: Float[Array, "n r 6"]
     row_b: Float[Array, "n r 6"]
@@ -45,6 +49,14 @@ class EqualityRows(eqx.Module):
     push_b: Float[Array, "n r 6"]
     sigma: Float[Array, "n r"]
     bias: Float[Array, "n r"]
+    scale: Float[Array, "n r"] | None = None
+    explicit: Float[Array, "n r"] | None = None
+
+    def impulses(self, multipliers: Float[Array, "n r"]) -> Float[Array, "n r"]:
+        """Impulses along the rows [N s, N m s]."""
+        if self.scale is None or self.explicit is None:
+            return multipliers
+        return self.scale * multipliers + self.explicit
 
 
 class FrictionRows(eqx.Module):
@@ -76,7 +88,7 @@ class VelocityProblem(eqx.Module):
 
 
 class VelocitySolution(eqx.Module):
-    """``v₊`` with the impulses behind it: equality multipliers of each group, and the complementarity unknowns."""
+    """``v₊`` with the impulses behind it: along the equality rows of each group, and the complementarity unknowns."""
 
     velocity: Float[Array, "bodies+1 6"]
     equality: tuple[Float[Array, "n r"], ...]
@@ -121,7 +133,8 @@ def solve(elements: Elements, problem: VelocityProblem, guess: Bool[Array, "z"],
         jacobian = _contact_jacobian(elements, problem)
         impulse = jnp.einsum("zbi,z->bi", jacobian, solution.complementary)
         velocity = velocity + jnp.einsum("bij,bj->bi", problem.inverse_mass, impulse)
-    return VelocitySolution(velocity, multipliers, solution.complementary, solution.active, solution.status)
+    impulses = tuple(rows.impulses(value) for rows, value in zip(problem.equality, multipliers, strict=True))
+    return VelocitySolution(velocity, impulses, solution.complementary, solution.active, solution.status)
 
 
 def _rows_times(row_a: Array, row_b: Array, group: JointGroup, velocity: Array) -> Array:

@@ -199,7 +199,7 @@ def _heat(value: float) -> str:
 def _residuals(saved: SavedResult) -> str:
     blocks: list[str] = []
     for key, found in _diagnostics(saved).items():
-        texts = [f"mean {found.mean:.2f}, standard deviation {found.std:.2f} of the assumed one"]
+        texts = [f"mean {found.mean:+.2f}, standard deviation {found.std:.2f} of the assumed one"]
         beyond = int(np.sum(np.abs(found.autocorrelation[1:]) > found.white))
         share = beyond / max(len(found.autocorrelation) - 1, 1)
         texts.append("like white noise" if share < 0.15 else "correlated in time: the model misses something")
@@ -221,9 +221,7 @@ def _settings(saved: SavedResult) -> str:
         rows.append(("fingerprint", f"sha256 {recording['fingerprint']}"))
     for key, value in summary["settings"].items():
         inner = value.items() if isinstance(value, dict) else [("", value)]
-        rows += [
-            (f"{key} {name}".strip().replace("_", " "), "none" if part is None else str(part)) for name, part in inner
-        ]
+        rows += [(f"{key} {name}".strip().replace("_", " "), _setting(part)) for name, part in inner]
     seconds = ", ".join(f"{key} {value:.2f} s" for key, value in summary["seconds"].items() if value is not None)
     rows.append(("time", seconds))
     rows.append(("versions", ", ".join(f"{name} {version}" for name, version in summary["versions"].items())))

@@ -203,7 +203,13 @@ function animate(scene) {
   const play = document.getElementById("play"), clock = document.getElementById("clock");
   const context = canvas.getContext("2d");
   let yaw = 0.7, pitch = 0.35, moment = scene.time[0], playing = false, before = 0, drag = null;
-  const points = scene.frames.flat();
+  // A body held at one end only reaches as far again beyond its centre of mass.
+  const tip = (centre, end) => centre.map((v, k) => 2 * v - end[k]);
+  const points = scene.frames.flatMap((frame) => {
+    const found = frame.slice();
+    scene.spokes.reduce((at, count) => { if (count === 2) found.push(tip(frame[at], frame[at + 1])); return at + count; }, 0);
+    return found;
+  });
   const centre = [0, 1, 2].map((k) => { const v = points.map((p) => p[k]); return (v.reduce((a, b) => Math.min(a, b)) + v.reduce((a, b) => Math.max(a, b))) / 2; });
   const reach = Math.max(1e-6, ...[0, 1, 2].map((k) => points.reduce((m, p) => Math.max(m, Math.abs(p[k] - centre[k])), 0)));
   const colours = () => { const s = getComputedStyle(document.documentElement); return (n) => s.getPropertyValue(n).trim(); };
@@ -230,8 +236,7 @@ function animate(scene) {
       trail(at, tint);
       context.strokeStyle = tint; context.lineWidth = 5;
       for (let i = 1; i < count; i++) { context.beginPath(); context.moveTo(...own[0]); context.lineTo(...own[i]); context.stroke(); }
-      // A body held at one end only reaches as far again beyond its centre of mass.
-      if (count === 2) { context.beginPath(); context.moveTo(...own[0]); context.lineTo(2 * own[0][0] - own[1][0], 2 * own[0][1] - own[1][1]); context.stroke(); }
+      if (count === 2) { context.beginPath(); context.moveTo(...own[0]); context.lineTo(...tip(own[0], own[1])); context.stroke(); }
       context.fillStyle = ink("--ink"); context.beginPath(); context.arc(own[0][0], own[0][1], 4, 0, 7); context.fill();
       context.fillStyle = ink("--panel");
       for (let i = 1; i < count; i++) { context.beginPath(); context.arc(own[i][0], own[i][1], 3.5, 0, 7); context.fill(); context.lineWidth = 1.5; context.strokeStyle = ink("--ink"); context.stroke(); }
