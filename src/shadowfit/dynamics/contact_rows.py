@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements, PlaneElement, StopElement
-from shadowfit.dynamics.velocity_problem import ContactRows
+from shadowfit.dynamics.velocity_problem import ContactRows, stick_sigma
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame
 
@@ -97,6 +97,5 @@ def _plane(
     approach = jnp.einsum("cbi,bi->c", normal, velocity)
     sigma, bias = _bias(gap, approach, contact.damping, contact.compliance, timestep)
     mobility = jnp.einsum("cbi,bij,cbj->c", first, inverse_mass, first)
-    return ContactRows(
-        normal, sigma, bias, tangent, contact.stick_time / timestep * mobility, jnp.asarray(contact.friction)
-    )
+    stick = stick_sigma(contact.stick_time, contact.friction == 0.0, mobility, timestep)
+    return ContactRows(normal, sigma, bias, tangent, stick, jnp.asarray(contact.friction))

@@ -28,7 +28,14 @@ from shadowfit.dynamics import body_forces, rows, spook
 from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import State, with_world
-from shadowfit.dynamics.velocity_problem import EqualityRows, VelocityProblem, VelocitySolution, no_impulses, solve
+from shadowfit.dynamics.velocity_problem import (
+    EqualityRows,
+    FrictionRows,
+    VelocityProblem,
+    VelocitySolution,
+    no_impulses,
+    solve,
+)
 from shadowfit.geometry import matrices, rotations
 
 MAX_ITERATIONS = 12
@@ -117,9 +124,10 @@ def velocity_problem(
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, velocity)
         mobility = spook.tangent_mobility(group, geometry, regular_inverse)
         gap = _gap_rows(group, old, geometry, new, turning, iterate, timestep)
-        axis = _axis_rows(group, geometry, speed, iterate, command, mobility, timestep)
+        limit = spook.friction_rows(group, speed, mobility, timestep)
+        axis = _axis_rows(group, geometry, speed, iterate, command, limit, timestep)
         equality.append(_join(gap, axis))
-        friction.append(spook.friction_rows(group, speed, timestep))
+        friction.append(limit)
     contacts = contact_rows(elements, pose, velocity, regular_inverse, geometries, timestep)
     inverse_mass, free = _free_motion(elements, state, command, timestep, iterate)
     return VelocityProblem(inverse_mass, free, tuple(equality), tuple(friction), contacts)
@@ -185,7 +193,7 @@ def _axis_rows(
     speed: Array,
     iterate: Array,
     command: Array,
-    mobility: Array,
+    friction: FrictionRows | None,
     timestep: Array,
 ) -> EqualityRows | None:
     if not group.has_axis:
@@ -202,9 +210,9 @@ def _axis_rows(
     bias = -(impulse + stiffness * new_speed)[:, None]
     row_a, row_b = stiffness[:, None, None] * axis_a, stiffness[:, None, None] * axis_b
     law = EqualityRows(row_a, row_b, axis_a, axis_b, sigma, bias)
-    if group.friction is None:
+    if friction is None:
         return law
-    stick = (group.friction.stick_time / timestep * mobility)[:, None]
+    stick = friction.stick[:, None]
     return _join(law, EqualityRows(axis_a, axis_b, axis_a, axis_b, stick, jnp.zeros_like(stick)))
 
 

@@ -32,6 +32,7 @@ from shadowfit.dynamics.velocity_problem import (
     VelocityProblem,
     VelocitySolution,
     solve,
+    stick_sigma,
 )
 
 # Relative to the effective inertia of a joint's bodies about its axis.
@@ -67,8 +68,9 @@ def velocity_problem(
         impulse = impulse.at[group.a.bodies].add(push[:, None] * geometry.axis_a)
         impulse = impulse.at[group.b.bodies].add(push[:, None] * geometry.axis_b)
         mobility = tangent_mobility(group, geometry, inverse_mass)
-        equality.append(_equality_rows(group, geometry, velocity, stiffness, push, mobility, timestep))
-        friction.append(friction_rows(group, speed, timestep))
+        limit = friction_rows(group, speed, mobility, timestep)
+        equality.append(_equality_rows(group, geometry, velocity, stiffness, push, mobility, limit, timestep))
+        friction.append(limit)
     contacts = contact_rows(elements, pose, velocity, inverse_mass, geometries, timestep)
     free = velocity + jnp.einsum("bij,bj->bi", inverse_mass, impulse)
     return VelocityProblem(inverse_mass, free, tuple(equality), tuple(friction), contacts)
@@ -106,12 +108,16 @@ def tangent_mobility(
     return total
 
 
-def friction_rows(group: JointGroup, speed: Float[Array, "n"], timestep: Array) -> FrictionRows | None:
-    """Limit of the friction impulse: ``U`` and ``h·level``."""
+def friction_rows(
+    group: JointGroup, speed: Float[Array, "n"], mobility: Float[Array, "n"], timestep: Array
+) -> FrictionRows | None:
+    """Limit of the friction impulse, ``U`` and ``h·level``, and ``Σ_t = stick_time/(h m)``, m the inertia moved."""
     if group.friction is None:
         return None
     weights, level = rows.friction_limits(group, speed)
-    return FrictionRows(weights, timestep * level)
+    frictionless = (level == 0.0) & jnp.all(weights == 0.0, axis=1)
+    stick = stick_sigma(group.friction.stick_time, frictionless, mobility, timestep)
+    return FrictionRows(weights, timestep * level, stick)
 
 
 def _equality_rows(
@@ -121,6 +127,7 @@ def _equality_rows(
     stiffness: Array,
     push: Array,
     mobility: Array,
+    friction: FrictionRows | None,
     timestep: Array,
 ) -> EqualityRows:
     relaxed = rows.relaxation(group, timestep)
@@ -139,10 +146,10 @@ def _equality_rows(
         bias.append(zero)
         scales.append(scale)
         explicit.append(push[:, None])
-    if group.friction is not None:
+    if friction is not None:
         row_a.append(geometry.axis_a[:, None])
         row_b.append(geometry.axis_b[:, None])
-        sigma.append((group.friction.stick_time / timestep * mobility)[:, None])
+        sigma.append(friction.stick[:, None])
         bias.append(zero)
         scales.append(jnp.ones_like(zero))
         explicit.append(zero)

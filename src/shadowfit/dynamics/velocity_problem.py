@@ -35,6 +35,9 @@ from jaxtyping import Array, Bool, Float, Int
 from shadowfit.complementarity import DenseFactor, Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
 
+# Relative to the mobility along a tangential row: with this regularisation the row has no effect.
+FREE = 1e12
+
 
 class EqualityRows(eqx.Module):
     """Equality rows of a group of joints: ``row·v₊ + sigma λ + bias = 0``, the impulse is ``pushᵀ λ``.
@@ -60,10 +63,11 @@ class EqualityRows(eqx.Module):
 
 
 class FrictionRows(eqx.Module):
-    """Limit of a group's dry friction: weights of the gap multipliers and a constant impulse [N m s or N s]."""
+    """Limit of a group's dry friction: weights of the gap multipliers, constant impulse [N m s or N s]; and ``Σ_t``."""
 
     weights: Float[Array, "n m"]
     level: Float[Array, "n"]
+    stick: Float[Array, "n"]
 
 
 class ContactRows(eqx.Module):
@@ -95,6 +99,17 @@ class VelocitySolution(eqx.Module):
     complementary: Float[Array, "z"]
     active: Bool[Array, "z"]
     status: Int[Array, ""]
+
+
+def stick_sigma(
+    stick_time: Float[Array, "n"], frictionless: Bool[Array, "n"], mobility: Float[Array, "n"], timestep: Array
+) -> Float[Array, "n"]:
+    """``Σ_t = stick_time/h`` times the mobility: sticking creeps at ``stick_time`` times the acceleration it prevents.
+
+    Without friction there is no sticking, not even at rest, where free and stuck have the same velocity but not the
+    same derivatives.
+    """
+    return jnp.where(frictionless, FREE, stick_time / timestep) * mobility
 
 
 def no_impulses(elements: Elements, velocity: Float[Array, "bodies+1 6"], guess: Bool[Array, "z"]) -> VelocitySolution:

@@ -129,9 +129,9 @@ def minimise(
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(here, settings)
     log = [_log(problem, first_number, here, alpha, np.nan, np.nan, 0, began)]
-    _report(progress, log[-1])
     status, last, small = Status.ITERATIONS, None, 0
     try:
+        _report(progress, log[-1])
         for number in range(first_number + 1, first_number + settings.max_iterations + 1):
             if settings.gradient_tolerance > 0.0 and _gradient_norm(here) <= settings.gradient_tolerance:
                 status = Status.GRADIENT
@@ -293,9 +293,10 @@ def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
 
 
 def _gradient_norm(here: Linearisation) -> float:
-    squares = sum(float(np.sum(np.asarray(g) ** 2)) for normal in here.normals for g in normal.gradients())
-    squares += sum(float(np.sum(normal.parameter_gradient() ** 2)) for normal in here.normals)
-    return float(np.sqrt(squares))
+    parts = [np.asarray(g).ravel() for normal in here.normals for g in normal.gradients()]
+    parts += [normal.parameter_gradient() for normal in here.normals]
+    # hypot does not overflow where a wild start would.
+    return float(np.hypot.reduce(np.concatenate([*parts, here.prior_gradient])))
 
 
 def _log(

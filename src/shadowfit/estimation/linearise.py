@@ -242,7 +242,7 @@ def _full_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkDat
     both = jax.vmap(rows)(
         jnp.stack([mean, reached]), jnp.stack([m_after, zero]), jnp.stack([m_now, zero]), jnp.stack([zero, eye])
     )
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), both)
+    return jax.tree.map(lambda x: x.reshape(2 * x.shape[1], *x.shape[2:]), both)
 
 
 # --- initial state ---
@@ -295,8 +295,13 @@ def start_rows(
         parts = [at(0, 1.0 / timestep), at(1, 1.0 / timestep)]
     else:
         assert nodes.velocity is not None
-        _, slope, _ = distance(nodes.pose[0])
+        moving_rows = nodes.velocity[0].ravel()
+        _, slope, weighted = distance(nodes.pose[0])
+        turning = jax.jacfwd(lambda d: gap_jacobian(elements, nodes.pose[0].plus(d.reshape(bodies, 6))) @ moving_rows)(
+            jnp.zeros(size)
+        )
         states = jnp.zeros((size, window, bodies, 12)).at[:, 0, :, 6:].set(slope.reshape(size, bodies, 6))
+        states = states.at[:, 0, :, :6].set((weighted @ turning).reshape(size, bodies, 6))
         moving = Rows(
             states.reshape(size, window, -1), jnp.zeros((size, plan.parameters)), slope @ nodes.velocity[0].ravel()
         )

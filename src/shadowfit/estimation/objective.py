@@ -145,7 +145,7 @@ def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarr
     """Gaussian priors around the start values: diagonal, gradient and cost."""
     parameters = problem.parameters
     weight = parameters.spread(lambda p: 0.0 if p.prior is None else (reference / p.prior) ** 2)
-    difference = parameters.flat(values) - parameters.flat(parameters.start())
+    difference = parameters.minus(values, parameters.start())
     return weight, weight * difference, float(np.sum(weight * difference**2))
 
 

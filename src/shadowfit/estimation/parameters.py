@@ -144,6 +144,15 @@ class ParameterSet:
             start += parameter.size * copies
         return Values(tuple(numbers), tuple(turns))
 
+    def minus(self, values: Values, other: Values) -> np.ndarray:
+        """``χ ⊟ other``: the increments that take ``other`` to these values."""
+        entries: list[np.ndarray] = []
+        numbers, turns = zip(values.numbers, other.numbers, strict=True), zip(values.turns, other.turns, strict=True)
+        for parameter in self.parameters:
+            own, start = next(turns) if parameter.is_rotation else next(numbers)
+            entries.append(np.asarray(_turned_by(own, start)).ravel() if parameter.is_rotation else own - start)
+        return np.concatenate(entries) if entries else np.zeros(0)
+
     def bounds(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest increments that stay in the box."""
         flat = self.flat(values)
@@ -181,6 +190,11 @@ class Values:
 @jax.jit
 def _turned(quaternions: Float[Array, "n 4"], increments: Float[Array, "n 3"]) -> Float[Array, "n 4"]:
     return rotations.normalise(rotations.plus_local(quaternions, increments))
+
+
+@jax.jit
+def _turned_by(quaternions: Float[Array, "n 4"], others: Float[Array, "n 4"]) -> Float[Array, "n 3"]:
+    return rotations.log(rotations.multiply(rotations.conjugate(others), quaternions))
 
 
 def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 1) -> ParameterSet:
