@@ -8,10 +8,10 @@ WORKERS ?= 2
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs bench pins clean
+.PHONY: help setup demo test test-all lint format docs bench pins clean
 
 help:  ## Show this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Stamp files: each group of packages is installed once, and again when its pins change.
 $(VENV)/.python:
@@ -43,6 +43,9 @@ demo: $(VENV)/.runtime  ## Run the demonstration; results in demo/
 
 test: lint  ## Check style and types, then run all tests
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST)
+
+test-all: lint  ## Run the slow tests too: the demonstration, the tutorial, whole studies
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "" $(PYTEST)
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check .

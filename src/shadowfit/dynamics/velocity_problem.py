@@ -25,7 +25,7 @@ for the last two terms before it touches), four tangent impulses ``0 ≤ λ_t �
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -35,8 +35,9 @@ from jaxtyping import Array, Bool, Float, Int
 from shadowfit.complementarity import DenseFactor, Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
 
-# Relative to the mobility along a tangential row: with this regularisation the row has no effect.
-FREE = 1e12
+# Relative to the mobility along a tangential row: with this regularisation the row has next to no effect. Derivatives
+# by the friction are off by rounding errors times this number, derivatives at rest by one over it.
+FREE = 1e7
 
 
 class EqualityRows(eqx.Module):
@@ -252,12 +253,23 @@ def _dense_rows(elements: Elements, parts: list[tuple[Array, Array]]) -> Float[A
 # --- complementarity rows ---
 
 
+class _FrictionPattern(NamedTuple):
+    """Constant entries (±1) of the coupling matrices of joint friction, and where the weights go in two of them."""
+
+    s_ab: np.ndarray
+    s_ba: np.ndarray
+    s_bb: np.ndarray
+    weights_ba: np.ndarray
+    weights_bb: np.ndarray
+
+
 @functools.lru_cache(maxsize=64)
-def _friction_pattern(shapes: tuple[tuple[int, int, int, bool], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Constant entries (±1) of the coupling matrices of joint friction; shapes: (size, gap rows, rows, frictional)."""
+def _friction_pattern(shapes: tuple[tuple[int, int, int, bool], ...]) -> _FrictionPattern:
+    """The pattern for groups of the given shapes: (size, gap rows, rows, frictional)."""
     equality = sum(size * rows for size, _, rows, _ in shapes)
     count = sum(size * (gaps + 2) for size, gaps, _, frictional in shapes if frictional)
     s_ab, s_ba, s_bb = np.zeros((equality, count)), np.zeros((count, equality)), np.zeros((count, count))
+    weights_ba, weights_bb = np.zeros_like(s_ba), np.zeros_like(s_bb)
     row, start = 0, 0
     for size, gaps, rows, frictional in shapes:
         for _ in range(size):
@@ -268,27 +280,32 @@ def _friction_pattern(shapes: tuple[tuple[int, int, int, bool], ...]) -> tuple[n
                 for i in range(gaps):
                     s_ba[start + i, row + i] = 1.0
                     s_bb[start + i, start + i] = 1.0
+                weights_ba[plus : minus + 1, row : row + gaps] = 1.0
+                weights_bb[plus : minus + 1, start : start + gaps] = 2.0
                 start += gaps + 2
             row += rows
-    return s_ab, s_ba, s_bb
+    return _FrictionPattern(s_ab, s_ba, s_bb, weights_ba, weights_bb)
+
+
+def _friction_couplings(elements: Elements, problem: VelocityProblem) -> tuple[Array, Array, Array]:
+    """``S_AB, S_BA, S_BB`` of joint friction: ``|λ_i| = λ_i + 2 n_i`` in the limits, with its weight."""
+    shapes = tuple((g.size, g.gap_rows, g.rows, g.friction is not None) for g in elements.groups)
+    pattern = _friction_pattern(shapes)
+    of_equality, of_unknowns = [jnp.zeros(0)], [jnp.zeros(0)]
+    for group, friction in zip(elements.groups, problem.friction, strict=True):
+        if friction is None:
+            of_equality.append(jnp.zeros(group.size * group.rows))
+            continue
+        for weights, width in ((of_equality, group.rows), (of_unknowns, group.gap_rows + 2)):
+            weights.append(jnp.pad(friction.weights, ((0, 0), (0, width - group.gap_rows))).ravel())
+    s_ba = pattern.s_ba + pattern.weights_ba * jnp.concatenate(of_equality)
+    s_bb = pattern.s_bb + pattern.weights_bb * jnp.concatenate(of_unknowns)
+    return jnp.asarray(pattern.s_ab), s_ba, s_bb
 
 
 def _complementarity(elements: Elements, problem: VelocityProblem) -> tuple[Array, Array, Array]:
     """``S_AB, S_BA, S_BB`` for joint friction first, contacts after it."""
-    shapes = tuple((g.size, g.gap_rows, g.rows, g.friction is not None) for g in elements.groups)
-    s_ab, s_ba, s_bb = (jnp.asarray(matrix) for matrix in _friction_pattern(shapes))
-    row, start = 0, 0
-    for group, friction in zip(elements.groups, problem.friction, strict=True):
-        for member in range(group.size):
-            if friction is None:
-                break
-            gaps = group.gap_rows
-            first, limits = row + member * group.rows, start + member * (gaps + 2)
-            both = jnp.broadcast_to(friction.weights[member], (2, gaps))
-            s_ba = s_ba.at[limits + gaps : limits + gaps + 2, first : first + gaps].set(both)
-            s_bb = s_bb.at[limits + gaps : limits + gaps + 2, limits : limits + gaps].set(2.0 * both)
-        row += group.size * group.rows
-        start += group.size * (group.gap_rows + 2) if friction is not None else 0
+    s_ab, s_ba, s_bb = _friction_couplings(elements, problem)
     if not problem.contacts:
         return s_ab, s_ba, s_bb
     jacobian = _contact_jacobian(elements, problem)
@@ -296,12 +313,12 @@ def _complementarity(elements: Elements, problem: VelocityProblem) -> tuple[Arra
     rows = _dense_rows(elements, [(r.row_a, r.row_b) for r in problem.equality])
     push = _dense_rows(elements, [(r.push_a, r.push_b) for r in problem.equality])
     pushed = jnp.einsum("bij,rbj->bir", problem.inverse_mass, push)
-    size = jacobian.shape[0]
-    widen = ((0, 0), (0, size - s_ab.shape[1]))
+    size, joints = jacobian.shape[0], s_ab.shape[1]
+    widen = ((0, 0), (0, size - joints))
     s_ab = jnp.pad(s_ab, widen) + jnp.einsum("rbi,biz->rz", rows, response)
     s_ba = jnp.pad(s_ba, widen[::-1]) + jnp.einsum("zbi,bir->zr", jacobian, pushed)
     s_bb = jnp.pad(s_bb, (widen[1], widen[1])) + jnp.einsum("zbi,biy->zy", jacobian, response)
-    return s_ab, s_ba, s_bb + _contact_couplings(problem, start, size)
+    return s_ab, s_ba, s_bb + _contact_couplings(problem, joints, size)
 
 
 def _complementary_bias(elements: Elements, problem: VelocityProblem) -> Float[Array, "z"]:
