@@ -1,7 +1,8 @@
 """How fast the simulator is, with MuJoCo on the same mechanism as the yardstick.
 
 Method: the Furuta pendulum in double precision, released from near upright with a sinusoidal motor voltage. A single
-trajectory has ``--steps`` steps, a batch 256 trajectories of a fiftieth of that; times are the best of ``--repeat`` runs
+trajectory has ``--steps`` steps, a batch 256 trajectories of a fiftieth of that; times are the best of ``--repeat``
+runs
 of a compiled program, compilation is the wall time of tracing and compiling it once in this process, without a cache on
 disk. MuJoCo runs its own C loop (``mujoco.rollout``, one thread, semi-implicit Euler) on the model that the tests use.
 
@@ -68,10 +69,12 @@ def compiled(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[..
 
 
 def start_of(mechanism: Mechanism) -> State:
+    """See the table's column."""
     return place(mechanism, {"hinge2": np.pi - 0.05})
 
 
 def wave(steps: int) -> np.ndarray:
+    """See the table's column."""
     return np.sin(0.01 * np.arange(steps))[None]
 
 

@@ -18,6 +18,8 @@ from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 
+pytestmark = pytest.mark.slow
+
 STEP = {"spook": spook.step, "exact": exact.step}
 H = 5e-3
 ROLLOUT = 12

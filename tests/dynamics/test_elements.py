@@ -34,6 +34,8 @@ from shadowfit.mechanism import (
 )
 from shadowfit.mechanism.leaves import number
 
+pytestmark = pytest.mark.slow
+
 
 class Power(AxisLaw):
     """``τ = −k x^n`` with a static power: two of them with different powers must not share one group."""
@@ -109,7 +111,7 @@ def test_two_laws_of_one_kind_on_one_joint_add_up() -> None:
 
 
 def test_rows_of_complementarity_are_counted() -> None:
-    """Seven for each hinge with friction (negative parts and two slacks), two for stops, six for each touching point."""
+    """Seven for each hinge with friction (negative parts and two slacks), two for stops, six for each point."""
     assert complementary_count(assembled(zoo())) == 2 * 7 + 2 + 8 * 6 + 6
 
 

@@ -17,6 +17,8 @@ from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
 
+pytestmark = pytest.mark.slow
+
 
 def stiff(mechanism):
     """Joints so stiff that they do not sag: the estimated first state has no gaps, that of a soft twin would."""

@@ -8,6 +8,8 @@ from shadowfit.estimation import Free, LevenbergMarquardt, fit
 from shadowfit.estimation.fit import solve
 from shadowfit.models import builtin
 
+pytestmark = pytest.mark.slow
+
 PENDULUM = builtin.pendulum()
 AWAY = {"pendulum.inertia.yy": 0.01, "hinge.viscous": 1e-3, "hinge.dry": 5e-4}
 

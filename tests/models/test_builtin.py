@@ -1,4 +1,4 @@
-"""The built-in mechanisms: names and values of the paper's tables, conventions of the angles, and that all of them move."""
+"""The built-in mechanisms: names and values of the tables, conventions of the angles, and that all of them move."""
 
 import jax
 import numpy as np
