@@ -69,12 +69,12 @@ def compiled(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[..
 
 
 def start_of(mechanism: Mechanism) -> State:
-    """See the table's column."""
+    """The pendulum at rest near upright."""
     return place(mechanism, {"hinge2": np.pi - 0.05})
 
 
 def wave(steps: int) -> np.ndarray:
-    """See the table's column."""
+    """A sinusoidal motor voltage."""
     return np.sin(0.01 * np.arange(steps))[None]
 
 
