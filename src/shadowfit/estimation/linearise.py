@@ -152,12 +152,8 @@ def linearise_chunk(
     windows = jax.tree.map(lambda x: jnp.stack([x[i : i + steps] for i in range(plan.window)], axis=1), nodes)
 
     def one(window: Nodes, data: ChunkData) -> tuple[Rows, Costs]:
-        motion = _dynamics(plan, prepared, window, data, timestep)
-        weight = jnp.kron(jnp.eye(motion.residual.shape[0] // dynamics_weight.shape[0]), dynamics_weight)
-        motion = Rows(
-            jnp.einsum("rs,swb->rwb", weight, motion.states), weight @ motion.parameters, weight @ motion.residual
-        )
-        seen, sensors = _observation(plan, prepared, window, data, timestep, reference)
+        motion = weighted(dynamics_rows(plan, prepared, window, data, timestep), dynamics_weight)
+        seen, sensors = observation_rows(plan, prepared, window, data, timestep, reference)
         joined = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), motion, seen)
         return joined, Costs(jnp.sum(motion.residual**2), sensors)
 
@@ -203,7 +199,14 @@ def _times(blocks: Float[Array, "r bodies 6"], factors: Float[Array, "bodies 6 6
     return jnp.einsum("rbi,bij->rbj", blocks, factors)
 
 
-def _dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+def weighted(rows: Rows, weight: Float[Array, "r r"]) -> Rows:
+    """Rows multiplied by a square root of their weight, which repeats where there are several residuals."""
+    weight = jnp.kron(jnp.eye(rows.residual.shape[0] // weight.shape[0]), weight)
+    return Rows(jnp.einsum("rs,swb->rwb", weight, rows.states), weight @ rows.parameters, weight @ rows.residual)
+
+
+def dynamics_rows(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+    """Dynamics residuals of one step with their derivatives, unweighted."""
     if plan.unknowns == "full":
         return _full_dynamics(plan, prepared, window, data, timestep)
     before, now, after = (window.pose[i] for i in range(3))
@@ -272,22 +275,22 @@ def start_rows(
         momentum = jax.vmap(
             lambda column: body_forces.times_mass(reference, inertia, column.reshape(bodies, 6)).ravel(), 1, 1
         )
-        weighted = momentum(projector)
-        return weighted @ gap, weighted @ jacobian, weighted
+        momenta = momentum(projector)
+        return momenta @ gap, momenta @ jacobian, momenta
 
-    def by_parameters(pose: Pose, weighted: Array) -> Array:
+    def by_parameters(pose: Pose, momenta: Array) -> Array:
         slope = jax.jacfwd(
             lambda d: gap_values(assemble(write(plan, prepared.mechanism, prepared.numbers, prepared.turns, d)), pose)
         )(jnp.zeros(plan.parameters))
-        return weighted @ slope
+        return momenta @ slope
 
     def at(node: int, scale: Array) -> Rows:
-        value, slope, weighted = distance(nodes.pose[node])
+        value, slope, momenta = distance(nodes.pose[node])
         states = jnp.zeros((size, window, bodies, 6 if nodes.velocity is None else 12))
         states = states.at[:, node, :, :6].set(slope.reshape(size, bodies, 6))
         return Rows(
             scale * states.reshape(size, window, -1),
-            scale * by_parameters(nodes.pose[node], weighted),
+            scale * by_parameters(nodes.pose[node], momenta),
             scale * value,
         )
 
@@ -296,19 +299,18 @@ def start_rows(
     else:
         assert nodes.velocity is not None
         moving_rows = nodes.velocity[0].ravel()
-        _, slope, weighted = distance(nodes.pose[0])
+        _, slope, momenta = distance(nodes.pose[0])
         turning = jax.jacfwd(lambda d: gap_jacobian(elements, nodes.pose[0].plus(d.reshape(bodies, 6))) @ moving_rows)(
             jnp.zeros(size)
         )
         states = jnp.zeros((size, window, bodies, 12)).at[:, 0, :, 6:].set(slope.reshape(size, bodies, 6))
-        states = states.at[:, 0, :, :6].set((weighted @ turning).reshape(size, bodies, 6))
+        states = states.at[:, 0, :, :6].set((momenta @ turning).reshape(size, bodies, 6))
         moving = Rows(
             states.reshape(size, window, -1), jnp.zeros((size, plan.parameters)), slope @ nodes.velocity[0].ravel()
         )
         parts = [at(0, 1.0 / timestep), moving]
     joined = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
-    weight = jnp.kron(jnp.eye(2), dynamics_weight)
-    return Rows(jnp.einsum("rs,swb->rwb", weight, joined.states), weight @ joined.parameters, weight @ joined.residual)
+    return weighted(joined, dynamics_weight)
 
 
 # --- observations ---
@@ -341,7 +343,7 @@ def _interpolate(pose: Pose, at: Float[Array, ""], base: int, timestep: Array) -
     return anchor.plus(offset), jnp.concatenate([rate[:, :3], spin], axis=1)
 
 
-def _observation(
+def observation_rows(
     plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array, reference: Array | float
 ) -> tuple[Rows, Float[Array, "sensors"]]:
     """Rows of all samples in the step, and the cost of each sensor."""

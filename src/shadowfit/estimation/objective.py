@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from shadowfit.estimation import front
 from shadowfit.estimation.linearise import Costs, Nodes, Prepared, linearise_chunk, prepare, start_rows
 from shadowfit.estimation.parameters import Values
-from shadowfit.estimation.problem import CHUNK, Problem, Track, chunk_data, chunk_starts
+from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts
 from shadowfit.geometry import Pose, rotations
 
 
@@ -104,23 +104,14 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
         costs: list[Costs] = []
 
         def chunks(
-            track: Track = track,
+            index: int = index,
             nodes: Nodes = nodes,
             prepared: Prepared = prepared,
             table: tuple[np.ndarray, np.ndarray] = table,
             costs: list[Costs] = costs,
         ) -> Iterator[front.Rows]:
             for begin in chunk_starts(len(nodes.pose.position)):
-                rows, cost = linearise_chunk(
-                    problem.plan,
-                    prepared,
-                    _padded(nodes, begin, CHUNK + problem.plan.window - 1),
-                    chunk_data(track, table, weights.std, begin),
-                    weights.dynamics,
-                    problem.timestep,
-                    track.steps - begin,
-                    weights.reference,
-                )
+                rows, cost = _rows(problem, point, index, nodes, prepared, table, weights, begin)
                 costs.append(cost)
                 yield rows
 
@@ -131,6 +122,32 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
     matrix, gradient, prior = _prior(problem, point.values, weights.reference)
     cost = Cost(tuple(dynamics), tuple(sensors), start_cost, prior)
     return Linearisation(point, tuple(normals), cost, matrix, gradient)
+
+
+def _rows(
+    problem: Problem,
+    point: Point,
+    index: int,
+    nodes: Nodes,
+    prepared: Prepared,
+    table: tuple[np.ndarray, np.ndarray],
+    weights: Weights,
+    begin: int,
+) -> tuple[front.Rows, Costs]:
+    """Rows of one chunk of one recording: by compiled kernels, or by XLA where a mechanism is too large for them."""
+    track, plan = problem.tracks[index], problem.plan
+    padded = _padded(nodes, begin, CHUNK + plan.window - 1)
+    data = chunk_data(track, table, weights.std, begin)
+    live = track.steps - begin
+    compiled = problem.kernels(data, weights.dynamics)
+    if compiled is None:
+        return linearise_chunk(
+            plan, prepared, padded, data, weights.dynamics, problem.timestep, live, weights.reference
+        )
+    numbers, turns = problem.current(point.values, index)
+    return compiled.rows(
+        numbers, turns, padded, data, weights.dynamics, problem.timestep, live, weights.reference
+    )
 
 
 def unseen(normal: front.Normal) -> list[np.ndarray]:

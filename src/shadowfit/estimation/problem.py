@@ -27,6 +27,7 @@ from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import ChunkData, Plan, Unknowns, write
 from shadowfit.estimation.parameters import ParameterSet, Values
+from shadowfit.estimation.step_kernels import StepKernels, step_kernels
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
@@ -99,6 +100,14 @@ class Problem:
     timestep: float
     plan: Plan
     options: Options
+    _kernels: dict[bool, StepKernels | None] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+
+    def kernels(self, data: ChunkData, dynamics_weight: np.ndarray) -> StepKernels | None:
+        """Compiled rows for chunks of this problem, made when first asked for; None: it is too large for them."""
+        diagonal = np.array_equal(dynamics_weight, np.diag(np.diagonal(dynamics_weight)))
+        if diagonal not in self._kernels:
+            self._kernels[diagonal] = step_kernels(self.plan, self.mechanism, data, dynamics_weight)
+        return self._kernels[diagonal]
 
     @property
     def sensors(self) -> tuple[str, ...]:
