@@ -1,38 +1,51 @@
-"""The rows of a chunk of time steps by compiled kernels: the same as `linearise_chunk`, several times faster.
+"""What a fit evaluates at every time step, as compiled functions over time.
 
-Two kernels: the dynamics of a step, and the observations of one sample. What their code depends on besides this
-package's source is the plan and the structure of the mechanism; mechanisms with parts from outside are traced anew in
-each process.
+* ``dynamics`` and ``observation``: rows of the least squares problem, of a step and of one sample
+  (:mod:`linearise`);
+* ``start``: gaps of the first states with their derivatives (:mod:`start_state`);
+* ``follow``: one iteration of the inverse kinematics behind the initial trajectory (:mod:`initial`);
+* ``retract``: ``x ⊞ δ`` of the states.
+
+Each one is made when first needed. What their code depends on besides this package's source is the plan and the
+structure of the mechanism; mechanisms with parts from outside are traced anew in each process.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from shadowfit.estimation import linearise
+from shadowfit.estimation import inverse_kinematics, linearise, start_state
 from shadowfit.estimation.front import Rows
 from shadowfit.estimation.linearise import ChunkData, Costs, Nodes, Plan
-from shadowfit.geometry import Pose
-from shadowfit.kernels import Kernel, TooLargeError, UnsupportedError, kernel
+from shadowfit.geometry import Pose, rotations
+from shadowfit.kernels import OverTime, over_time
+from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
 
-Arrays = list[np.ndarray]
+Arrays = list[Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class StepKernels:
-    """Compiled rows of one problem."""
+    """Compiled functions of one plan and mechanism."""
 
     plan: Plan
     mechanism: Mechanism
-    dynamics: Kernel
-    observation: Kernel
+    largest: int = LARGEST
+    """Operations beyond which a function is left to XLA."""
+    _made: dict[Any, OverTime] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+
+    @functools.cached_property
+    def settings(self) -> Arrays:
+        """Numbers of the mechanism."""
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(self.mechanism)]
 
     def rows(
         self,
@@ -45,58 +58,60 @@ class StepKernels:
         live: int,
         reference: float,
     ) -> tuple[Rows, Costs]:
-        """Rows of the steps of one chunk, as `linearise_chunk` gives them."""
-        plan = self.plan
+        """Weighted rows of the steps of one chunk; ``nodes`` has ``window − 1`` more entries than there are steps.
+
+        ``dynamics_weight`` is a square root of the inverse covariance of the impulse residual (``√κ`` times one in
+        the paper); ``live`` counts the steps of the recording from the first of this chunk on; ``reference`` is the
+        standard deviation behind a weight of one, in which a robust loss counts.
+        """
         steps, samples = data.fraction.shape
-        settings = [np.asarray(leaf) for leaf in jax.tree.leaves(self.mechanism)]
-        windows = [np.stack([x[i : i + steps] for i in range(plan.window)], axis=1) for x in jax.tree.leaves(nodes)]
-        weight = _weight(dynamics_weight)
+        windows = [
+            np.stack([x[i : i + steps] for i in range(self.plan.window)], axis=1) for x in jax.tree.leaves(nodes)
+        ]
         step = np.asarray(timestep)
-        moving = self.dynamics(
-            settings, [numbers, turns, weight, step], [*windows, data.command, data.command_derivatives]
+        weight = _weight(dynamics_weight)
+        moving = self._run(
+            _dynamics_rows, [numbers, turns, weight, step], [*windows, data.command, data.command_derivatives]
         )
         repeated = windows if samples == 1 else [np.repeat(x, samples, axis=0) for x in windows]
         readings = [x.reshape(steps * samples, 1, *x.shape[2:]) for x in (*data.measured, *data.weight, data.fraction)]
-        seen = self.observation(settings, [numbers, turns, step, np.asarray(reference)], [*repeated, *readings])
+        seen = self._run(_observation_rows, [numbers, turns, step, np.asarray(reference)], [*repeated, *readings])
         *observed, costs = seen
         parts = [
-            np.concatenate([x, y.reshape(steps, -1, *x.shape[2:])], axis=1)
+            np.concatenate([x, y.reshape(steps, samples * y.shape[1], *x.shape[2:])], axis=1)
             for x, y in zip(moving, observed, strict=True)
         ]
         counted = max(min(int(live), steps), 0)
         sensors = costs.reshape(steps, samples, -1)[:counted].sum(axis=(0, 1))
         return Rows(*parts), Costs(np.sum(moving[2][:counted] ** 2), sensors)
 
+    def start_parts(self, numbers: np.ndarray, turns: np.ndarray, nodes: Nodes) -> start_state.StartParts:
+        """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""
+        return start_state.StartParts(*self._run(_start_parts, [numbers, turns], jax.tree.leaves(nodes)))
 
-def step_kernels(plan: Plan, mechanism: Mechanism, data: ChunkData, dynamics_weight: np.ndarray) -> StepKernels | None:
-    """Compiled rows for chunks of data like the given one; None where a mechanism is too large to be written out."""
-    leaves, structure = jax.tree.flatten(mechanism)
-    settings = [np.asarray(leaf) for leaf in leaves]
-    bodies = len(mechanism.bodies)
-    numbers, turns = np.zeros(len(plan.numbers)), np.tile([1.0, 0.0, 0.0, 0.0], (len(plan.turns), 1))
-    scalar = np.zeros(())
-    pose = [np.zeros((plan.window, bodies, 3)), np.zeros((plan.window, bodies, 4))]
-    windows = pose if plan.unknowns == "configuration" else [*pose, np.zeros((plan.window, bodies, 6))]
-    inputs = [np.zeros(data.command.shape[1:]), np.zeros(data.command_derivatives.shape[1:])]
-    readings = [np.zeros((1, *x.shape[2:])) for x in (*data.measured, *data.weight, data.fraction)]
-    key = f"{plan} {structure}" if _is_own(mechanism) else None
-    motion = functools.partial(_dynamics_rows, plan, structure)
-    sight = functools.partial(_observation_rows, plan, structure)
-    try:
-        return StepKernels(
-            plan,
-            mechanism,
-            kernel(
-                motion,
-                settings,
-                [numbers, turns, _weight(dynamics_weight), scalar],
-                [*windows, *inputs],
-                key and f"dynamics {key}",
-            ),
-            kernel(sight, settings, [numbers, turns, scalar, scalar], [*windows, *readings], key and f"seen {key}"),
-        )
-    except (TooLargeError, UnsupportedError):
-        return None
+    def follow(
+        self, numbers: np.ndarray, turns: np.ndarray, weights: np.ndarray, pose: Pose, targets: Arrays
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and orientations after each iteration of inverse kinematics, one per target."""
+        found = self._run(_follow, [numbers, turns, weights], targets, [pose.position, pose.orientation])
+        return found[0], found[1]
+
+    def retract(self, nodes: Nodes, steps: np.ndarray) -> Nodes:
+        """``x ⊞ δ`` of all nodes."""
+        return _as_nodes(self._run(_retract, [], [*jax.tree.leaves(nodes), steps]))
+
+    def _run(
+        self, function: Callable[..., Any], constants: Arrays, varying: Arrays, carry: Arrays | None = None
+    ) -> Arrays:
+        # A weight may be a vector or a matrix, a chunk may hold more or fewer samples.
+        kind = (function, *(np.shape(x) for x in constants), *(np.shape(x)[1:] for x in varying))
+        if kind not in self._made:
+            _, structure = jax.tree.flatten(self.mechanism)
+            key = f"{function.__name__} {self.plan} {structure}" if is_own(self.mechanism) else None
+            one = functools.partial(function, self.plan, structure)
+            shapes = [*(carry or []), *(np.empty(np.shape(x)[1:]) for x in varying)]
+            self._made[kind] = over_time(one, self.settings, constants, shapes, key, len(carry or []), self.largest)
+        return self._made[kind](self.settings, constants, varying, carry)
 
 
 def _weight(matrix: np.ndarray) -> np.ndarray:
@@ -105,9 +120,8 @@ def _weight(matrix: np.ndarray) -> np.ndarray:
     return diagonal.copy() if np.array_equal(matrix, np.diag(diagonal)) else np.asarray(matrix)
 
 
-def _as_nodes(plan: Plan, windows: Arrays) -> Nodes:
-    pose = Pose(windows[0], windows[1])
-    return Nodes(pose, None if plan.unknowns == "configuration" else windows[2])
+def _as_nodes(arrays: Arrays) -> Nodes:
+    return Nodes(Pose(arrays[0], arrays[1]), arrays[2] if len(arrays) > 2 else None)
 
 
 def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Rows:
@@ -115,7 +129,7 @@ def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arra
     prepared = linearise.prepare(plan, jax.tree.unflatten(structure, settings), numbers, turns)
     *windows, command, slopes = varying
     data = ChunkData(command, slopes, (), (), jnp.zeros(0))
-    motion = linearise.dynamics_rows(plan, prepared, _as_nodes(plan, windows), data, timestep)
+    motion = linearise.dynamics_rows(plan, prepared, _as_nodes(windows), data, timestep)
     return linearise.weighted(motion, jnp.diag(weight) if weight.ndim == 1 else weight)
 
 
@@ -131,14 +145,37 @@ def _observation_rows(
     data = ChunkData(
         jnp.zeros(0), jnp.zeros((0, 0)), tuple(rest[:sensors]), tuple(rest[sensors : 2 * sensors]), rest[-1]
     )
-    return linearise.observation_rows(plan, prepared, _as_nodes(plan, windows), data, timestep, reference)
+    return linearise.observation_rows(plan, prepared, _as_nodes(windows), data, timestep, reference)
 
 
-def _is_own(part: Any) -> bool:
+def _start_parts(
+    plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays
+) -> start_state.StartParts:
+    mechanism = jax.tree.unflatten(structure, settings)
+    return start_state.start_parts(plan, mechanism, constants[0], constants[1], _as_nodes(varying))
+
+
+def _follow(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> tuple[Any, Any]:
+    numbers, turns, weights = constants
+    mechanism = jax.tree.unflatten(structure, settings)
+    now = linearise.write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters))
+    pose = inverse_kinematics.corrected(now, Pose(varying[0], varying[1]), tuple(varying[2:]), weights)
+    return pose.position, pose.orientation
+
+
+def _retract(_: Plan, __: Any, ___: Arrays, ____: Arrays, varying: Arrays) -> Arrays:
+    *nodes, step = varying
+    parts = step.reshape(nodes[0].shape[0], -1)
+    moved = Pose(nodes[0], nodes[1]).plus(parts[:, :6])
+    found = [moved.position, rotations.normalise(moved.orientation)]
+    return [*found, nodes[2] + parts[:, 6:]] if len(nodes) > 2 else found
+
+
+def is_own(part: Any) -> bool:
     """Whether all parts of a mechanism are of this package, so that its source tells what they do."""
     if isinstance(part, list | tuple):
-        return all(_is_own(x) for x in part)
+        return all(is_own(x) for x in part)
     if dataclasses.is_dataclass(part):
         inside = type(part).__module__.startswith("shadowfit.")
-        return inside and all(_is_own(getattr(part, field.name)) for field in dataclasses.fields(part))
+        return inside and all(is_own(getattr(part, field.name)) for field in dataclasses.fields(part))
     return not callable(part)

@@ -5,8 +5,20 @@ be zero. Unrolled to scalars and simplified, vectorised over time, and compiled 
 faster than batched operations on small arrays, and compiles faster as well.
 """
 
-from shadowfit.kernels.kernel import Kernel, kernel
+from shadowfit.kernels.batched import OverTime, by_xla, over_time
+from shadowfit.kernels.kernel import Kernel, fingerprint, kernel
 from shadowfit.kernels.scalars import TooLargeError
+from shadowfit.kernels.store import remembered
 from shadowfit.kernels.unroll import UnsupportedError
 
-__all__ = ["Kernel", "TooLargeError", "UnsupportedError", "kernel"]
+__all__ = [
+    "Kernel",
+    "OverTime",
+    "TooLargeError",
+    "UnsupportedError",
+    "by_xla",
+    "fingerprint",
+    "kernel",
+    "over_time",
+    "remembered",
+]

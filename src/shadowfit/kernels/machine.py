@@ -1,13 +1,14 @@
 """Scalar programs as machine code: one loop over time, several time steps at a time in vector registers.
 
 The code is written as text for LLVM. Operations that do not depend on the varying inputs are done once, before the
-loop. Nothing is left for an optimiser to find, so that only the code generator runs.
+loop. Nothing is left for an optimiser to find, so that only the code generator runs. A program that *carries* its
+first outputs over to the next time, where they are its first inputs, takes one time after the other.
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
+import dataclasses
 from collections.abc import Iterable, Sequence
 
 import llvmlite.binding as llvm
@@ -17,10 +18,11 @@ from shadowfit.kernels.scalars import COMPARISONS, Node, Scalars
 
 # Time steps in a vector register; with four, all common processors are served.
 LANES = 4
+# Operations in one part of a program.
+PART = 600
 NAME = "program"
-_VECTOR = f"<{LANES} x double>"
-_TRUTHS = f"<{LANES} x i1>"
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_LIBRARY = {"rem": "fmod"}
 _INTRINSICS = {"sqrt": "llvm.sqrt", "abs": "llvm.fabs", "rint": "llvm.rint", "floor": "llvm.floor"}
 
 
@@ -28,93 +30,238 @@ def _number(value: float) -> str:
     return f"0x{np.float64(value).view(np.uint64):016X}"
 
 
-class _Writer:
-    """Lines of one function."""
+@dataclasses.dataclass
+class _Layout:
+    """Where the inputs of a program are, and where values are kept between its parts."""
 
-    def __init__(self, scalars: Scalars, constant_inputs: int) -> None:
+    constant_inputs: int
+    varying_inputs: int
+    carried: int
+    slots: dict[Node, int]
+    """Places in the scratch memory, in numbers, of values that another part needs."""
+
+    @property
+    def lanes(self) -> int:
+        """Times that are done at once."""
+        return 1 if self.carried else LANES
+
+
+class _Writer:
+    """Lines of one part of a program: single numbers before the loop, or vectors inside."""
+
+    def __init__(self, scalars: Scalars, layout: _Layout, declared: dict[str, str], vectors: bool) -> None:
         self.scalars = scalars
-        self.constant_inputs = constant_inputs
+        self.layout = layout
+        self.declared = declared
+        self.vectors = vectors
+        self.kind = f"<{layout.lanes} x double>" if vectors else "double"
+        self.truth_kind = f"<{layout.lanes} x i1>" if vectors else "i1"
         self.lines: list[str] = []
-        self.declared: dict[str, str] = {}
         self.names: dict[Node, str] = {}
-        self.slots: dict[Node, int] = {}
+        self.truths: dict[Node, str] = {}
         self.temporary = 0
 
-    def fresh(self) -> str:
-        self.temporary += 1
-        return f"%t{self.temporary}"
-
     def line(self, text: str) -> str:
-        name = self.fresh()
-        self.lines.append(f"  {name} = {text}")
-        return name
+        self.temporary += 1
+        self.lines.append(f"  %t{self.temporary} = {text}")
+        return f"%t{self.temporary}"
 
     def declare(self, name: str, signature: str) -> None:
         self.declared[name] = f"declare {signature}"
 
+    def splat(self, value: str) -> str:
+        """A number in all lanes."""
+        if not self.vectors:
+            return value
+        first = self.line(f"insertelement {self.kind} poison, double {value}, i32 0")
+        lanes = self.layout.lanes
+        return self.line(f"shufflevector {self.kind} {first}, {self.kind} poison, <{lanes} x i32> zeroinitializer")
 
-def assembly(scalars: Scalars, constant_inputs: int, varying_inputs: int, outputs: Sequence[tuple[int, Node]]) -> str:
-    """LLVM assembly of ``program(constants, varying, results, scratch, groups, stride of results)``.
+    def number(self, node: Node, varies: bool) -> str:
+        """The value of a node, read from the scratch memory if another part has computed it."""
+        known = self.scalars.value(node)
+        if known is not None:
+            return f"splat (double {_number(known)})" if self.vectors else _number(known)
+        if node not in self.names:
+            place = self.line(f"getelementptr double, ptr %scratch, i64 {self.layout.slots[node]}")
+            if varies:
+                self.names[node] = self.line(f"load {self.kind}, ptr {place}, align 8")
+            else:
+                # Not remembered: a single number is cheaper to read again than to keep in a register.
+                return self.splat(self.line(f"load double, ptr {place}"))
+        return self.names[node]
+
+    def truth(self, node: Node, varies: bool) -> str:
+        """A truth value; between parts they are kept as numbers."""
+        known = self.scalars.value(node)
+        if known is not None:
+            true = "splat (i1 true)" if self.vectors else "true"
+            return true if known else ("zeroinitializer" if self.vectors else "false")
+        if node not in self.truths:
+            zero = "zeroinitializer" if self.vectors else _number(0.0)
+            self.truths[node] = self.line(f"fcmp une {self.kind} {self.number(node, varies)}, {zero}")
+        return self.truths[node]
+
+    def keep(self, node: Node) -> None:
+        """Write a value to the scratch memory."""
+        name = self.names.get(node)
+        if node in self.truths:
+            name = self.line(f"uitofp {self.truth_kind} {self.truths[node]} to {self.kind}")
+        place = self.line(f"getelementptr double, ptr %scratch, i64 {self.layout.slots[node]}")
+        self.lines.append(f"  store {self.kind} {name}, ptr {place}, align 8")
+
+
+def assembly(
+    scalars: Scalars,
+    constant_inputs: int,
+    varying_inputs: int,
+    outputs: Sequence[tuple[int, Node]],
+    carried: int = 0,
+) -> str:
+    """LLVM assembly of ``program(constants, varying, results, scratch, carry, groups, stride of results)``.
 
     ``varying`` is (time, varying inputs), ``results`` is (time, stride), of which the listed places are written;
-    times are counted in groups of `LANES`. Inputs are numbered constants first.
+    times are counted in groups of `LANES`. Inputs are numbered constants first, then ``carried`` ones that are the
+    outputs of the same places at the time before (in ``carry`` for the first time), then the varying ones.
     """
-    writer = _Writer(scalars, constant_inputs)
     order = _order(scalars, [node for _, node in outputs])
     varies = _varying(scalars, order, constant_inputs)
-    needed = _needed_in_loop(scalars, order, varies, [node for _, node in outputs])
-
-    for node in order:
-        if not varies[node] and scalars.value(node) is None:
-            writer.names[node] = _scalar(writer, node)
-            if node in needed:
-                writer.slots[node] = len(writer.slots)
-                place = writer.line(f"getelementptr double, ptr %scratch, i64 {writer.slots[node]}")
-                writer.lines.append(f"  store double {_as_number(writer, node, writer.names[node])}, ptr {place}")
-    before = writer.lines
-    writer.lines, writer.names = [], {}
+    before = _parts([node for node in order if not varies[node] and scalars.value(node) is None])
+    inside = _parts([node for node in order if varies[node]])
     by_node: dict[Node, list[int]] = {}
     for place, node in outputs:
         by_node.setdefault(node, []).append(place)
-    for node in order:
-        if varies[node]:
-            writer.names[node] = _vector(writer, node, varying_inputs)
-        if node in by_node:
-            _store(writer, node, by_node[node])
-    body = writer.lines
-    head = f"define void @{NAME}(ptr noalias %constants, ptr noalias %varying, ptr noalias %results, "
-    head += "ptr %scratch, i64 %groups, i64 %stride) {\nentry:"
-    loop = [
+    # Outputs that do not vary, or are carried inputs, are written by the last part.
+    late = [node for node in by_node if not varies[node]]
+    if late and not inside:
+        inside = [[]]
+    layout = _Layout(constant_inputs, varying_inputs, carried, {})
+    _place_shared(scalars, layout, before, inside, varies, late)
+
+    declared: dict[str, str] = {}
+    functions = []
+    for part in before:
+        writer = _Writer(scalars, layout, declared, vectors=False)
+        for node in part:
+            _write(writer, node, varies)
+            if node in layout.slots:
+                writer.keep(node)
+        functions.append(writer.lines)
+    for number, part in enumerate(inside):
+        writer = _Writer(scalars, layout, declared, vectors=True)
+        for node in part:
+            _write(writer, node, varies)
+            if node in layout.slots:
+                writer.keep(node)
+            if node in by_node:
+                _store(writer, writer.number(node, True), by_node[node])
+        if number == len(inside) - 1:
+            for node in late:
+                _store(writer, writer.number(node, False), by_node[node])
+        functions.append(writer.lines)
+    return _module(layout, declared, functions, len(before))
+
+
+# What all parts of a program are given.
+_POINTERS = "ptr {constants}, ptr {start}, ptr {to}, ptr {scratch}, ptr {carry}, i64 {stride}"
+
+
+def _module(layout: _Layout, declared: dict[str, str], functions: list[list[str]], before: int) -> str:
+    """The text of all parts and of the loop that calls them."""
+    names = ("constants", "start", "to", "scratch", "carry", "stride")
+    given = _POINTERS.format(**{name: f"%{name}" for name in names})
+    lines = list(declared.values())
+    for number, body in enumerate(functions):
+        steps = [f"  %to{i} = getelementptr double, ptr %to{i - 1}, i64 %stride" for i in range(1, layout.lanes)]
+        lines += [
+            f"define internal void @part{number}({given}) noinline {{",
+            "  %to0 = getelementptr i8, ptr %to, i64 0",
+        ]
+        lines += [*steps, *body, "  ret void", "}"]
+    first = _POINTERS.format(
+        constants="%constants", start="%varying", to="%results", scratch="%scratch", carry="%carry", stride="%stride"
+    )
+    each = _POINTERS.format(
+        constants="%constants", start="%from", to="%at", scratch="%scratch", carry="%carry", stride="%stride"
+    )
+    lines += [
+        f"define void @{NAME}(ptr %constants, ptr %varying, ptr %results, ptr %scratch, ptr %carry, i64 %groups, "
+        "i64 %stride) {",
+        "entry:",
+        *[f"  call void @part{i}({first})" for i in range(before)],
         "  br label %test",
         "test:",
         "  %group = phi i64 [ 0, %entry ], [ %next, %body ]",
         "  %more = icmp slt i64 %group, %groups",
         "  br i1 %more, label %body, label %end",
         "body:",
-        f"  %time = mul i64 %group, {LANES}",
-        f"  %read = mul i64 %time, {varying_inputs}",
+        f"  %time = mul i64 %group, {layout.lanes}",
+        f"  %read = mul i64 %time, {layout.varying_inputs}",
         "  %from = getelementptr double, ptr %varying, i64 %read",
         "  %written = mul i64 %time, %stride",
-        "  %to0 = getelementptr double, ptr %results, i64 %written",
-        *[f"  %to{i} = getelementptr double, ptr %to{i - 1}, i64 %stride" for i in range(1, LANES)],
-        *body,
+        "  %at = getelementptr double, ptr %results, i64 %written",
+        *[f"  call void @part{i}({each})" for i in range(before, len(functions))],
+        *_carry_over(layout),
         "  %next = add i64 %group, 1",
         "  br label %test",
         "end:",
         "  ret void",
         "}",
     ]
-    return "\n".join([*writer.declared.values(), head, *before, *loop]) + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def _carry_over(layout: _Layout) -> list[str]:
+    """Copy the first outputs, once all of them are there, to where the next time reads them."""
+    if not layout.carried:
+        return []
+    lines = []
+    for i in range(layout.carried):
+        lines += [
+            f"  %out{i} = getelementptr double, ptr %at, i64 {i}",
+            f"  %value{i} = load double, ptr %out{i}",
+            f"  %in{i} = getelementptr double, ptr %carry, i64 {i}",
+            f"  store double %value{i}, ptr %in{i}",
+        ]
+    return lines
+
+
+def _parts(nodes: list[Node]) -> list[list[Node]]:
+    """Pieces of a size that the code generator is quick with: its time grows faster than their length."""
+    return [nodes[i : i + PART] for i in range(0, len(nodes), PART)]
+
+
+def _place_shared(
+    scalars: Scalars,
+    layout: _Layout,
+    before: list[list[Node]],
+    inside: list[list[Node]],
+    varies: dict[Node, bool],
+    late: list[Node],
+) -> None:
+    """Give a place in the scratch memory to every value that is needed outside the part that computes it."""
+    home = {node: part for part, nodes in enumerate([*before, *inside]) for node in nodes}
+    used = {
+        x
+        for node, part in home.items()
+        for x in _operands(scalars, node)
+        if scalars.value(x) is None and home[x] != part
+    }
+    used |= {node for node in late if scalars.value(node) is None}
+    size = 0
+    for node in sorted(used):
+        layout.slots[node] = size
+        size += layout.lanes if varies[node] else 1
 
 
 def scratch_size(scalars: Scalars) -> int:
     """Numbers of working space that a program may need."""
-    return len(scalars.operations)
+    return LANES * len(scalars.operations)
 
 
 def _operands(scalars: Scalars, node: Node) -> tuple[int, ...]:
     name, *operands = scalars.operations[node]
-    return () if name in ("const", "input", "nan") else tuple(int(x) for x in operands)
+    return () if name in ("const", "input") else tuple(int(x) for x in operands)
 
 
 def _order(scalars: Scalars, outputs: Iterable[Node]) -> list[Node]:
@@ -147,86 +294,43 @@ def _varying(scalars: Scalars, order: Iterable[Node], constant_inputs: int) -> d
     return found
 
 
-def _needed_in_loop(
-    scalars: Scalars, order: Iterable[Node], varies: dict[Node, bool], outputs: Iterable[Node]
-) -> set[Node]:
-    used = {x for node in order if varies[node] for x in _operands(scalars, node) if not varies[x]}
-    return used | {node for node in outputs if not varies[node]}
-
-
-def _as_number(writer: _Writer, node: Node, name: str) -> str:
-    """Truth values are kept as numbers between the two parts of the program."""
-    if not writer.scalars.is_truth(node):
-        return name
-    return writer.line(f"uitofp i1 {name} to double")
-
-
-def _scalar(writer: _Writer, node: Node) -> str:
-    """One operation before the loop."""
-    scalars = writer.scalars
-    name, *operands = scalars.operations[node]
+def _write(writer: _Writer, node: Node, varies: dict[Node, bool]) -> None:
+    """One operation."""
+    name, *operands = writer.scalars.operations[node]
     if name == "input":
-        place = writer.line(f"getelementptr double, ptr %constants, i64 {int(operands[0])}")
-        return writer.line(f"load double, ptr {place}")
-
-    def read(x: int | float) -> str:
-        known = scalars.value(int(x))
-        return writer.names[int(x)] if known is None else _number(known)
-
-    def truth(x: int | float) -> str:
-        return {0.0: "false", 1.0: "true"}.get(scalars.value(int(x)), writer.names.get(int(x), ""))  # type: ignore[arg-type]
-
-    return _operation(writer, name, "double", "i1", [read(x) for x in operands], [truth(x) for x in operands])
-
-
-def _vector(writer: _Writer, node: Node, varying_inputs: int) -> str:
-    """One operation in the loop."""
-    scalars = writer.scalars
-    name, *operands = scalars.operations[node]
-    if name == "input":
-        place = int(operands[0]) - writer.constant_inputs
-        vector = "poison"
-        for lane in range(LANES):
-            at = writer.line(f"getelementptr double, ptr %from, i64 {lane * varying_inputs + place}")
-            value = writer.line(f"load double, ptr {at}")
-            vector = writer.line(f"insertelement {_VECTOR} {vector}, double {value}, i32 {lane}")
-        return vector
-
-    def read(x: int | float) -> str:
-        return _in_loop(writer, int(x))
-
-    def truth(x: int | float) -> str:
-        node = int(x)
-        known = scalars.value(node)
-        if known is not None:
-            return "splat (i1 true)" if known else "zeroinitializer"
-        if node in writer.names:
-            return writer.names[node]
-        return writer.line(f"fcmp une {_VECTOR} {_in_loop(writer, node)}, zeroinitializer")
-
-    wants_truth = name in ("and", "or", "xor", "not", "select")
-    numbers = [read(x) for x in (operands[1:] if name == "select" else operands if not wants_truth else [])]
-    truths = [truth(x) for x in (operands[:1] if name == "select" else operands if wants_truth else [])]
-    if name == "select":
-        numbers.insert(0, "")
-    return _operation(writer, name, _VECTOR, _TRUTHS, numbers, truths)
+        writer.names[node] = _input(writer, int(operands[0]))
+        return
+    truths = {"and": 2, "or": 2, "xor": 2, "not": 1, "select": 1}.get(name, 0)
+    read = [int(x) for x in operands]
+    found = _operation(
+        writer,
+        name,
+        [writer.truth(x, varies[x]) for x in read[:truths]],
+        [writer.number(x, varies[x]) for x in read[truths:]],
+    )
+    (writer.truths if writer.scalars.is_truth(node) else writer.names)[node] = found
 
 
-def _in_loop(writer: _Writer, node: Node) -> str:
-    known = writer.scalars.value(node)
-    if known is not None:
-        return f"splat (double {_number(known)})"
-    if node in writer.names:
-        return writer.names[node]
-    place = writer.line(f"getelementptr double, ptr %scratch, i64 {writer.slots[node]}")
-    value = writer.line(f"load double, ptr {place}")
-    first = writer.line(f"insertelement {_VECTOR} poison, double {value}, i32 0")
-    return writer.line(f"shufflevector {_VECTOR} {first}, {_VECTOR} poison, <{LANES} x i32> zeroinitializer")
+def _input(writer: _Writer, place: int) -> str:
+    layout = writer.layout
+    if place < layout.constant_inputs:
+        at = writer.line(f"getelementptr double, ptr %constants, i64 {place}")
+        return writer.splat(writer.line(f"load double, ptr {at}"))
+    place -= layout.constant_inputs
+    if place < layout.carried:
+        at = writer.line(f"getelementptr double, ptr %carry, i64 {place}")
+        return writer.splat(writer.line(f"load double, ptr {at}"))
+    place -= layout.carried
+    vector = "poison"
+    for lane in range(layout.lanes):
+        at = writer.line(f"getelementptr double, ptr %start, i64 {lane * layout.varying_inputs + place}")
+        value = writer.line(f"load double, ptr {at}")
+        vector = writer.line(f"insertelement {writer.kind} {vector}, double {value}, i32 {lane}")
+    return vector
 
 
-def _operation(
-    writer: _Writer, name: str, kind: str, truth_kind: str, numbers: Sequence[str], truths: Sequence[str]
-) -> str:
+def _operation(writer: _Writer, name: str, truths: Sequence[str], numbers: Sequence[str]) -> str:
+    kind, truth_kind = writer.kind, writer.truth_kind
     if name in _ARITHMETIC:
         return writer.line(f"{_ARITHMETIC[name]} contract {kind} {numbers[0]}, {numbers[1]}")
     if name == "neg":
@@ -237,44 +341,40 @@ def _operation(
     if name in ("and", "or", "xor"):
         return writer.line(f"{name} {truth_kind} {truths[0]}, {truths[1]}")
     if name == "not":
-        true = "true" if kind == "double" else "splat (i1 true)"
-        return writer.line(f"xor {truth_kind} {truths[0]}, {true}")
+        return writer.line(f"xor {truth_kind} {truths[0]}, {'splat (i1 true)' if writer.vectors else 'true'}")
     if name == "select":
-        return writer.line(f"select {truth_kind} {truths[0]}, {kind} {numbers[1]}, {kind} {numbers[2]}")
-    if name == "nan":
-        return writer.line(f"fadd {kind} {_number(np.nan)}, {_number(np.nan)}")
+        return writer.line(f"select {truth_kind} {truths[0]}, {kind} {numbers[0]}, {kind} {numbers[1]}")
     if name in _INTRINSICS:
-        suffix = "f64" if kind == "double" else f"v{LANES}f64"
-        function = f"@{_INTRINSICS[name]}.{suffix}"
+        function = f"@{_INTRINSICS[name]}.{f'v{writer.layout.lanes}f64' if writer.vectors else 'f64'}"
         writer.declare(function, f"{kind} {function}({kind})")
         return writer.line(f"call {kind} {function}({kind} {numbers[0]})")
-    return _library_call(writer, name, kind, numbers)
+    return _library_call(writer, name, numbers)
 
 
-def _library_call(writer: _Writer, name: str, kind: str, numbers: Sequence[str]) -> str:
+def _library_call(writer: _Writer, name: str, numbers: Sequence[str]) -> str:
     """A function of the C library, lane by lane."""
-    writer.declare(f"@{name}", f"double @{name}({', '.join(['double'] * len(numbers))})")
-    if kind == "double":
-        return writer.line(f"call double @{name}({', '.join(f'double {x}' for x in numbers)})")
+    function = f"@{_LIBRARY.get(name, name)}"
+    writer.declare(function, f"double {function}({', '.join(['double'] * len(numbers))})")
+    if not writer.vectors:
+        return writer.line(f"call double {function}({', '.join(f'double {x}' for x in numbers)})")
     vector = "poison"
-    for lane in range(LANES):
-        parts = [writer.line(f"extractelement {kind} {x}, i32 {lane}") for x in numbers]
-        value = writer.line(f"call double @{name}({', '.join(f'double {x}' for x in parts)})")
-        vector = writer.line(f"insertelement {kind} {vector}, double {value}, i32 {lane}")
+    for lane in range(writer.layout.lanes):
+        parts = [writer.line(f"extractelement {writer.kind} {x}, i32 {lane}") for x in numbers]
+        value = writer.line(f"call double {function}({', '.join(f'double {x}' for x in parts)})")
+        vector = writer.line(f"insertelement {writer.kind} {vector}, double {value}, i32 {lane}")
     return vector
 
 
-def _store(writer: _Writer, node: Node, places: Sequence[int]) -> None:
-    vector = _in_loop(writer, node)
-    for lane in range(LANES):
-        value = writer.line(f"extractelement {_VECTOR} {vector}, i32 {lane}")
+def _store(writer: _Writer, vector: str, places: Sequence[int]) -> None:
+    for lane in range(writer.layout.lanes):
+        value = writer.line(f"extractelement {writer.kind} {vector}, i32 {lane}")
         for place in places:
             at = writer.line(f"getelementptr double, ptr %to{lane}, i64 {place}")
             writer.lines.append(f"  store double {value}, ptr {at}")
 
 
-@functools.cache
 def _target() -> llvm.TargetMachine:
+    """The processor at hand; an engine takes over the one it is given, so each gets its own."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
@@ -307,16 +407,24 @@ class Loaded:
         self._engine.finalize_object()
         address = self._engine.get_function_address(NAME)
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
-        kind = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, pointer, integer, integer)
+        kind = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, pointer, pointer, integer, integer)
         self._function = kind(address)
 
-    def __call__(self, constants: np.ndarray, varying: np.ndarray, results: np.ndarray, scratch: np.ndarray) -> None:
-        """Run over all times; their number must be a multiple of `LANES`, arrays contiguous and double."""
+    def __call__(
+        self,
+        constants: np.ndarray,
+        varying: np.ndarray,
+        results: np.ndarray,
+        scratch: np.ndarray,
+        carry: np.ndarray | None = None,
+    ) -> None:
+        """Run over all times: a multiple of `LANES` unless something is carried; arrays contiguous and double."""
         self._function(
             constants.ctypes.data,
             varying.ctypes.data,
             results.ctypes.data,
             scratch.ctypes.data,
-            len(varying) // LANES,
+            0 if carry is None else carry.ctypes.data,
+            len(varying) if carry is not None else len(varying) // LANES,
             results.shape[1],
         )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from shadowfit.errors import ShadowfitError
 
 Node = int
-Operation = tuple[str, *tuple[int | float, ...]]
+Operation = tuple[Any, ...]
 """Name and operands: nodes, or the value of a ``const``, or the place of an ``input``."""
 
 COMMUTATIVE = frozenset({"add", "mul", "eq", "ne", "and", "or", "xor"})
@@ -40,6 +41,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "asin": math.asin,
     "atan2": math.atan2,
     "pow": math.pow,
+    "rem": math.fmod,
     "abs": abs,
     "rint": lambda x: float(round(x)),
     "floor": lambda x: float(math.floor(x)),
@@ -62,19 +64,19 @@ class Scalars:
         self.zero, self.one = self.const(0.0), self.const(1.0)
 
     def _node(self, *operation: int | float | str) -> Node:
-        found = self._known.get(operation)  # type: ignore[call-overload]
+        found = self._known.get(operation)
         if found is None:
             found = len(self.operations)
             if found >= self.largest:
                 raise TooLargeError(f"the program has more than {self.largest} operations")
-            self.operations.append(operation)  # type: ignore[arg-type]
-            self._known[operation] = found  # type: ignore[index]
+            self.operations.append(operation)
+            self._known[operation] = found
         return found
 
     def const(self, value: float) -> Node:
         """A number known now."""
         value = float(value) + 0.0  # no negative zero: it would be another node
-        node = self._node("const", value) if value == value else self._node("nan")
+        node = self._node("const", "nan" if value != value else value)
         self._value[node] = value
         return node
 

@@ -1,4 +1,4 @@
-"""Compiled kernels kept in the user's cache directory, so that a later run need not compile them."""
+"""Compiled kernels, and facts that take long to find, kept in the user's cache directory for later runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import dataclasses
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -35,30 +37,58 @@ def folder() -> Path | None:
 
 def load(name: str) -> Compiled | None:
     """A kernel of an earlier run; None if there is none or it cannot be read."""
-    place = folder()
-    if place is None:
+    content = _read(name)
+    if content is None:
         return None
     try:
-        head, code = (place / name).read_bytes().split(b"\n", 1)
+        head, code = content.split(b"\n", 1)
         described = json.loads(head)
         if len(code) != described["size"]:
             return None
         return Compiled(code, tuple(tuple(shape) for shape in described["shapes"]), described["scratch"])
-    except (OSError, ValueError, KeyError):
+    except (ValueError, KeyError):
         return None
 
 
 def save(name: str, compiled: Compiled) -> None:
-    """Keep a kernel; a folder that cannot be written to only costs the time to compile again."""
+    """Keep a kernel."""
+    head = {"size": len(compiled.code), "shapes": compiled.shapes, "scratch": compiled.scratch}
+    _write(name, json.dumps(head).encode() + b"\n" + compiled.code)
+
+
+def remembered(name: str, find: Callable[[], Any]) -> Any:
+    """What ``find`` found in an earlier run, or finds now; something that JSON can hold."""
+    content = _read(name)
+    if content is not None:
+        try:
+            return json.loads(content)
+        except ValueError:
+            pass  # damaged: found again
+    found = find()
+    _write(name, json.dumps(found).encode())
+    return found
+
+
+def _read(name: str) -> bytes | None:
+    place = folder()
+    if place is None:
+        return None
+    try:
+        return (place / name).read_bytes()
+    except OSError:
+        return None
+
+
+def _write(name: str, content: bytes) -> None:
+    """Write at once or not at all; a folder that cannot be written to only costs the time to compile again."""
     place = folder()
     if place is None:
         return
-    head = {"size": len(compiled.code), "shapes": compiled.shapes, "scratch": compiled.scratch}
     try:
         place.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=place)
         with os.fdopen(handle, "wb") as file:
-            file.write(json.dumps(head).encode() + b"\n" + compiled.code)
+            file.write(content)
         os.replace(temporary, place / name)
         _remove_oldest(place)
     except OSError:
@@ -66,6 +96,9 @@ def save(name: str, compiled: Compiled) -> None:
 
 
 def _remove_oldest(place: Path) -> None:
-    files = sorted(place.iterdir(), key=lambda path: path.stat().st_mtime)
-    for path in files[: max(len(files) - MOST_FILES, 0)]:
+    files = list(place.iterdir())
+    if len(files) <= MOST_FILES:
+        return
+    files.sort(key=lambda path: path.stat().st_mtime)
+    for path in files[: len(files) - MOST_FILES]:
         path.unlink(missing_ok=True)

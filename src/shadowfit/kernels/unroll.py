@@ -90,7 +90,16 @@ def _static(value: Value, name: str) -> np.ndarray:
 # --- calls ---
 
 _CALLS = frozenset(
-    {"pjit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call", "custom_vjp_call", "custom_vmap_call"}
+    {
+        "pjit",
+        "closed_call",
+        "core_call",
+        "remat",
+        "checkpoint",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "custom_vmap_call",
+    }
 )
 
 
@@ -152,6 +161,8 @@ def _platform(_: Scalars, __: Any, ___: Sequence[Value], parameters: dict[str, A
 
 def _solve(scalars: Scalars, matrix: np.ndarray, right: np.ndarray) -> Nodes:
     """``A⁻¹ B`` by elimination without pivoting."""
+    if matrix.ndim != 2:
+        raise UnsupportedError("several linear systems at once")
     size = len(matrix)
     a, b = matrix.tolist(), right.tolist()
     zero = scalars.zero
@@ -218,6 +229,13 @@ def _integer_power(scalars: Scalars, equation: Any, arguments: Sequence[Value], 
         return scalars.div(scalars.one, result) if exponent < 0 else result
 
     return _elementwise(power)(scalars, equation, arguments, {})
+
+
+def _divide(scalars: Scalars, equation: Any, arguments: Sequence[Value], _: dict[str, Any]) -> Value:
+    if np.issubdtype(equation.outvars[0].aval.dtype, np.floating):
+        return _elementwise(Scalars.div)(scalars, equation, arguments, {})
+    above, below = (_static(x, "an integer") for x in arguments)
+    return np.trunc(above / below).astype(equation.outvars[0].aval.dtype)
 
 
 def _sign(scalars: Scalars, x: Node) -> Node:
@@ -490,7 +508,7 @@ _RULES: dict[str, Rule] = {
     "add_any": _elementwise(Scalars.add),
     "sub": _elementwise(Scalars.sub),
     "mul": _elementwise(Scalars.mul),
-    "div": _elementwise(Scalars.div),
+    "div": _divide,
     "neg": _elementwise(Scalars.neg),
     "square": _elementwise(lambda s, x: s.mul(x, x)),
     "rsqrt": _elementwise(lambda s, x: s.div(s.one, s.call("sqrt", x))),
@@ -508,6 +526,7 @@ _RULES: dict[str, Rule] = {
     "convert_element_type": _convert,
     "dot_general": _dot,
     "reduce_sum": _reduce(Scalars.add),
+    "reduce_prod": _reduce(Scalars.mul),
     "reduce_max": _reduce(_larger),
     "reduce_min": _reduce(_smaller),
     "reduce_and": _reduce(lambda s, a, b: s.logic("and", a, b)),
@@ -541,7 +560,21 @@ _RULES.update({name: _elementwise(lambda s, a, b, name=name: s.logic(name, a, b)
 _RULES.update(
     {
         name: _elementwise(lambda s, *x, name=name: s.call(name, *x))
-        for name in ("sqrt", "sin", "cos", "tan", "exp", "expm1", "log", "log1p", "tanh", "atan2", "pow", "floor", "acos")
+        for name in (
+            "sqrt",
+            "sin",
+            "cos",
+            "tan",
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "tanh",
+            "atan2",
+            "pow",
+            "floor",
+            "acos",
+        )
     }
 )
 
