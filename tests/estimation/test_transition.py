@@ -1,65 +1,84 @@
 """One transition: derivatives by states and by parameters of every kind equal finite differences."""
 
+import fnmatch
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimation.scenes import blank, problem_of
+from estimation.scenes import blank, dc_cartpole, full_furuta, problem_of, stiff_fourbar
 from shadowfit.dynamics import assemble, place
 from shadowfit.dynamics.inverse import inverse_dynamics
 from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import prepare, write
+from shadowfit.kernels import over_time
 from shadowfit.models import builtin
 
 TIMESTEP = 0.01
-FREE = [
-    "arm.inertia.zz",
-    "pendulum.mass",
-    "pendulum.com.x",
-    "hinge1.viscous",
-    "hinge1.dry",
-    "hinge2.dry",
-    "hinge1.motor.gain",
-    "hinge1.motor.shaft_inertia",
-    "hinge1.compliance.linear",
-    "gravity.tilt",
-]
+# Leaves that the dynamics do not depend on.
+SILENT = ("*.std", "*.offset", "*.delay", "*.stick_time", "u.*", "w.*", "v.*")
+SCENES = {
+    "furuta": (full_furuta, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0}),
+    "cartpole": (dc_cartpole, {"rail": 0.1, "pivot": 1.0}, {"rail": 0.4, "pivot": -2.0}),
+    "fourbar": (stiff_fourbar, {"ground_crank": 0.4}, {"ground_crank": 2.0}),
+}
+
+
+def all_leaves(mechanism):
+    """Every number of the mechanism that its dynamics may depend on."""
+    return [leaf for leaf in mechanism.leaves() if not any(fnmatch.fnmatch(leaf, silent) for silent in SILENT)]
 
 
 @pytest.mark.parametrize("residual", ["implicit", "inverse"])
 @pytest.mark.parametrize("discretization", ["spook", "exact"])
-def test_derivatives_equal_finite_differences(residual, discretization):
-    mechanism = builtin.furuta().set({"hinge1.dry": 6e-4, "hinge2.dry": 2e-4})
-    problem = problem_of(mechanism, blank(mechanism), FREE, residual=residual, discretization=discretization)
+@pytest.mark.parametrize("scene", SCENES)
+def test_derivatives_equal_finite_differences(scene, residual, discretization):
+    build, positions, speeds = SCENES[scene]
+    mechanism = build()
+    free = all_leaves(mechanism)
+    problem = problem_of(mechanism, blank(mechanism), free, residual=residual, discretization=discretization)
     plan = problem.plan
     numbers, turns = problem.current(problem.parameters.start(), 0)
-    prepared = prepare(plan, problem.mechanism, numbers, turns)
+    bodies = len(mechanism.bodies)
+    size = 6 * bodies
     rng = np.random.default_rng(0)
-    start = place(mechanism, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0})
-    pose = start.pose.plus(1e-4 * rng.standard_normal((2, 6)))
-    velocity = start.velocity + 0.01 * rng.standard_normal((2, 6))
-    new = start.velocity + 0.02 * rng.standard_normal((2, 6))
-    slopes = jnp.zeros((1, plan.parameters))
+    start = place(mechanism, positions, speeds)
+    pose = start.pose.plus(1e-4 * rng.standard_normal((bodies, 6)))
+    velocity = start.velocity + 0.01 * rng.standard_normal((bodies, 6))
+    new = start.velocity + 0.02 * rng.standard_normal((bodies, 6))
     scale = problem.parameters.spread(lambda p: p.scale)
+    command = jnp.full(len(mechanism.inputs), 0.3)
+    slopes = jnp.zeros((len(mechanism.inputs), plan.parameters))
 
-    @jax.jit
-    def evaluate(x):
-        states, own = x[:36].reshape(3, 2, 6), x[36:] * scale
+    def evaluate(settings, constants, varying):
+        x = varying[0]
+        states, own = x[: 3 * size].reshape(3, bodies, 6), x[3 * size :] * scale
+        prepared = prepare(plan, problem.mechanism, jnp.asarray(numbers), jnp.asarray(turns))
         elements = assemble(write(plan, problem.mechanism, numbers, turns, own))
-        driven = transition.Driven(elements, prepared.element_tangents, prepared.reference, jnp.array([0.3]), slopes)
+        driven = transition.Driven(elements, prepared.element_tangents, prepared.reference, command, slopes)
         moved = (pose.plus(states[0]), velocity + states[1], new + states[2])
-        return transition.linearise(driven, plan.columns, *moved, jnp.asarray(TIMESTEP), residual, discretization)
+        found = transition.linearise(driven, plan.columns, *moved, jnp.asarray(TIMESTEP), residual, discretization)
+        blocks = (found.by_pose, found.by_velocity, found.by_new_velocity)
+        columns = [block.reshape(size, size) for block in blocks]
+        return [found.residual, jnp.concatenate([*columns, found.by_parameters * scale], axis=1)]
 
-    here = evaluate(jnp.zeros(36 + plan.parameters))
-    blocks = (here.by_pose, here.by_velocity, here.by_new_velocity)
-    analytic = np.concatenate([*(np.asarray(b).reshape(12, 12) for b in blocks), here.by_parameters * scale], axis=1)
-    step = np.concatenate([np.full(36, 1e-6), np.full(plan.parameters, 1e-4)])
-    for column in range(analytic.shape[1]):
-        move = jnp.zeros(analytic.shape[1]).at[column].set(step[column])
-        numeric = (evaluate(move).residual - evaluate(-move).residual) / (2.0 * step[column])
-        size = np.abs(analytic[:, :36]).max() if column < 36 else np.abs(analytic[:, column]).max() + 1e-9
-        np.testing.assert_allclose(analytic[:, column], numeric, atol=1e-5 * size, err_msg=f"column {column}")
+    count = 3 * size + plan.parameters
+    # Moved points change multipliers by their distance over the compliance: a larger step crosses a kink of |λ|.
+    labels = problem.parameters.labels()
+    step = np.array([1e-6] * (3 * size) + [1e-6 if "point" in label else 1e-4 for label in labels])
+    moves = np.concatenate([np.zeros((1, count)), np.diag(step), -np.diag(step)])
+    residuals, jacobians = over_time(evaluate, [], [], [moves[0]], None)([], [], [moves])
+    analytic = jacobians[0]
+    numeric = ((residuals[1 : count + 1] - residuals[count + 1 :]) / (2.0 * step[:, None])).T
+    names = [f"{kind} {i}" for kind in ("pose", "velocity", "new velocity") for i in range(size)]
+    largest = np.abs(analytic[:, : 3 * size]).max()
+    # Differences of residuals are known to their rounding divided by the step.
+    rounding = 1e-14 * max(1.0, np.abs(residuals[0]).max()) / step
+    for column, name in enumerate([*names, *labels]):
+        near = largest if column < 3 * size else np.abs(analytic[:, column]).max()
+        tolerance = 2e-5 * near + rounding[column]
+        np.testing.assert_allclose(analytic[:, column], numeric[:, column], rtol=0.0, atol=tolerance, err_msg=name)
 
 
 @pytest.mark.parametrize("discretization", ["spook", "exact"])

@@ -164,7 +164,8 @@ def build_problem(
 def default_timestep(recordings: Sequence[Recording], largest: float = 0.01) -> float:
     """The sampling interval [s], or the largest whole multiple of it that does not exceed ``largest``."""
     interval = min(recording.sample_interval for recording in recordings)
-    return interval * max(1, int(largest / interval * (1.0 + 1e-9)))
+    # Twelve digits: time stamps that are written in decimals give intervals like 0.0099999999999998.
+    return float(f"{interval * max(1, int(largest / interval * (1.0 + 1e-9))):.12g}")
 
 
 def _check_recordings(recordings: Sequence[Recording]) -> None:
