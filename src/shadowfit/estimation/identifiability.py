@@ -2,8 +2,9 @@
 
 In units of the parameters' typical sizes, an eigenvector of the information with eigenvalue below one is a change of
 the parameters that the data do not see until it is as large as the parameters themselves: the *threshold* is a standard
-deviation of one typical size. Eigenvectors of a subspace mix arbitrarily; parameters that lie in it altogether are
-named alone, and of the rest a basis with as many zeros as possible is told.
+deviation of one typical size. Eigenvectors of a subspace mix arbitrarily. Parameters that the data would not tell even
+if all others were known (their own diagonal entry is below the threshold) are therefore named alone, and of the rest a
+basis with as many zeros as possible is told.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from jaxtyping import Float
 
 # A direction whose standard deviation exceeds this many typical sizes is not identified.
 THRESHOLD = 1.0
-# A parameter whose axis lies within this of the unknown subspace is not seen at all.
-ALONE = 0.02
+# What is left of a direction after parameters without information are taken out, if there is anything left.
+LEFT = 0.02
 # Components below this fraction of the largest are left out of the words.
 MENTIONED = 0.1
 
@@ -58,13 +59,12 @@ def findings(
 ) -> tuple[Finding, ...]:
     """Everything that the data cannot tell, for an information matrix (inverse variance) and typical sizes."""
     weak = weak_directions(information, scale)
-    norms = np.linalg.norm(weak, axis=1)
-    alone = norms > 1.0 - ALONE
+    alone = np.nan_to_num(np.diagonal(information)) * scale**2 < THRESHOLD**-2
     found = [Finding((labels[i],), scale[i : i + 1]) for i in np.flatnonzero(alone)]
     rest = np.where(alone[:, None], 0.0, weak)
     left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
     count = weak.shape[1] - int(alone.sum())
-    for direction in _with_zeros(left[:, : max(count, 0)][:, sizes[: max(count, 0)] > ALONE]):
+    for direction in _with_zeros(left[:, : max(count, 0)][:, sizes[: max(count, 0)] > LEFT]):
         told = np.flatnonzero(np.abs(direction) >= MENTIONED * np.abs(direction).max())
         found.append(Finding(tuple(labels[i] for i in told), (direction * scale)[told]))
     return tuple(found)

@@ -41,8 +41,9 @@ from jaxtyping import Array, Float
 
 from shadowfit.estimation import front
 
-# Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular.
-RIDGES = (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9)
+# Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are off
+# by about the rounding error divided by it, 1e-4 for the first.
+RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
 # The projection is settled when the next correction changes no parameter's information by more than this.
 SETTLED = 1e-10
 # Corrections before it is taken as it is.
