@@ -154,7 +154,7 @@ class Estimate:
         recordings = range(len(problem.tracks))
         return Evidence(
             tuple(problem.parameters.labels()),
-            problem.parameters.spread(lambda p: p.scale),
+            self._sizes,
             self.weights.reference,
             here.prior_matrix,
             here.prior_gradient,
@@ -183,6 +183,12 @@ class Estimate:
         lower, upper = parameters.bounds(self.outcome.linearisation.point.values)
         slack = AT_BOUND * parameters.spread(lambda p: p.scale)
         return (lower >= -slack) | (upper <= slack)
+
+    @property
+    def _sizes(self) -> np.ndarray:
+        """Typical size of each parameter: its start, or its value where that is larger."""
+        values = self._increment_values(self.outcome.linearisation.point.values)
+        return np.maximum(self.problem.parameters.spread(lambda p: p.scale), np.abs(values))
 
     def uncertainty(self, kind: Kind = "gauss-newton") -> Uncertainty:
         """Covariance, correlations and intervals: ``gauss-newton``, ``paper``, ``residual`` or ``robust``."""
@@ -229,7 +235,7 @@ class Estimate:
         spread = self.problem.parameters.spread
         lower, upper = spread(lambda p: p.lower), spread(lambda p: p.upper)
         units = [p.unit for p in self.problem.parameters.parameters for _ in range(self._copies(p))]
-        scale = np.maximum(spread(lambda p: p.scale), np.abs(values))
+        scale = self._sizes
         found_rows = []
         for i, label in enumerate(self.problem.parameters.labels()):
             bound = bool(self.at_bound[i])
