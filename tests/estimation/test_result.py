@@ -104,7 +104,7 @@ def test_standard_deviations_of_the_states_equal_the_inverse(estimate):
     _, triangle = np.linalg.qr(jacobian / size)
     root = np.linalg.inv(triangle)
     std = estimate.weights.reference * np.linalg.norm(root, axis=1) / size
-    expected = std[: -3].reshape(-1, 1, 6)[1 : 1 + estimate.steps]
+    expected = std[:-3].reshape(-1, 1, 6)[1 : 1 + estimate.steps]
     # The normal equations behind them have the squared condition of the rows.
     np.testing.assert_allclose(estimate.state_std(), expected, rtol=1e-5)
 
@@ -155,7 +155,7 @@ def test_what_a_release_cannot_tell_is_named():
     truth = stiff(builtin.furuta().set({"hinge1.viscous": 1e-3}))
     recording = twin(truth, {"hinge2": np.pi - 0.3}, 300, noise=1e-3)
     names = ("hinge1.motor.gain", *(f"arm.inertia.{axis}" for axis in ("xx", "yy", "zz")), "pendulum.inertia.yy")
-    estimate = fit(truth, recording, {name: None for name in (*names, "hinge1.viscous", "hinge2.viscous")})
+    estimate = fit(truth, recording, dict.fromkeys((*names, "hinge1.viscous", "hinge2.viscous")))
     texts = [finding.text for finding in estimate.findings]
     for name in names[:3]:
         assert f"{name}: no information in these data" in texts

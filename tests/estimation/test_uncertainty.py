@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.evidence import Evidence
 from shadowfit.estimation.projection import Projection
 from shadowfit.estimation.rows import Group
-from shadowfit.estimation.uncertainty import Evidence, Uncertainty, check_kind
+from shadowfit.estimation.uncertainty import Uncertainty, check_kind
 
 COUNT, LABELS = 400, ("a", "b", "c")
 SCALE = np.array([1.0, 2.0, 0.5])
@@ -110,6 +111,20 @@ def test_parameters_on_a_bound_are_held_and_have_one_sided_intervals():
     gentle = uncertainty(dataclasses.replace(known, prior_gradient=0.01 * pull), lower=1.0).intervals(0.9)[2]
     expected = 1.0 - 0.01 * (inverse @ pull)[2] + stats.norm.ppf(0.95) * found.freed_std[2]
     assert gentle.upper == pytest.approx(expected)
+
+
+def test_intervals_beside_a_bound_span_what_the_bound_hides():
+    """Two parameters that share their effect: with one on its bound, the other may be wrong by what that one lacks."""
+    table, left = regression()
+    table[:, 1] = table[:, 0] + 0.1 * table[:, 1]
+    pull = np.array([1.0, 1.05, 0.0])
+    known = evidence(table, left, at_bound=np.array([False, True, False]), prior_gradient=pull)
+    found = uncertainty(known, lower=1.0, values=(5.0, 1.0, 5.0))
+    unbounded = 5.0 - (np.linalg.inv(table.T @ table) @ pull)[0]
+    interval = found.intervals()[0]
+    assert interval.lower < unbounded < interval.upper
+    assert interval.lower < 5.0 < interval.upper
+    assert interval.upper - interval.lower > 5.0 * found.std[0]
 
 
 def test_intervals_are_cut_at_the_bounds():

@@ -46,9 +46,7 @@ class Finding:
         return f"{listed}: only combinations are known; a joint change ({moved}) leaves the data as they are"
 
 
-def weak_directions(
-    information: Float[np.ndarray, "p p"], scale: Float[np.ndarray, " p"]
-) -> Float[np.ndarray, "p k"]:
+def weak_directions(information: Float[np.ndarray, "p p"], scale: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p k"]:
     """Eigenvectors, in units of the typical sizes, along which the standard deviation exceeds the threshold."""
     values, vectors = np.linalg.eigh(np.nan_to_num(information) * np.outer(scale, scale))
     return vectors[:, values < THRESHOLD**-2]
@@ -60,12 +58,12 @@ def findings(
     """Everything that the data cannot tell, for an information matrix (inverse variance) and typical sizes."""
     weak = weak_directions(information, scale)
     alone = np.nan_to_num(np.diagonal(information)) * scale**2 < THRESHOLD**-2
-    found = [Finding((labels[i],), scale[i : i + 1]) for i in np.flatnonzero(alone)]
+    found = [Finding((labels[i],), scale[i : i + 1]) for i in np.flatnonzero(alone).tolist()]
     rest = np.where(alone[:, None], 0.0, weak)
     left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
     count = weak.shape[1] - int(alone.sum())
     for direction in _with_zeros(left[:, : max(count, 0)][:, sizes[: max(count, 0)] > LEFT]):
-        told = np.flatnonzero(np.abs(direction) >= MENTIONED * np.abs(direction).max())
+        told = np.flatnonzero(np.abs(direction) >= MENTIONED * np.abs(direction).max()).tolist()
         found.append(Finding(tuple(labels[i] for i in told), (direction * scale)[told]))
     return tuple(found)
 

@@ -1,13 +1,14 @@
 """Variance of a sum of correlated contributions, from one realisation (Newey–West style).
 
-For a series ``u_k`` of contributions with mean zero, the variance of ``Σ u_k`` is the sum of all autocovariances. Estimated
-ones are noisy, hence weights that fall with the lag,
+For a series ``u_k`` of contributions with mean zero, the variance of ``Σ u_k`` is the sum of all autocovariances.
+Estimated ones are noisy, hence weights that fall with the lag,
 
     Γ_0 + Σ_l w(l/S) (Γ_l + Γ_lᵀ),     Γ_l = Σ_k u_k u_{k−l}ᵀ,
 
-with Parzen's w, which keeps the result positive semidefinite. The bandwidth S follows from the data as if each component were a first-order
-autoregression (Andrews, Econometrica 1991). Strong correlation is taken out beforehand by such an autoregression and put
-back afterwards (Andrews and Monahan, Econometrica 1992).
+with Parzen's w, which keeps the result positive semidefinite. The bandwidth S follows from the data as if each
+component were a first-order
+autoregression (Andrews, Econometrica 1991). Strong correlation is taken out beforehand by such an autoregression and
+put back afterwards (Andrews and Monahan, Econometrica 1992).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _lag_one(series: Float[np.ndarray, "n p"]) -> Float[np.ndarray, " p"]:
 
 
 def _bandwidth(series: Float[np.ndarray, "n p"]) -> float:
-    """``S = 2.66 (α n)^{1/5}``, α from first-order autoregressions of the components; at least one, at most half of n."""
+    """``S = 2.66 (α n)^{1/5}``, α from first-order autoregressions of the components; within 1 and n/2."""
     coefficient = np.clip(_lag_one(series), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
     power = np.mean((series[1:] - coefficient * series[:-1]) ** 2, axis=0) ** 2
     weight = np.sum(power / (1.0 - coefficient) ** 4)

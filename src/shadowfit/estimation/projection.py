@@ -16,7 +16,8 @@ that effect is rounding.
 multiple of its diagonal, and the repetition is the proximal point method: it converges to the undamped T, because the
 right-hand sides have no part along a direction that no row sees. Nothing of the damping stays in the result.
 
-**Innovation scores.** ``T_kᵀ r_k`` with the final residuals r_k is not what step k told about the parameters: the states
+**Innovation scores.** ``T_kᵀ r_k`` with the final residuals r_k is not what step k told about the parameters: the
+states
 at k have seen the future. With ``V_k(χ)`` the cost of the steps up to k, minimised over the states, the differences of
 ``∂V_k/∂χ`` are the contributions of the innovations, which are independent of each other where the model is right.
 Past steps leave the next block of states with the information ``N = [J_xᵀJ_x]_past − P Pᵀ`` (P: panel of the factor)
@@ -41,8 +42,8 @@ from jaxtyping import Array, Float
 
 from shadowfit.estimation import front
 
-# Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are off
-# by about the rounding error divided by it, 1e-4 for the first.
+# Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are
+# off by about the rounding error divided by it, 1e-4 for the first.
 RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
 # The projection is settled when the next correction changes no parameter's information by more than this.
 SETTLED = 1e-10
@@ -135,7 +136,7 @@ def project(
         follow = [own - change for own, change in zip(follow, correction, strict=True)]
     table = np.concatenate([np.asarray(part) for part in found])[:steps]
     knowledge = _knowledge(factor)
-    leverages, sums, corrections, residuals, smooth = [], 0.0, [], [], []
+    leverages, sums, corrections, residuals, smooth = [], np.zeros(()), [], [], []
     for index, chunk in enumerate(rows):
         live = steps - index * len(follow[0])
         part = _innovate_chunk(chunk, found[index], factor.chunks[index], knowledge[index], live)
@@ -310,9 +311,7 @@ def _innovate_chunk(
     def solve(_: None, row: tuple[Array, Array, Array]) -> tuple[None, Array]:
         matrix, left, right = row
         lower = lax.linalg.cholesky(matrix, symmetrize_input=False)
-        both = jax.scipy.linalg.solve_triangular(
-            lower, jnp.concatenate([left, right[:, None]], axis=1), lower=True
-        )
+        both = jax.scipy.linalg.solve_triangular(lower, jnp.concatenate([left, right[:, None]], axis=1), lower=True)
         return None, both[:, :-1].T @ both[:, -1]
 
     _, pending = lax.scan(solve, None, (known, by_table, by_residual))

@@ -13,20 +13,19 @@ from jaxtyping import Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.state import State
-from shadowfit.estimation import front, objective, projection, rows
+from shadowfit.estimation import front, objective, projection
+from shadowfit.estimation.evidence import Evidence, Kind, gather
 from shadowfit.estimation.identifiability import Finding
 from shadowfit.estimation.levenberg_marquardt import Iteration, Outcome, Status
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.objective import Weights
 from shadowfit.estimation.problem import Problem
-from shadowfit.estimation.uncertainty import Evidence, Kind, Uncertainty, check_kind
+from shadowfit.estimation.uncertainty import Uncertainty, check_kind
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
 IDENTIFIABLE = 1.0
-# A value within this fraction of its typical size from a bound sits on it.
-AT_BOUND = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,54 +140,23 @@ class Estimate:
     @functools.cached_property
     def factors(self) -> tuple[front.Factor, ...]:
         """Factor of each recording's normal equations: undamped, or as little damped as unobserved states need."""
-        return tuple(factor for factor, _ in self._factored)
-
-    @functools.cached_property
-    def _factored(self) -> tuple[tuple[front.Factor, float], ...]:
-        return tuple(projection.factorise(n, objective.unseen(n)) for n in self.outcome.linearisation.normals)
+        normals = self.outcome.linearisation.normals
+        return tuple(projection.factorise(normal, objective.unseen(normal))[0] for normal in normals)
 
     @functools.cached_property
     def evidence(self) -> Evidence:
         """What the data say about the parameters: the linearised problem with the states projected out."""
-        problem, here = self.problem, self.outcome.linearisation
-        recordings = range(len(problem.tracks))
-        return Evidence(
-            tuple(problem.parameters.labels()),
-            self._sizes,
-            self.weights.reference,
-            here.prior_matrix,
-            here.prior_gradient,
-            self.at_bound,
-            tuple(self._projection(i) for i in recordings),
-            tuple(problem.parameters.places(i) for i in recordings),
-            tuple(rows.groups(problem, i) for i in recordings),
-            tuple(rows.present(problem, i) for i in recordings),
-        )
-
-    def _projection(self, recording: int) -> projection.Projection:
-        point, (factor, ridge) = self.outcome.linearisation.point, self._factored[recording]
-        own = (self.problem, point, self.weights, recording)
-        steps = self.problem.tracks[recording].steps
-        return projection.project(list(rows.rows_of(*own)), rows.start_of(*own), factor, steps, ridge)
+        return gather(self.problem, self.outcome.linearisation, self.weights)
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:
         """Information of the parameters (states projected out, undamped, priors included), as inverse variance."""
         return self.evidence.information
 
-    @functools.cached_property
+    @property
     def at_bound(self) -> np.ndarray:
         """Which increments sit on a bound of their box."""
-        parameters = self.problem.parameters
-        lower, upper = parameters.bounds(self.outcome.linearisation.point.values)
-        slack = AT_BOUND * parameters.spread(lambda p: p.scale)
-        return (lower >= -slack) | (upper <= slack)
-
-    @property
-    def _sizes(self) -> np.ndarray:
-        """Typical size of each parameter: its start, or its value where that is larger."""
-        values = self._increment_values(self.outcome.linearisation.point.values)
-        return np.maximum(self.problem.parameters.spread(lambda p: p.scale), np.abs(values))
+        return self.evidence.at_bound
 
     def uncertainty(self, kind: Kind = "gauss-newton") -> Uncertainty:
         """Covariance, correlations and intervals: ``gauss-newton``, ``paper``, ``residual`` or ``robust``."""
@@ -235,11 +203,11 @@ class Estimate:
         spread = self.problem.parameters.spread
         lower, upper = spread(lambda p: p.lower), spread(lambda p: p.upper)
         units = [p.unit for p in self.problem.parameters.parameters for _ in range(self._copies(p))]
-        scale = self._sizes
-        found_rows = []
+        scale = self.evidence.scale
+        listed = []
         for i, label in enumerate(self.problem.parameters.labels()):
             bound = bool(self.at_bound[i])
-            found_rows.append(
+            listed.append(
                 ParameterEstimate(
                     label,
                     float(values[i]),
@@ -252,7 +220,7 @@ class Estimate:
                     bool(freed[i] < IDENTIFIABLE * scale[i]),
                 )
             )
-        return tuple(found_rows)
+        return tuple(listed)
 
     def _copies(self, parameter: Any) -> int:
         return parameter.size * (self.problem.parameters.recordings if parameter.per_recording else 1)

@@ -2,8 +2,8 @@
 
 Truth and model share their discretisation, so that nothing but what a condition adds stands between them. For each
 mechanism (*study*), kind of disturbance (*condition*) and seed: simulate, disturb, fit, and note for every kind of
-interval whether the truth lies inside. Each fit is one line of ``coverage.jsonl``; a run that is stopped goes on where it
-was. ``coverage.csv`` and ``coverage.md`` are made from the lines.
+interval whether the truth lies inside. Each fit is one line of ``coverage.jsonl``; a run that is stopped goes on
+where it was. ``coverage.csv`` and ``coverage.md`` are made from the lines.
 
     python -m shadowfit.experiments.coverage --out FOLDER [--seeds 40] [--study NAME]... [--condition NAME]...
 """
@@ -23,24 +23,22 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy import stats
 
 from shadowfit.cli.runtime import start_jax
-from shadowfit.dynamics import State, assemble, body_forces, exact, place
-from shadowfit.dynamics.kinematics import read_sensors
+from shadowfit.dynamics import place
 from shadowfit.dynamics.simulate import step_commands
-from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, objective
+from shadowfit.estimation.evidence import Kind
 from shadowfit.estimation.fit import solve
 from shadowfit.estimation.levenberg_marquardt import minimise
 from shadowfit.estimation.parameters import parameter_set
 from shadowfit.estimation.problem import build_problem
-from shadowfit.estimation.uncertainty import Kind
+from shadowfit.estimation.synthetic import disturbed_readings
 from shadowfit.mechanism import Coulomb, Mechanism, Stribeck
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.leaves import Parts
@@ -104,7 +102,7 @@ CONDITIONS = (
     Condition("coloured", "sensor noise correlated in time (0.8 from sample to sample), κ = 1e7", 1e7, 0.0, "coloured"),
     Condition("counts", "encoders of 4096 counts, κ = 1e7", 1e7, 0.0, "counts"),
     Condition("counts_auto", "encoders of 4096 counts, κ estimated", "auto", 0.0, "counts"),
-    Condition("stribeck", "truth with Stribeck friction, model without, κ = 100", 1e2, 0.0, "white", True, ("pendulum",)),
+    Condition("stribeck", "truth with Stribeck friction, model not, κ = 100", 1e2, 0.0, "white", True, ("pendulum",)),
     Condition(
         "stribeck_auto", "truth with Stribeck friction, model without, κ estimated", "auto", 0.0, "white", True,
         ("pendulum",),
@@ -155,7 +153,9 @@ def _with_stribeck(mechanism: Mechanism) -> Mechanism:
     for name, joint in joints.items():
         law: FrictionLaw | None = joint.friction
         if isinstance(law, Coulomb):
-            rising = Stribeck(law.dry, 0.5 * law.dry, law.coulomb, 0.5 * law.coulomb, 0.5, law.dry_radius, law.stick_time)
+            rising = Stribeck(
+                law.dry, 0.5 * law.dry, law.coulomb, 0.5 * law.coulomb, 0.5, law.dry_radius, law.stick_time
+            )
             joints[name] = dataclasses.replace(joint, friction=rising)
     return eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
 
@@ -163,54 +163,26 @@ def _with_stribeck(mechanism: Mechanism) -> Mechanism:
 # --- data ---
 
 
-@eqx.filter_jit
-def _readings(
-    mechanism: Mechanism,
-    initial: State,
-    signals: Float[Array, "inputs steps"],
-    impulses: Float[Array, "steps bodies 6"],
-) -> tuple[Float[Array, "steps+1 ..."], ...]:
-    """The sensors' readings along a simulation in which an impulse error is added in every step: ``M (v₊ − φ) = e``."""
-    elements = assemble(mechanism)
-    command = step_commands(mechanism, signals, jnp.asarray(TIMESTEP), "exact")[:-1]
-
-    def advance(now: tuple[State, Array], entry: tuple[Array, Array]) -> tuple[tuple[State, Array], State]:
-        state, guess = now
-        new, solution = exact.step(elements, state, entry[0], jnp.asarray(TIMESTEP), guess)
-        inertia = body_forces.world_inertia(elements, state.pose)
-        spin = jnp.stack([jnp.linalg.solve(own, e[3:]) for own, e in zip(inertia, entry[1], strict=True)])
-        kick = jnp.concatenate([entry[1][:, :3] / elements.bodies.mass[:, None], spin], axis=1)
-        velocity = new.velocity + kick
-        moved = State(state.pose.plus(TIMESTEP * velocity), velocity)
-        return (moved, solution.active), moved
-
-    guess = jnp.zeros(complementary_count(elements), bool)
-    _, states = jax.lax.scan(advance, (initial, guess), (command, impulses))
-    whole = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
-    found = jax.vmap(lambda state: read_sensors(mechanism, elements, state))(whole)
-    return tuple(s.follow(value)[:, 0] for s, value in zip(mechanism.sensors.values, found, strict=True))
-
-
 def record(study: Study, condition: Condition, seed: int) -> Recording:
     """One disturbed recording of a study."""
     random = np.random.default_rng([seed, *condition.name.encode(), *study.name.encode()])
     truth = _with_stribeck(study.mechanism) if condition.stribeck else study.mechanism
     size = (study.steps, len(truth.bodies), 6)
-    impulses = condition.impulse * random.standard_normal(size)
+    impulses = jnp.asarray(condition.impulse * random.standard_normal(size))
     signal = np.zeros(study.steps) if study.signal is None else study.signal
-    signals = np.tile(signal, (len(truth.inputs), 1))
-    clean = _readings(truth, place(truth, study.positions), signals, impulses)
+    signals = jnp.asarray(np.tile(signal, (len(truth.inputs), 1)))
+    timestep = jnp.asarray(TIMESTEP)
+    command = step_commands(truth, signals, timestep, "exact")[:-1]
+    clean = disturbed_readings(truth, truth, place(truth, study.positions), command, impulses, timestep, "exact")
     channels = {
-        name: disturbed(np.asarray(values), condition.sensor, random)
+        name: disturbed(np.asarray(values)[:, 0], condition.sensor, random)
         for name, values in zip(truth.sensors, clean, strict=True)
     }
     channels |= {name: np.append(signal, signal[-1]) for name in truth.inputs}
-    return Recording(TIMESTEP * np.arange(study.steps + 1), channels, name=f"{study.name}_{seed}")
+    return Recording(TIMESTEP * np.arange(study.steps + 1, dtype=float), channels, name=f"{study.name}_{seed}")
 
 
-def disturbed(
-    values: Float[np.ndarray, " n"], sensor: str, random: np.random.Generator
-) -> Float[np.ndarray, " n"]:
+def disturbed(values: Float[np.ndarray, " n"], sensor: str, random: np.random.Generator) -> Float[np.ndarray, " n"]:
     """Readings with white or coloured noise of standard deviation ``NOISE``, or in counts with a random offset."""
     if sensor == "counts":
         width = 2.0 * np.pi / COUNTS
@@ -342,6 +314,10 @@ class Coverage:
         """Fraction of intervals that hold the truth."""
         return self.covered / self.fits
 
+    def cell(self) -> str:
+        """Percentage, ratio of standard deviations, and a mark where the percentage is not that of the level."""
+        return f"{100.0 * self.fraction:.0f} % ({self.ratio:.2f}){'' if self.sound else ' ✗'}"
+
     @property
     def sound(self) -> bool:
         """Whether the fraction agrees with the level, as far as this number of fits can tell (99 % of such counts)."""
@@ -368,9 +344,7 @@ def coverages(lines: Sequence[Mapping[str, Any]]) -> list[Coverage]:
             for kind in rows[0]["covered"]:
                 stated = float(np.sqrt(np.nanmean([row["std"][kind] ** 2 for row in rows])))
                 covered = sum(row["covered"][kind] for row in rows)
-                found.append(
-                    Coverage(study, condition, name, kind, len(rows), covered, bias, stated / spread)
-                )
+                found.append(Coverage(study, condition, name, kind, len(rows), covered, bias, stated / spread))
     return found
 
 
@@ -400,11 +374,11 @@ def markdown(table: Sequence[Coverage], lines: Sequence[Mapping[str, Any]]) -> s
         parts.append("|---|---|---|---|" + "---|" * len(KINDS))
         for study, name in dict.fromkeys((entry.study, entry.parameter) for entry in own):
             rows = {entry.kind: entry for entry in own if (entry.study, entry.parameter) == (study, name)}
-            cells = [f"{100 * rows[k].fraction:.0f} % ({rows[k].ratio:.2f}){'' if rows[k].sound else ' ✗'}" for k in KINDS]
+            cells = [
+                f"{100 * rows[k].fraction:.0f} % ({rows[k].ratio:.2f}){'' if rows[k].sound else ' ✗'}" for k in KINDS
+            ]
             any_row = next(iter(rows.values()))
-            parts.append(
-                f"| {study} | `{name}` | {any_row.fits} | {any_row.bias:+.1f} | " + " | ".join(cells) + " |"
-            )
+            parts.append(f"| {study} | `{name}` | {any_row.fits} | {any_row.bias:+.1f} | " + " | ".join(cells) + " |")
         parts.append("")
     return "\n".join(parts) + "\n"
 
