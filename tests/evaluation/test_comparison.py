@@ -36,10 +36,11 @@ def test_the_data_ask_for_the_friction_that_is_there(model, recording):
     assert large.aic < small.aic
     assert large.bic < small.bic
     assert markdown((small, large)).count("\n") == 4
-    # What the small model lacks is friction: against the motion, whichever way it goes.
+    # What the small model lacks: friction in slow motion. In fast motion its viscous part is too large for that.
     force = axis_forces(fits["viscous"])["hinge"]
-    fast = np.abs(force.speed) > 1.0
-    assert np.mean((force.force * np.sign(force.speed))[fast]) < 0.0
+    along = force.force * np.sign(force.speed)
+    slow = np.abs(force.speed) < np.median(np.abs(force.speed))
+    assert np.mean(along[slow]) < 0.0 < np.mean(along[~slow])
     speed, mean, error = force.by_speed(6)
     assert len(speed) == len(mean) == len(error) == 6
     assert np.all(np.diff(speed) > 0.0)

@@ -6,9 +6,8 @@ Estimated ones are noisy, hence weights that fall with the lag,
     Γ_0 + Σ_l w(l/S) (Γ_l + Γ_lᵀ),     Γ_l = Σ_k u_k u_{k−l}ᵀ,
 
 with Parzen's w, which keeps the result positive semidefinite. The bandwidth S follows from the data as if each
-component were a first-order
-autoregression (Andrews, Econometrica 1991). Strong correlation is taken out beforehand by such an autoregression and
-put back afterwards (Andrews and Monahan, Econometrica 1992).
+component were a first-order autoregression (Andrews, Econometrica 1991). Strong correlation is taken out beforehand by
+such an autoregression and put back afterwards (Andrews and Monahan, Econometrica 1992).
 """
 
 from __future__ import annotations

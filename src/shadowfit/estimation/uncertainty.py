@@ -7,7 +7,7 @@ kinds differ in what they take the errors to be:
 * ``paper``: constant covariances Ω and R, estimated by ``Σ r rᵀ/(n − 1)`` (the paper's Section 3.7).
 * ``residual``: the same, with the degrees of freedom that the residuals really have (:mod:`residual_covariance`).
 * ``robust``: anything that averages out, correlated in time or of changing size: the variance of ``Tᵀe`` is that of a
-sum of correlated contributions (:mod:`long_run`), the innovations' scores (:mod:`projection`).
+  sum of correlated contributions (:mod:`long_run`), the innovations' scores (:mod:`projection`).
 
 Parameters on a bound are held there: covariances and standard deviations of all others are *conditional* on it
 (intervals are not, see :meth:`Uncertainty.intervals`). Directions that the data do not tell (see
@@ -92,9 +92,8 @@ class Uncertainty:
         """Confidence intervals, cut at the bounds.
 
         While no parameter sits on a bound they are symmetric. Otherwise the truth of one on a bound may well lie
-        inside, and
-        others would have answered to that: intervals then also span those of the estimate without bounds, as the
-        quadratic model has it. For the parameter itself this begins at the bound, and may be that single value.
+        inside, and others would have answered to that: intervals then also span those of the estimate without bounds,
+        as the quadratic model has it. For the parameter itself this begins at the bound, and may be that single value.
         """
         if not 0.0 < level < 1.0:
             raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")
