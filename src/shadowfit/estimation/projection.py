@@ -17,8 +17,9 @@ multiple of its diagonal, and the repetition is the proximal point method: it co
 right-hand sides have no part along a direction that no row sees. Nothing of the damping stays in the result.
 
 **Innovation scores.** ``T_kᵀ r_k`` with the final residuals r_k is not what step k told about the parameters: the
-states at k have seen the future. With ``V_k(χ)`` the cost of the steps up to k, minimised over the states, the differences of
-``∂V_k/∂χ`` are the contributions of the innovations, which are independent of each other where the model is right.
+states at k have seen the future. With ``V_k(χ)`` the cost of the steps up to k, minimised over the states, the
+differences of ``∂V_k/∂χ`` are the contributions of the innovations, which are independent of each other where the
+model is right.
 Past steps leave the next block of states with the information ``N = [J_xᵀJ_x]_past − P Pᵀ`` (P: panel of the factor)
 and, at the estimate, with gradients ``c_T = [J_xᵀT]_past`` and ``c_r = [J_xᵀr]_past``, so that
 
