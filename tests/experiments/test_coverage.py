@@ -34,7 +34,7 @@ def test_counts_bias_and_ratio():
     assert one.bias == pytest.approx(0.05 / np.std(values, ddof=1))
 
 
-@pytest.mark.parametrize(("covered", "sound"), [(190, True), (180, True), (178, False), (199, True), (200, False)])
+@pytest.mark.parametrize(("covered", "sound"), [(190, True), (181, True), (180, False), (197, True), (198, False)])
 def test_soundness_is_what_two_hundred_fits_can_tell(covered, sound):
     one = coverage.Coverage("s", "c", "p", "robust", 200, covered, 0.0, 1.0)
     assert one.sound is sound

@@ -32,6 +32,7 @@ from shadowfit.estimation.residual_covariance import LEAST_FREEDOM, GroupNoise
 from shadowfit.estimation.result import Estimate
 from shadowfit.estimation.synthetic import disturbed_readings, with_readings
 from shadowfit.estimation.uncertainty import Interval
+from shadowfit.estimation.variation import varied
 from shadowfit.geometry import Pose
 
 Errors = Literal["parametric", "block"]
@@ -103,7 +104,7 @@ def bootstrap(
 def replicate(estimate: Estimate, errors: Errors, random: np.random.Generator) -> Problem:
     """The problem with simulated measurements in place of the recorded ones."""
     tracks = tuple(_track(estimate, i, errors, random) for i in range(len(estimate.problem.tracks)))
-    return dataclasses.replace(estimate.problem, tracks=tracks)
+    return varied(estimate.problem, tracks=tracks)
 
 
 def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random.Generator) -> Track:

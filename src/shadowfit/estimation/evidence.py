@@ -189,4 +189,5 @@ def _projected(problem: Problem, here: Linearisation, weights: Weights, recordin
     factor, ridge = projection.factorise(normal, objective.unseen(normal))
     own = (problem, here.point, weights, recording)
     steps = problem.tracks[recording].steps
-    return projection.project(list(rows.rows_of(*own)), rows.start_of(*own), factor, steps, ridge)
+    chunks = list(objective.chunk_rows(*own, costs=[]))
+    return projection.project(chunks, objective.start_rows_of(*own), factor, steps, ridge)

@@ -22,6 +22,7 @@ from shadowfit.estimation.objective import Point
 from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.result import Estimate
 from shadowfit.estimation.uncertainty import Interval
+from shadowfit.estimation.variation import varied
 
 # The end of an interval is found when its deviance is this close to the quantile, relatively.
 TOLERANCE = 0.02
@@ -118,9 +119,7 @@ def _with_held(problem: Problem, index: int, value: float) -> Problem:
     for i, parameter in enumerate(parameters):
         if place == index and not parameter.is_rotation and not parameter.per_recording:
             parameters[i] = dataclasses.replace(parameter, lower=value, upper=value)
-            return dataclasses.replace(
-                problem, parameters=dataclasses.replace(problem.parameters, parameters=tuple(parameters))
-            )
+            return varied(problem, parameters=dataclasses.replace(problem.parameters, parameters=tuple(parameters)))
         place += parameter.size * (problem.parameters.recordings if parameter.per_recording else 1)
     raise UnknownNameError(
         f"{problem.parameters.labels()[index]} cannot be profiled; only numbers that all recordings share can"

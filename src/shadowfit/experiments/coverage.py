@@ -39,6 +39,7 @@ from shadowfit.estimation.levenberg_marquardt import minimise
 from shadowfit.estimation.parameters import parameter_set
 from shadowfit.estimation.problem import build_problem
 from shadowfit.estimation.synthetic import disturbed_readings
+from shadowfit.estimation.variation import varied
 from shadowfit.mechanism import Coulomb, Mechanism, Stribeck
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.leaves import Parts
@@ -212,7 +213,7 @@ def fitted(study: Study, condition: Condition, recording: Recording) -> Estimate
     if condition.state_weight == "auto":
         estimate = solve(problem, LevenbergMarquardt())
         return _polished(estimate, estimate.weights)
-    first = dataclasses.replace(problem, options=dataclasses.replace(options, state_weight=100.0))
+    first = varied(problem, options=dataclasses.replace(options, state_weight=100.0))
     estimate = solve(first, LevenbergMarquardt())
     for state_weight in 10.0 ** np.arange(3.5, np.log10(condition.state_weight) - 0.5, 1.5):
         estimate = _polished(estimate, objective.default_weights(problem, state_weight), iterations=3)
