@@ -62,11 +62,10 @@ def cross_validate(
     try:
         for i, own in enumerate(recordings):
             fits.append(fit(mechanism, own, free, options=settings, optimiser=optimiser))
-            cost[i, i] = fits[i].cost
             fixed = dataclasses.replace(settings, state_weight=fits[i].state_weight)
             for j, other in enumerate(recordings):
-                if i != j:
-                    cost[i, j] = fit(fits[i].mechanism(), other, (), options=fixed, optimiser=optimiser).cost
+                # Own data too: impulses are weighed by the mass that a fit starts from, here that of the result.
+                cost[i, j] = fit(fits[i].mechanism(), other, (), options=fixed, optimiser=optimiser).cost
                 done += 1
                 if progress is not None:
                     progress(done, count * count)
