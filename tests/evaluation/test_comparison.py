@@ -46,8 +46,11 @@ def test_what_a_model_without_friction_lacks_opposes_the_motion(model, recording
     force = axis_forces(fit(without, recording, ()))["hinge"]
     speed, mean, error = force.by_speed(8)
     assert np.all(np.diff(speed) > 0.0)
-    fast = np.abs(speed) > 2.0
-    assert np.all((mean * np.sign(speed))[fast] < -2.0 * error[fast])
+    along = mean * np.sign(speed)
+    assert np.all(along[np.abs(speed) > 2.0] < 0.0)
+    # The load of the bearing, and with it dry friction, grows with the square of the speed.
+    fast = np.abs(speed) > 8.0
+    assert np.all(along[fast] < -4.0 * error[fast])
 
 
 def test_table_of_fits_and_recordings(model, make_swing):
