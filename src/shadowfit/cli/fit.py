@@ -11,6 +11,7 @@ import typer
 from shadowfit.cli.options import (
     Channels,
     Discretization,
+    Intervals,
     Json,
     Model,
     Quiet,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shadowfit.estimation import Free, Options
+    from shadowfit.estimation.evidence import Kind
     from shadowfit.mechanism import Mechanism
     from shadowfit.recordings import Recording
 
@@ -59,6 +61,10 @@ def fit(
     ] = Discretization.exact,
     cutoff: Annotated[float, typer.Option(metavar="HZ", help="Low-pass filter behind the first trajectory.")] = 10.0,
     max_iterations: Annotated[int, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of steps.")] = 50,
+    intervals: Annotated[
+        Intervals,
+        typer.Option(help="Standard deviations and 95 % intervals: of the weights, the residuals, or robust ones."),
+    ] = Intervals.gauss_newton,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the result.")] = Path("result"),
     json: Json = False,
     quiet: Quiet = False,
@@ -94,6 +100,7 @@ def fit(
         out,
         text=loaded.text,
         quiet=quiet,
+        kind=intervals.value,
     )
     show_result(summary, out, json=json)
     raise typer.Exit(0 if summary["converged"] else 1)
@@ -110,6 +117,7 @@ def fit_and_save(
     text: str | None,
     quiet: bool,
     truth: Mapping[str, float] | None = None,
+    kind: Kind = "gauss-newton",
 ) -> dict[str, Any]:
     """Fit with progress shown, and write the result with its report; returns the contents of ``result.json``."""
     from shadowfit import estimation
@@ -131,6 +139,7 @@ def fit_and_save(
             compile_seconds=compiling,
             truth=truth,
             warnings=spoken,
+            kind=kind,
         )
         write_report(load_result(out))
     return summary

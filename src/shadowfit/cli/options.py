@@ -51,6 +51,15 @@ class Residual(enum.StrEnum):
     inverse = "inverse"
 
 
+class Intervals(enum.StrEnum):
+    """What the error bars of parameters take the errors of the data to be."""
+
+    gauss_newton = "gauss-newton"
+    paper = "paper"
+    residual = "residual"
+    robust = "robust"
+
+
 class OptionError(ShadowfitError):
     """An option that is not written as it should be."""
 

@@ -23,6 +23,7 @@ import dataclasses
 import numpy as np
 
 from shadowfit.estimation import front, objective
+from shadowfit.estimation.evidence import gather
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress, Status, minimise
 from shadowfit.estimation.objective import Linearisation, Point, Weights
 from shadowfit.estimation.problem import Problem
@@ -33,8 +34,6 @@ STEP = 10.0
 LARGEST, SMALLEST = 1e10, 1e-2
 # The scan goes on while −2 log L falls by more than this: a smaller gain is no evidence.
 EVIDENCE = 2.0
-# Relative change of a weight by which log det H is differentiated.
-DIFFERENCE = 1e-3
 # Largest factor by which a sensor's standard deviation may change at once.
 LARGEST_CHANGE = 10.0
 # Iterations at each κ of the scan: its likelihood needs no finished fit.
@@ -97,18 +96,13 @@ def _usable(outcome: Outcome) -> bool:
 
 
 def sensor_levels(problem: Problem, here: Linearisation, weights: Weights) -> np.ndarray:
-    """Ratio of each sensor's most likely standard deviation to the one assumed, at the present κ."""
-    base = log_determinant(problem, here)
-    sums = np.sum([np.array(parts) for parts in here.cost.sensors], axis=0) / weights.reference**2
-    more = np.sqrt(1.0 + DIFFERENCE)
-    levels = []
-    for i, (total, count) in enumerate(zip(sums, _sample_counts(problem), strict=True)):
-        std = tuple(s / more if i == j else s for j, s in enumerate(weights.std))
-        there = objective.linearise(problem, here.point, dataclasses.replace(weights, std=std))
-        determined = (log_determinant(problem, there) - base) / np.log1p(DIFFERENCE)
-        level = np.sqrt(total / max(count - determined, 1.0)) if count and total > 0.0 else 1.0
-        levels.append(np.clip(level, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE))
-    return np.array(levels)
+    """Ratio of each sensor's most likely standard deviation to the one assumed, at the present κ.
+
+    ``N_i − γ_i`` are the sensor's degrees of freedom, from the leverages of its residuals.
+    """
+    found = [noise.level() / weights.reference for noise in gather(problem, here, weights).noise[1:]]
+    levels = [level if np.isfinite(level) and level > 0.0 else 1.0 for level in found]
+    return np.clip(levels, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
 
 
 def deviance(problem: Problem, here: Linearisation, weights: Weights) -> float:

@@ -13,24 +13,19 @@ from jaxtyping import Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.state import State
-from shadowfit.estimation import front, objective
-from shadowfit.estimation.box_step import solve_on
+from shadowfit.estimation import front, objective, projection
+from shadowfit.estimation.evidence import Evidence, Kind, gather
+from shadowfit.estimation.identifiability import Finding
 from shadowfit.estimation.levenberg_marquardt import Iteration, Outcome, Status
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.objective import Weights
 from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.uncertainty import Uncertainty, check_kind
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
 IDENTIFIABLE = 1.0
-# Components of an unidentified direction below this are rounding.
-UNRELATED = 1e-4
-# Information, in units of one over squared typical size, is taken to be at least this: a direction without any gets
-# a standard deviation of ten typical sizes, enough to be seen and not so much that it drowns its neighbours.
-LEAST_INFORMATION = 1e-2
-# A value within this fraction of its typical size from a bound sits on it.
-AT_BOUND = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +69,7 @@ class EstimatedTrajectory:
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """What a fit found. The factor of the undamped normal equations is kept, for uncertainty."""
+    """What a fit found. Its normal equations are kept, for uncertainty."""
 
     problem: Problem
     weights: Weights
@@ -144,88 +139,88 @@ class Estimate:
 
     @functools.cached_property
     def factors(self) -> tuple[front.Factor, ...]:
-        """Undamped factor of each recording's normal equations."""
-        return tuple(front.factorise(n, objective.unseen(n)) for n in self.outcome.linearisation.normals)
+        """Factor of each recording's normal equations: undamped, or as little damped as unobserved states need."""
+        normals = self.outcome.linearisation.normals
+        return tuple(projection.factorise(normal, objective.unseen(normal))[0] for normal in normals)
 
     @functools.cached_property
+    def evidence(self) -> Evidence:
+        """What the data say about the parameters: the linearised problem with the states projected out."""
+        return gather(self.problem, self.outcome.linearisation, self.weights)
+
+    @property
     def information(self) -> Float[np.ndarray, "p p"]:
-        """Reduced, undamped matrix of the parameters (states eliminated, priors included), as inverse variance."""
-        parameters = self.problem.parameters
-        places = [parameters.places(i) for i in range(len(self.factors))]
-        reduced = front.join([factor.reduced() for factor in self.factors], places, parameters.size)
-        prior = np.diag(self.outcome.linearisation.prior_matrix)
-        return (reduced.matrix + prior) / self.weights.reference**2
+        """Information of the parameters (states projected out, undamped, priors included), as inverse variance."""
+        return self.evidence.information
 
-    @functools.cached_property
+    @property
     def at_bound(self) -> np.ndarray:
         """Which increments sit on a bound of their box."""
-        parameters = self.problem.parameters
-        lower, upper = parameters.bounds(self.outcome.linearisation.point.values)
-        slack = AT_BOUND * parameters.spread(lambda p: p.scale)
-        return (lower >= -slack) | (upper <= slack)
+        return self.evidence.at_bound
+
+    def uncertainty(self, kind: Kind = "gauss-newton") -> Uncertainty:
+        """Covariance, correlations and intervals: ``gauss-newton``, ``paper``, ``residual`` or ``robust``."""
+        spread, values = self.problem.parameters.spread, self._increment_values(self.outcome.linearisation.point.values)
+        bounds = spread(lambda p: p.lower), spread(lambda p: p.upper)
+        return Uncertainty(check_kind(kind), self.evidence, values, *bounds)
 
     @functools.cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
-        """Gauss–Newton covariance of the increments with the weights of the fit; zero rows for those on a bound.
+        """Gauss–Newton covariance of the increments with the weights of the fit; zero rows for those on a bound."""
+        return self.uncertainty().covariance
 
-        Directions without information have a standard deviation of ten times the parameters' typical size.
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the data cannot tell about the parameters, in words."""
+        return self.evidence.findings
+
+    def state_std(self, recording: int = 0) -> Float[np.ndarray, "n bodies k"]:
+        """Standard deviation of each body's state at the steps of a recording, parameters' uncertainty included.
+
+        k counts position [m] and rotation [rad], and with ``full`` unknowns the velocities of both. States that nothing
+        observes have a very large one.
         """
-        return self._inverse(~self.at_bound)
-
-    def _inverse(self, free: np.ndarray) -> Float[np.ndarray, "p p"]:
-        """Inverse of the information on the free increments, zero on the others.
-
-        In units of the parameters' typical sizes, an eigenvector with a standard deviation above one is not identified.
-        Rounding gives it small components on parameters that have nothing to do with it; these are cleared, so that
-        they keep their own uncertainty.
-        """
-        scale = self.problem.parameters.spread(lambda p: p.scale)[free]
-        block = np.nan_to_num(self.information[np.ix_(free, free)]) * np.outer(scale, scale)
-        values, vectors = np.linalg.eigh(block)
-        weak = values < 1.0
-        if not weak.any():
-            exact = solve_on(self.information, free, np.eye(len(free)))
-            if exact is not None:
-                return exact
-        vectors = np.where(weak & (np.abs(vectors) < UNRELATED), 0.0, vectors)
-        inverse = (vectors / np.maximum(values, LEAST_INFORMATION)) @ vectors.T
-        covariance = np.zeros_like(self.information)
-        covariance[np.ix_(free, free)] = inverse * np.outer(scale, scale)
-        return covariance
+        place = self.problem.parameters.places(recording)
+        own = self.covariance[np.ix_(place, place)] / self.weights.reference**2
+        blocks = self.factors[recording].covariances(own)
+        found = front.unchunk(blocks, self.problem.node_count(recording))
+        variance = np.diagonal(found, axis1=1, axis2=2) * self.weights.reference**2
+        first, steps = self.problem.plan.centre, self.problem.tracks[recording].steps
+        table = np.sqrt(np.maximum(variance[first : first + steps], 0.0))
+        return table.reshape(steps, len(self.problem.mechanism.bodies), -1)
 
     @functools.cached_property
     def parameters(self) -> tuple[ParameterEstimate, ...]:
-        """The table of parameters."""
-        std = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+        """The table of parameters, with Gauss–Newton standard deviations."""
+        return self.table()
+
+    def table(self, kind: Kind = "gauss-newton") -> tuple[ParameterEstimate, ...]:
+        """The table of parameters with standard deviations of a kind."""
+        found = self.uncertainty(kind)
+        std, freed = found.std, found.freed_std
         values = self._increment_values(self.outcome.linearisation.point.values)
         starts = self._increment_values(self.problem.parameters.start())
         spread = self.problem.parameters.spread
         lower, upper = spread(lambda p: p.lower), spread(lambda p: p.upper)
         units = [p.unit for p in self.problem.parameters.parameters for _ in range(self._copies(p))]
-        scale = np.maximum(spread(lambda p: p.scale), np.abs(values))
-        rows = []
+        scale = self.evidence.scale
+        listed = []
         for i, label in enumerate(self.problem.parameters.labels()):
             bound = bool(self.at_bound[i])
-            rows.append(
+            listed.append(
                 ParameterEstimate(
                     label,
                     float(values[i]),
-                    float("nan") if bound else float(std[i]),
+                    float(std[i]),
                     units[i],
                     float(starts[i]),
                     float(lower[i]),
                     float(upper[i]),
                     bound,
-                    bool((self._freed_std(i) if bound else std[i]) < IDENTIFIABLE * scale[i]),
+                    bool(freed[i] < IDENTIFIABLE * scale[i]),
                 )
             )
-        return tuple(rows)
-
-    def _freed_std(self, increment: int) -> float:
-        """Standard deviation that a parameter on a bound would have if it were free."""
-        free = ~self.at_bound
-        free[increment] = True
-        return float(np.sqrt(max(self._inverse(free)[increment, increment], 0.0)))
+        return tuple(listed)
 
     def _copies(self, parameter: Any) -> int:
         return parameter.size * (self.problem.parameters.recordings if parameter.per_recording else 1)

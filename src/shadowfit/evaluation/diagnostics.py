@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import stats
 
 BINS = 41
 QUANTILES = 200
 LAGS = 60
+# Lags of the test of whiteness.
+WHITENESS_LAGS = 20
+# Residuals beyond this many standard deviations are outliers; normal noise has one in 16 000.
+OUTLYING = 4.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +34,12 @@ class ResidualDiagnostics:
     """At lags 0, 1, 2, ... samples."""
     white: float
     """Autocorrelations of white noise lie within ± this, 19 times of 20."""
+    whiteness: float
+    """Ljung–Box: probability of correlations as large as these in white noise."""
+    normality: float
+    """Jarque–Bera: probability of skewness and tails as large as these in normal noise."""
+    outliers: Int[np.ndarray, " o"]
+    """Places of samples further than four robust standard deviations from the median."""
 
 
 def diagnose(residual: Float[np.ndarray, " n"], std: float) -> ResidualDiagnostics | None:
@@ -50,7 +60,29 @@ def diagnose(residual: Float[np.ndarray, " n"], std: float) -> ResidualDiagnosti
         np.quantile(known, levels),
         autocorrelation(known, min(LAGS, known.size - 1)),
         1.96 / np.sqrt(known.size),
+        ljung_box(known),
+        float(stats.jarque_bera(known).pvalue),
+        outliers(residual),
     )
+
+
+def ljung_box(values: Float[np.ndarray, " n"], lags: int = WHITENESS_LAGS) -> float:
+    """``Q = n (n + 2) Σ_l ρ_l²/(n − l)``, as the probability that white noise exceeds it (χ² with so many lags)."""
+    count = len(values)
+    reach = min(lags, count // 4)
+    rho = autocorrelation(values, reach)[1:]
+    statistic = count * (count + 2.0) * np.sum(rho**2 / (count - np.arange(1, reach + 1)))
+    return float(stats.chi2.sf(statistic, reach))
+
+
+def outliers(residual: Float[np.ndarray, " n"], limit: float = OUTLYING) -> Int[np.ndarray, " o"]:
+    """Places of residuals far from the median, in standard deviations of the bulk (1.48 median deviations)."""
+    known = residual[np.isfinite(residual)]
+    if not known.size:
+        return np.zeros(0, int)
+    middle = np.median(known)
+    spread = 1.4826 * np.median(np.abs(known - middle))
+    return np.flatnonzero(np.abs(residual - middle) > limit * spread) if spread > 0.0 else np.zeros(0, int)
 
 
 def autocorrelation(values: Float[np.ndarray, " n"], lags: int) -> Float[np.ndarray, " l"]:

@@ -203,6 +203,9 @@ def _residuals(saved: SavedResult) -> str:
         beyond = int(np.sum(np.abs(found.autocorrelation[1:]) > found.white))
         share = beyond / max(len(found.autocorrelation) - 1, 1)
         texts.append("like white noise" if share < 0.15 else "correlated in time: the model misses something")
+        texts.append(f"probability of such correlations in white noise {found.whiteness:.2g} (Ljung–Box)")
+        if len(found.outliers):
+            texts.append(f"{len(found.outliers)} samples further than four standard deviations from the rest")
         if found.std > 2.0:
             texts.append("the sensor's standard deviation is set too small, or the model cannot follow")
         blocks.append(

@@ -33,6 +33,8 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.errors import MechanismError, ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
+from shadowfit.estimation.evidence import Kind
+from shadowfit.evaluation.cautions import cautions
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.rollout import discretization, roll_out, start_states
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
@@ -88,6 +90,7 @@ def save_estimate(
     compile_seconds: float | None = None,
     truth: Mapping[str, float] | None = None,
     warnings: Sequence[str] = (),
+    kind: Kind = "gauss-newton",
 ) -> dict[str, Any]:
     """Write everything but the report into a folder, and return the contents of ``result.json``.
 
@@ -99,6 +102,7 @@ def save_estimate(
         compile_seconds: time spent compiling [s], where it was measured.
         truth: true values of rows of the parameter table, where they are known.
         warnings: sentences that a reader of the result should see.
+        kind: of the standard deviations and intervals.
     """
     target = Path(folder)
     _remove_old(target)
@@ -106,7 +110,7 @@ def save_estimate(
     comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
     notes = _write_model(estimate, target / "model.toml", model_text)
     write_csv(target / "log.csv", _log_table(estimate))
-    write_bytes(target / "state.npz", _archive(estimate, names))
+    write_bytes(target / "state.npz", _archive(estimate, names, kind))
     summary = summarise(
         estimate,
         comparisons,
@@ -114,7 +118,8 @@ def save_estimate(
         optimiser=optimiser,
         compile_seconds=compile_seconds,
         truth=truth,
-        warnings=[*warnings, *notes],
+        warnings=[*warnings, *notes, *cautions(estimate)],
+        kind=kind,
     )
     write_text(target / "result.json", json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return summary
@@ -318,12 +323,12 @@ def _log_table(estimate: Estimate) -> dict[str, Any]:
     return table
 
 
-def _archive(estimate: Estimate, names: Sequence[str]) -> bytes:
+def _archive(estimate: Estimate, names: Sequence[str], kind: Kind) -> bytes:
     rows = estimate.parameters
     arrays: dict[str, Any] = {
         "parameters": np.array([row.name for row in rows], dtype=str),
         "values": np.array([row.value for row in rows], dtype=float),
-        "covariance": estimate.covariance,
+        "covariance": estimate.uncertainty(kind).covariance,
     }
     for index, name in enumerate(names):
         states = start_states(estimate, index)

@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
+from shadowfit.estimation.evidence import Kind
+from shadowfit.estimation.uncertainty import Interval
 from shadowfit.evaluation.series import SensorSeries
 
+# Of the intervals.
+LEVEL = 0.95
 SCHEMA = "shadowfit-result/1"
 PACKAGES = ("shadowfit", "jax", "jaxlib", "numpy", "scipy")
 
@@ -31,6 +35,7 @@ def summarise(
     compile_seconds: float | None = None,
     truth: Mapping[str, float] | None = None,
     warnings: Sequence[str] = (),
+    kind: Kind = "gauss-newton",
 ) -> dict[str, Any]:
     """Everything about a fit but its trajectories, as JSON values.
 
@@ -42,7 +47,9 @@ def summarise(
         compile_seconds: time spent compiling, where it was measured [s].
         truth: true values of rows of the parameter table, where they are known.
         warnings: sentences that a reader of the result should see.
+        kind: of the standard deviations and intervals.
     """
+    spread = estimate.uncertainty(kind)
     problem, seconds, noise = estimate.problem, estimate.seconds, estimate.noise
     return as_json(
         {
@@ -55,7 +62,12 @@ def summarise(
             "cost_dynamics": estimate.cost_dynamics,
             "cost_observation": estimate.cost_observation,
             "state_weight": estimate.state_weight,
-            "parameters": {row.name: _parameter(row, truth or {}) for row in estimate.parameters},
+            "uncertainty": {"kind": kind, "level": LEVEL, "degrees_of_freedom": spread.degrees},
+            "parameters": {
+                row.name: _parameter(row, interval, truth or {})
+                for row, interval in zip(estimate.table(kind), spread.intervals(LEVEL), strict=True)
+            },
+            "not_identifiable": [finding.text for finding in estimate.findings],
             "seconds": {
                 "total": seconds.total,
                 "initial": seconds.initial,
@@ -98,8 +110,9 @@ def summarise(
     )
 
 
-def _parameter(row: ParameterEstimate, truth: Mapping[str, float]) -> dict[str, Any]:
+def _parameter(row: ParameterEstimate, interval: Interval, truth: Mapping[str, float]) -> dict[str, Any]:
     fields = {key: value for key, value in dataclasses.asdict(row).items() if key != "name"}
+    fields |= {"interval": [interval.lower, interval.upper], "one_sided": interval.one_sided}
     return {**fields, "truth": truth[row.name]} if row.name in truth else fields
 
 

@@ -321,7 +321,9 @@ def _reduce(operation: Callable[[Scalars, Node, Node], Node]) -> Rule:
         entries = _entries(scalars, arguments[0])
         axes = parameters["axes"]
         rest = [axis for axis in range(entries.ndim) if axis not in axes]
-        rows = entries.transpose([*rest, *axes]).reshape([*[entries.shape[axis] for axis in rest], -1])
+        # The length is given, not -1: with no free parameter an axis is empty.
+        length = int(np.prod([entries.shape[axis] for axis in axes]))
+        rows = entries.transpose([*rest, *axes]).reshape([*[entries.shape[axis] for axis in rest], length])
         found = np.empty(rows.shape[:-1], dtype=np.int64)
         for place in np.ndindex(*found.shape):
             row = rows[place].tolist()

@@ -1,0 +1,88 @@
+"""What the equations of motion lack, along the joints' axes: against speed it shows the friction that a model misses.
+
+The impulse residual Δp of a step, over all bodies, does the work ``Δpᵀ v``. Motions that open no joint are spanned by
+the null space N of the gap rows G, chosen such that each column moves one joint at unit speed. ``Nᵀ Δp/h`` is then the
+missing torque [N m] or force [N] of each joint.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics.elements import assemble
+from shadowfit.dynamics.kinematics import StateView, gap_jacobian
+from shadowfit.dynamics.state import State
+from shadowfit.estimation import Estimate
+from shadowfit.mechanism import Mechanism
+
+# Singular values of the gap rows below this fraction of the largest are redundant rows of a loop.
+REDUNDANT = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class AxisForce:
+    """Missing force of one joint over the steps of a recording."""
+
+    speed: Float[np.ndarray, " n"]
+    """[rad/s or m/s]."""
+    force: Float[np.ndarray, " n"]
+    """[N m or N]; what would have to be added to the model."""
+
+    def by_speed(
+        self, bins: int = 20
+    ) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Float[np.ndarray, " b"]]:
+        """Mean speed, mean force and the mean's standard error in bins of equally many steps."""
+        parts = [part for part in np.array_split(np.argsort(self.speed), bins) if len(part) > 1]
+        mean = [
+            (np.mean(self.speed[p]), np.mean(self.force[p]), np.std(self.force[p]) / np.sqrt(len(p))) for p in parts
+        ]
+        speed, force, error = np.array(mean).reshape(-1, 3).T
+        return speed, force, error
+
+
+def axis_forces(estimate: Estimate, recording: int = 0) -> dict[str, AxisForce]:
+    """Missing force of each joint with a free axis."""
+    mechanism = estimate.mechanism(recording)
+    names = tuple(name for name, joint in mechanism.joints.items() if joint.kind.axis_kind)
+    states = estimate.trajectory(recording).states
+    gaps, axes = (np.asarray(x) for x in _jacobians(mechanism, states, names))
+    size = gaps.shape[-1]
+    weights = estimate.weights.dynamics
+    weighted = estimate.evidence.projections[recording].residual[:, : estimate.evidence.layouts[recording][0].size]
+    # With full unknowns the residual of the velocity comes last.
+    impulse = np.linalg.solve(weights, weighted[:, -size:].T).T
+    velocity = np.asarray(states.velocity).reshape(len(impulse), size)
+    force = np.zeros((len(impulse), len(names)))
+    for k, (gap, axis) in enumerate(zip(gaps, axes, strict=True)):
+        _, values, vectors = np.linalg.svd(gap)
+        rank = int(np.sum(values > REDUNDANT * values.max(initial=0.0)))
+        free = vectors[rank:].T
+        moves = free @ np.linalg.pinv(axis @ free)
+        force[k] = moves.T @ impulse[k] / estimate.problem.timestep
+    speed = np.einsum("kjx,kx->kj", axes, velocity)
+    return {name: AxisForce(speed[:, i], force[:, i]) for i, name in enumerate(names)}
+
+
+def _jacobians(
+    mechanism: Mechanism, states: State, names: tuple[str, ...]
+) -> tuple[Float[Array, "n r x"], Float[Array, "n j x"]]:
+    """Gap rows and the joints' speeds as functions of all velocities, at each state."""
+    elements = assemble(mechanism)
+
+    @jax.jit
+    def all_of(states: State) -> tuple[Array, Array]:
+        def one(state: State) -> tuple[Array, Array]:
+            def speeds(flat: Array) -> Array:
+                view = StateView(mechanism, State(state.pose, flat.reshape(state.velocity.shape)), elements)
+                return jnp.stack([view.joint_speed(name) for name in names])
+
+            return gap_jacobian(elements, state.pose), jax.jacfwd(speeds)(state.velocity.ravel())
+
+        return jax.vmap(one)(states)
+
+    return all_of(states)

@@ -1,0 +1,170 @@
+"""Kinds of covariance against hand-computed regressions; bounds, priors, intervals, correlations."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.evidence import Evidence
+from shadowfit.estimation.projection import Projection
+from shadowfit.estimation.rows import Group
+from shadowfit.estimation.uncertainty import Uncertainty, check_kind
+
+COUNT, LABELS = 400, ("a", "b", "c")
+SCALE = np.array([1.0, 2.0, 0.5])
+REFERENCE = 0.1
+
+
+def regression(seed=0, std=REFERENCE, design=None):
+    """A linear regression without states: T is the design, and all of theory is known."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(COUNT, 3)) if design is None else design
+    noise = std * rng.standard_normal(len(table))
+    left = noise - table @ np.linalg.lstsq(table, noise)[0]
+    return table, left
+
+
+def evidence(table, left, **changes):
+    nothing = np.zeros((0, table.shape[1]))
+    projection = Projection(
+        table[:, None], left[:, None], nothing, np.zeros(0), np.zeros((len(left), 1)), np.zeros((1, 1)),
+        table * left[:, None], 0.0, True,
+    )  # fmt: skip
+    plain = Evidence(
+        LABELS, SCALE, REFERENCE, np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,), (np.arange(3),),
+        ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),),
+    )  # fmt: skip
+    return dataclasses.replace(plain, **changes)
+
+
+def uncertainty(known, kind="gauss-newton", values=(1.0, 1.0, 1.0), lower=-np.inf, upper=np.inf):
+    return Uncertainty(kind, known, np.array(values), np.full(3, lower), np.full(3, upper))
+
+
+def test_textbook_covariances():
+    table, left = regression(std=0.3)
+    inverse, squares = np.linalg.inv(table.T @ table), left @ left
+    known = evidence(table, left)
+    np.testing.assert_allclose(uncertainty(known).covariance, REFERENCE**2 * inverse, rtol=1e-10)
+    found = uncertainty(known, "residual")
+    np.testing.assert_allclose(found.covariance, squares / (COUNT - 3) * inverse, rtol=1e-10)
+    assert found.degrees == pytest.approx(COUNT - 3)
+    np.testing.assert_allclose(uncertainty(known, "paper").covariance, squares / (COUNT - 1) * inverse, rtol=1e-10)
+    assert known.noise[0].level() == pytest.approx(np.sqrt(squares / (COUNT - 3)))
+
+
+def test_robust_agrees_with_the_others_where_noise_is_white():
+    ratios = []
+    for seed in range(20):
+        known = evidence(*regression(seed))
+        ratios.append(uncertainty(known, "robust").std / uncertainty(known).std)
+    np.testing.assert_allclose(np.mean(ratios, axis=0), 1.0, atol=0.05)
+
+
+def test_only_the_robust_kind_holds_where_noise_and_design_are_correlated_in_time():
+    covered = {"gauss-newton": 0, "residual": 0, "robust": 0}
+    seeds = 200
+    for seed in range(seeds):
+        rng = np.random.default_rng([5, seed])
+        raw = rng.standard_normal((COUNT, 4))
+        for k in range(1, COUNT):
+            raw[k] = 0.7 * raw[k - 1] + np.sqrt(1.0 - 0.49) * raw[k]
+        table, noise = raw[:, :3], REFERENCE * raw[:, 3]
+        shift = np.linalg.lstsq(table, noise)[0]
+        known = evidence(table, noise - table @ shift)
+        for kind in covered:
+            interval = uncertainty(known, kind, shift).intervals()[0]
+            covered[kind] += interval.lower <= 0.0 <= interval.upper
+    assert covered["gauss-newton"] < 0.85 * seeds
+    assert covered["residual"] < 0.85 * seeds
+    assert covered["robust"] > 0.90 * seeds
+
+
+def test_missing_samples_are_no_degrees_of_freedom():
+    table, left = regression()
+    here = np.ones((COUNT, 1), bool)
+    table[::4], left[::4], here[::4] = 0.0, 0.0, False
+    known = evidence(table, left, present=(here,))
+    assert known.noise[0].degrees == pytest.approx(300 - 3)
+
+
+def test_parameters_on_a_bound_are_held_and_have_one_sided_intervals():
+    table, left = regression()
+    pull = np.array([0.0, 0.0, 30.0])
+    known = evidence(table, left, at_bound=np.array([False, False, True]), prior_gradient=pull)
+    found = uncertainty(known, lower=1.0)
+    two = REFERENCE**2 * np.linalg.inv(table[:, :2].T @ table[:, :2])
+    np.testing.assert_allclose(found.covariance[:2, :2], two, rtol=1e-10)
+    np.testing.assert_array_equal(found.covariance[2], 0.0)
+    assert np.isnan(found.std[2])
+    inverse = np.linalg.inv(table.T @ table)
+    assert found.freed_std[2] == pytest.approx(REFERENCE * np.sqrt(inverse[2, 2]))
+    first, _, last = found.intervals(0.9)
+    assert last.one_sided
+    assert not first.one_sided
+    assert last.lower == 1.0
+    # The pull is far beyond the bound: nothing above it is left.
+    assert 1.0 - (inverse @ pull)[2] + 1.645 * found.freed_std[2] < 1.0
+    assert last.upper == 1.0
+    gentle = uncertainty(dataclasses.replace(known, prior_gradient=0.01 * pull), lower=1.0).intervals(0.9)[2]
+    expected = 1.0 - 0.01 * (inverse @ pull)[2] + stats.norm.ppf(0.95) * found.freed_std[2]
+    assert gentle.upper == pytest.approx(expected)
+
+
+def test_intervals_beside_a_bound_span_what_the_bound_hides():
+    """Two parameters that share their effect: with one on its bound, the other may be wrong by what that one lacks."""
+    table, left = regression()
+    table[:, 1] = table[:, 0] + 0.1 * table[:, 1]
+    pull = np.array([1.0, 1.05, 0.0])
+    known = evidence(table, left, at_bound=np.array([False, True, False]), prior_gradient=pull)
+    found = uncertainty(known, lower=1.0, values=(5.0, 1.0, 5.0))
+    unbounded = 5.0 - (np.linalg.inv(table.T @ table) @ pull)[0]
+    interval = found.intervals()[0]
+    assert interval.lower < unbounded < interval.upper
+    assert interval.lower < 5.0 < interval.upper
+    assert interval.upper - interval.lower > 5.0 * found.std[0]
+
+
+def test_intervals_are_cut_at_the_bounds():
+    table, left = regression()
+    interval = uncertainty(evidence(table, left), lower=0.9999).intervals()[0]
+    assert interval.lower == 0.9999
+    assert interval.upper > 1.005
+    with pytest.raises(ShadowfitError, match="between 0 and 1"):
+        uncertainty(evidence(table, left)).intervals(95.0)
+
+
+def test_priors_count_as_information():
+    table, left = regression()
+    table[:, 1] = 0.0
+    prior = np.array([0.0, (REFERENCE / 0.3) ** 2, 0.0])
+    for kind in ("gauss-newton", "residual", "robust"):
+        assert uncertainty(evidence(table, left, prior=prior), kind).std[1] == pytest.approx(0.3, rel=0.02)
+
+
+def test_unidentified_parameters_are_told_and_leave_the_others_alone():
+    table, left = regression()
+    table[:, 1] = 0.0
+    known = evidence(table, left)
+    assert [finding.text for finding in known.findings] == ["b: no information in these data"]
+    two = np.linalg.inv(table[:, [0, 2]].T @ table[:, [0, 2]])
+    found = uncertainty(known)
+    np.testing.assert_allclose(found.std[[0, 2]], REFERENCE * np.sqrt(np.diagonal(two)), rtol=1e-10)
+    assert found.std[1] == pytest.approx(10.0 * SCALE[1])
+
+
+def test_correlations():
+    table, left = regression()
+    table[:, 1] = table[:, 0] + 0.1 * table[:, 1]
+    found = uncertainty(evidence(table, left)).correlation
+    np.testing.assert_allclose(np.diagonal(found), 1.0)
+    assert found[0, 1] < -0.98
+    np.testing.assert_allclose(found, found.T)
+
+
+def test_kinds_have_names():
+    assert check_kind("robust") == "robust"
+    with pytest.raises(ShadowfitError, match="residual"):
+        check_kind("residuals")
