@@ -13,6 +13,7 @@ from shadowfit.cli.models import models
 from shadowfit.cli.report import report
 from shadowfit.cli.show import show
 from shadowfit.cli.simulate import simulate
+from shadowfit.cli.sweep import sweep
 from shadowfit.cli.validate import validate
 from shadowfit.errors import ShadowfitError
 
@@ -54,5 +55,5 @@ def _options(
     pass
 
 
-for command in (demo, fit, simulate, validate, report, models, show):
+for command in (demo, fit, simulate, validate, report, sweep, models, show):
     app.command()(command)

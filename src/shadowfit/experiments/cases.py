@@ -1,4 +1,4 @@
-"""A case is one piece of work of a larger study: a function's name and its arguments, and later a file with its outcome.
+"""A case is one piece of work of a larger study: a function's name and arguments, and later a file with its outcome.
 
 The file appears whole or not at all. A study that is started again keeps the cases whose file exists and was made by
 the same version from the same arguments, so that it can be stopped at any time.
