@@ -11,6 +11,7 @@ from shadowfit.cli.demo import demo
 from shadowfit.cli.fit import fit
 from shadowfit.cli.models import models
 from shadowfit.cli.report import report
+from shadowfit.cli.reproduce import reproduce
 from shadowfit.cli.show import show
 from shadowfit.cli.simulate import simulate
 from shadowfit.cli.sweep import sweep
@@ -55,5 +56,5 @@ def _options(
     pass
 
 
-for command in (demo, fit, simulate, validate, report, sweep, models, show):
+for command in (demo, fit, simulate, validate, report, sweep, reproduce, models, show):
     app.command()(command)

@@ -79,6 +79,8 @@ def make_twin(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     random = np.random.default_rng(arguments["seed"])
     made = _KINDS[arguments["kind"]](float(arguments["duration"]), random)
     columns: dict[str, Any] = {"time [s]": SAMPLE_INTERVAL * np.arange(len(next(iter(made.values()))))}
+    exact = {f"{name} [rad]": values for name, values in made.items() if name.startswith("theta")}
+    write_csv(folder / true_file(arguments["file"]), {**columns, **exact})
     for name, values in made.items():
         if name.startswith("theta"):
             measured = values + arguments["noise"] * random.standard_normal(len(values))
@@ -92,8 +94,13 @@ def make_twin(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {"file": arguments["file"], "digest": digest(file)}
 
 
+def true_file(file: str) -> str:
+    """File with the true angles beside that of a recording."""
+    return file.removesuffix(".csv") + ".true.csv"
+
+
 def pendulum(duration: float, random: np.random.Generator) -> dict[str, np.ndarray]:
-    """Release of the pendulum, 0.03 to 0.15 rad from upright, at rest; it swings until friction has the better of it."""
+    """Release of the pendulum at rest, 0.03 to 0.15 rad from upright; it swings until friction stops it."""
     mechanism = stiff(parse_model(stribeck_model(), "stribeck").mechanism.set(PENDULUM_TRUTH))
     angle = np.pi - random.uniform(0.03, 0.15)
     return sampled(mechanism, place(mechanism, {"hinge": angle}), {}, duration)

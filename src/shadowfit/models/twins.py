@@ -113,10 +113,10 @@ def furuta_swing_up(
     settings |= {
         f"{hinge}.compliance.{kind}": 1e-6 for hinge in ("hinge1", "hinge2") for kind in ("linear", "rotational")
     }
-    return Twin(recording, "furuta", named_truth(true), _FREE, settings)
+    return Twin(recording, "furuta", named_truth(true), FURUTA_FREE, settings)
 
 
-_FREE = (
+FURUTA_FREE = (
     "hinge1.motor.gain",
     "arm.inertia.xx",
     "arm.inertia.yy",
