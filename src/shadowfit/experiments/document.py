@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import importlib.resources
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,14 @@ def check(statement: str, test: Callable[[], tuple[bool, str]], reason: str = ""
     except MissingCase as missing:
         return Finding(statement, None, str(missing))
     return Finding(statement, bool(holds), evidence, "" if holds else reason)
+
+
+def some(values: Iterable[float]) -> list[float]:
+    """Points of a sweep that a finding is about; a sweep that has none of them cannot tell."""
+    found = list(values)
+    if not found:
+        raise MissingCase("the sweep has too few points")
+    return found
 
 
 VERDICTS = {True: "holds", False: "does not hold", None: "not checked"}

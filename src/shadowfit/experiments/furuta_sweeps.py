@@ -10,7 +10,7 @@ import numpy as np
 
 from shadowfit.experiments import drawing, furuta
 from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check
+from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check, some
 from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Size, fit_case
 from shadowfit.recordings import read_recording
 
@@ -204,8 +204,8 @@ def _spread(fits: Sequence[Mapping[str, Any]]) -> float:
 
 def _findings(results: Results, weights: Sequence[float], compliances: Sequence[float], folder: Path) -> list[Finding]:
     def overfits(method: Method) -> tuple[bool, str]:
-        small = [weight for weight in weights if weight <= 1.0]
-        large = [weight for weight in weights if 100.0 <= weight <= 1e4]
+        small = some(weight for weight in weights if weight <= 1.0)
+        large = some(weight for weight in weights if 100.0 <= weight <= 1e4)
         errors = [[_error(results[_name(method, "weight", w)]) for w in part] for part in (small, large)]
         observed = [results[_name(method, "weight", w)]["cost_observation"] for w in (small[0], large[0])]
         text = (
@@ -216,8 +216,8 @@ def _findings(results: Results, weights: Sequence[float], compliances: Sequence[
         return np.mean(errors[0]) > np.mean(errors[1]) and observed[0] < observed[1], text
 
     def plateau(method: Method) -> tuple[bool, str]:
-        low = [results[_name(method, "weight", w)] for w in weights if w <= 1.0]
-        high = [results[_name(method, "weight", w)] for w in weights if 10.0 <= w <= 1e4]
+        low = [results[_name(method, "weight", w)] for w in some(w for w in weights if w <= 1.0)]
+        high = [results[_name(method, "weight", w)] for w in some(w for w in weights if 10.0 <= w <= 1e4)]
         spreads = _spread(low), _spread(high)
         text = f"inertias vary by {100 * spreads[1]:.3g} % for κ from 10 to 1e4, by {100 * spreads[0]:.3g} % for κ ≤ 1"
         return spreads[1] < spreads[0], text
@@ -239,7 +239,7 @@ def _findings(results: Results, weights: Sequence[float], compliances: Sequence[
 
     def fast(method: Method) -> tuple[bool, str]:
         worst, text = 0.0, []
-        for weight in (w for w in ROLLOUTS if w in weights and w > 1.0):
+        for weight in some(w for w in ROLLOUTS if w in weights and w > 1.0):
             log = results[_name(method, "weight", weight)]["log"]
             moves = [
                 abs(log[min(4, len(log) - 1)]["parameters"][n] / log[-1]["parameters"][n] - 1.0) for n in SHOWN[:2]

@@ -15,7 +15,7 @@ import numpy as np
 
 from shadowfit.experiments import drawing
 from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check
+from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check, some
 from shadowfit.experiments.methods import IMPLICIT, OURS, PAPER, PAPER_COMPLIANCE, Method, Size, fit_case, twin_case
 from shadowfit.experiments.paper_twins import COMPLIANCE, SYNTHETIC_KNOWN, SYNTHETIC_TRUTH
 
@@ -198,13 +198,14 @@ def _findings(results: Results, size: Size) -> list[Finding]:
 
     def grows(method: Method) -> tuple[bool, str]:
         found = errors(method, "timestep")
-        steps = [error for h, error in found.items() if h <= 0.02]
+        steps = some(error for h, error in found.items() if h <= 0.02)
         return all(a < b for a, b in itertools.pairwise(steps)), f"mean error of the inertias by h: {listed(found)}"
 
     def exact_is_better() -> tuple[bool, str]:
         pairs = {
             h: (error, errors(implicit, "timestep")[h]) for h, error in errors(ours, "timestep").items() if h >= 0.005
         }
+        some(pairs)
         text = ", ".join(f"h = {h:g}: {100 * a:.2g} % against {100 * b:.2g} %" for h, (a, b) in pairs.items())
         return all(a < b for a, b in pairs.values()), f"exact against SPOOK, implicit residual: {text}"
 
@@ -219,17 +220,19 @@ def _findings(results: Results, size: Size) -> list[Finding]:
     def stays(method: Method) -> tuple[bool, str]:
         found = {eps: cost for eps, cost in costs(method).items() if eps <= 1e-5}
         text = ", ".join(f"{eps:g}: {cost:.3e}" for eps, cost in found.items())
+        some(found)
         return max(found.values()) < 1.5 * min(found.values()), f"cost by ε: {text}"
 
     def weight_plateau(method: Method) -> tuple[bool, str]:
         found = errors(method, "weight")
-        low = [error for weight, error in found.items() if weight <= 0.01]
-        high = [error for weight, error in found.items() if 0.1 <= weight <= 100.0]
+        low = some(error for weight, error in found.items() if weight <= 0.01)
+        high = some(error for weight, error in found.items() if 0.1 <= weight <= 100.0)
         return float(np.mean(high)) < float(np.mean(low)), f"mean error of the inertias by κ: {listed(found)}"
 
     def untrue() -> tuple[bool, str]:
         fits = {eps: results[_name(paper, "compliance", eps)] for eps in _values("compliance", size)}
         settled = {eps: _error(fit) for eps, fit in fits.items() if 1e-5 <= eps <= 1e-4}
+        some(settled)
         return all(error > 0.02 for error in settled.values()), f"mean error of the inertias by ε: {listed(settled)}"
 
     return [
