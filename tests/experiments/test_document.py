@@ -16,7 +16,7 @@ def section():
     found = results()
     return Section(
         "Costs & more",
-        ["Some <text>."],
+        ["Some <text>.", "- a `b`\n- c"],
         [Table("costs", "Costs", ["case", "a|b"], [["done", "2"]])],
         [Figure("reproduction-x.png", "A picture")],
         [
@@ -55,5 +55,6 @@ def test_html_needs_no_other_file(tmp_path):
     (tmp_path / "reproduction-x.png").write_bytes(b"picture")
     text = html("Title", "Note.", [section()], tmp_path)
     assert "Some &lt;text&gt;." in text
+    assert "<ul><li>a <code>b</code></li><li>c</li></ul>" in text
     assert 'src="data:image/png;base64,cGljdHVyZQ=="' in text
     assert "http" not in text

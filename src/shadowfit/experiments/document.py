@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import importlib.resources
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -152,7 +153,7 @@ td {{ vertical-align: top; }}
 </head>
 <body>
 <main>
-<header><h1>{escape(title)}</h1><p>{escape(note)}</p></header>
+<header><h1>{escape(title)}</h1>{_html_text(note)}</header>
 {body}
 </main>
 </body>
@@ -161,7 +162,7 @@ td {{ vertical-align: top; }}
 
 
 def _html_section(section: Section, figures: Path) -> str:
-    parts = [f"<h2>{escape(section.title)}</h2>", *(f"<p>{escape(text)}</p>" for text in section.text)]
+    parts = [f"<h2>{escape(section.title)}</h2>", *map(_html_text, section.text)]
     if section.findings:
         parts.append(_html_table(Table("", "", ["finding", "", "measured"], _finding_rows(section))))
     for table in section.tables:
@@ -173,6 +174,14 @@ def _html_section(section: Section, figures: Path) -> str:
             f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
         )
     return f"<section>{''.join(parts)}</section>"
+
+
+def _html_text(text: str) -> str:
+    """A paragraph, or a list of lines that begin with a dash; code in backticks."""
+    marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    if marked.startswith("- "):
+        return f"<ul>{''.join(f'<li>{line}</li>' for line in marked.removeprefix('- ').split(chr(10) + '- '))}</ul>"
+    return f"<p>{marked}</p>"
 
 
 def _html_table(table: Table) -> str:

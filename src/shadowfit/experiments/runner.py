@@ -109,7 +109,7 @@ def _in_workers(pending: list[Case], folder: Path, count: int, start: Callable[[
             busy = {worker.connection: i for i, worker in enumerate(workers) if worker.case is not None}
             for ready in wait(list(busy)):
                 place = busy[ready]  # type: ignore[index]
-                outcome = _received(workers[place], folder)
+                outcome = _received(workers[place])
                 if outcome is None:
                     outcome = _lost(workers[place], folder)
                     workers[place].stop()
@@ -132,7 +132,7 @@ def _choose(pending: Sequence[Case], worker: _Worker, workers: Iterable[_Worker]
     return max(untouched, key=lambda case: sizes[case.group])
 
 
-def _received(worker: _Worker, folder: Path) -> Outcome | None:
+def _received(worker: _Worker) -> Outcome | None:
     """The outcome that a worker announces; None if the worker is gone."""
     try:
         outcome: Any = worker.connection.recv()
