@@ -258,7 +258,7 @@ def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanis
     if stick_time is None:
         return mechanism
     names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
-    # Not checked again: estimated inertias need not belong to any body, and states can be estimated with them all the same.
+    # Not checked again: estimated inertias need not belong to any body, and their states can be estimated all the same.
     return mechanism.write(dict.fromkeys(names, stick_time))
 
 
