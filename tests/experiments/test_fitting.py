@@ -11,9 +11,9 @@ from shadowfit.models import read_model
 from shadowfit.recordings import Recording
 
 
-def recording(interval=0.001, count=101):
+def recording(interval=0.001, count=1001):
     time = interval * np.arange(count)
-    return Recording(time, {"theta": np.sin(time)}, units={"theta": "rad"})
+    return Recording(time, {"theta": np.sin(7.0 * time)}, units={"theta": "rad"})
 
 
 def test_patterns_and_rotations():
@@ -30,8 +30,8 @@ def test_patterns_and_rotations():
 
 def test_thinned_recordings_keep_every_so_many_th_sample():
     thin = thinned(recording(), 0.01)
-    np.testing.assert_allclose(thin.time, 0.01 * np.arange(11), atol=1e-12)
-    np.testing.assert_array_equal(thin.channel("theta"), np.sin(thin.time))
+    np.testing.assert_allclose(thin.time, 0.01 * np.arange(101), atol=1e-12)
+    np.testing.assert_array_equal(thin.channel("theta"), np.sin(7.0 * thin.time))
     with pytest.raises(ShadowfitError, match="no whole multiple"):
         thinned(recording(), 0.0015)
 
