@@ -28,11 +28,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from shadowfit.errors import ShadowfitError
+from shadowfit.dynamics import Trajectory, place
+from shadowfit.errors import ShadowfitError, SimulationError
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options, Status, fit
 from shadowfit.evaluation.rollout import discretization, roll_out, start_states
 from shadowfit.evaluation.series import compare
-from shadowfit.evaluation.store import recording_names, save_estimate
+from shadowfit.evaluation.store import joint_positions, recording_names, save_estimate
 from shadowfit.evaluation.summary import as_json, summarise
 from shadowfit.geometry import rotations
 from shadowfit.mechanism import Mechanism
@@ -145,18 +146,32 @@ def _cross_validation(
     return as_json(found)
 
 
+def _rollout(estimate: Estimate, index: int) -> Trajectory:
+    """Simulation along a recording from its first estimated state.
+
+    With a small state weight, estimated states may open a joint faster than a simulation accepts; it then starts at the
+    same joint positions and speeds with all joints closed.
+    """
+    track, mechanism = estimate.problem.tracks[index], estimate.mechanism(index)
+    settings: dict[str, Any] = {
+        "timestep": estimate.problem.timestep,
+        "steps": track.steps - 1,
+        "discretization": discretization(estimate),
+    }
+    try:
+        return roll_out(mechanism, start_states(estimate, index)[0], track.recording, **settings)
+    except SimulationError:
+        joints = joint_positions(mechanism, estimate.trajectory(index).states)
+        speeds = {name: float(np.diff(own[:2])[0]) / estimate.problem.timestep for name, own in joints.items()}
+        state = place(mechanism, {name: float(own[0]) for name, own in joints.items()}, speeds)
+        return roll_out(mechanism, state, track.recording, **settings)
+
+
 def _rollouts(estimate: Estimate) -> list[dict[str, Any]]:
     """For each recording times [s] and sensors' readings of a simulation from its first estimated state, thinned."""
     found = []
     for index, track in enumerate(estimate.problem.tracks):
-        run = roll_out(
-            estimate.mechanism(index),
-            start_states(estimate, index)[0],
-            track.recording,
-            timestep=estimate.problem.timestep,
-            steps=track.steps - 1,
-            discretization=discretization(estimate),
-        )
+        run = _rollout(estimate, index)
         every = -(-len(run) // KEPT_SAMPLES)
         readings = {name: np.asarray(values)[::every].tolist() for name, values in run.readings.items()}
         found.append({"time": (track.start_time + np.asarray(run.time))[::every].tolist(), "readings": readings})
