@@ -16,6 +16,11 @@ from shadowfit.recordings import read_recording
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 COMPLIANCES = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3)
+BAND = 0.3  # rad
+SENSITIVE = (
+    "this swing-up comes so near to upright that it leaves every model behind at the same swing, whatever κ; the "
+    "paper's lasts longer"
+)
 ROLLOUTS = (1.0, 10.0, 1000.0, 10000.0)
 SHOWN = ("arm.inertia.zz", "pendulum.inertia.yy", "pendulum.inertia.zz")
 # Twenty iterations without other stopping criteria, as in the paper; ours may stop where nothing moves any more.
@@ -70,7 +75,9 @@ def report(results: Results, size: Size, folder: Path) -> Section:
             "method, at most twenty for ours. State error: mean square of the unweighted impulse residuals per "
             "time-step (those of the two residuals are not the same quantity); observation error: of the angles' "
             "residuals [rad²]. The weight varies at each method's own compliance (1e-4 and 1e-6).",
-            "Rollouts start at the estimated first state and see nothing but the recorded control signal.",
+            "Rollouts start at the estimated first state and see nothing but the recorded control signal. A "
+            "swing-up without its controller is unstable: the smallest error decides on which side of upright the "
+            "rod comes down.",
         ],
         [
             _table(results, "weight", "κ", weights),
@@ -169,26 +176,25 @@ def _rollout_figures(results: Results, weights: Sequence[float], folder: Path) -
     return [rollouts, log]
 
 
-def _rollout_error(fit: Mapping[str, Any], folder: Path, until: float) -> float:
-    """Root mean square error of θ₂ [rad] over the first seconds of the rollout."""
+def _horizon(fit: Mapping[str, Any], folder: Path) -> float:
+    """Time for which the rollout's θ₂ stays within the band around the measurement [s]."""
     recording = read_recording(folder.parent / "twins" / "furuta-swingup.csv")
     run = fit["rollout"][0]
-    time = np.array(run["time"])
-    inside = time <= min(until, recording.time[-1])
-    measured = np.interp(time[inside], recording.time, recording.channel("theta2"))
-    error = np.array(run["readings"]["theta2"], float)[inside] - measured
-    return float(np.sqrt(np.mean(np.where(np.isfinite(error), error, np.pi) ** 2)))
+    measured = np.interp(run["time"], recording.time, recording.channel("theta2"))
+    outside = np.flatnonzero(~(np.abs(np.array(run["readings"]["theta2"], float) - measured) < BAND))
+    return float(run["time"][outside[0]] if outside.size else run["time"][-1])
 
 
 def _rollout_table(results: Results, weights: Sequence[float], folder: Path) -> Table:
     rows = []
     for method in METHODS:
-        for weight in (w for w in ROLLOUTS if w in weights):
-            fit = results.get(_name(method, "weight", weight))
-            errors = ["–"] * 3 if fit is None else [f"{_rollout_error(fit, folder, t):.3g}" for t in (2.0, 6.0, 12.0)]
-            rows.append([method.label, f"{weight:g}", *errors])
-    columns = ["method", "κ", "first 2 s", "first 6 s", "12 s"]
-    return Table("swingup_rollouts", "Root mean square error of θ₂ in the rollout [rad]", columns, rows)
+        fits = {weight: results.get(_name(method, "weight", weight)) for weight in ROLLOUTS if weight in weights}
+        rows += [
+            [method.label, f"{weight:g}", "–" if fit is None else f"{_horizon(fit, folder):.2f}"]
+            for weight, fit in fits.items()
+        ]
+    title = f"Time for which θ₂ of the rollout stays within {BAND:g} rad of the measurement"
+    return Table("swingup_rollouts", title, ["method", "κ", "time [s]"], rows)
 
 
 def _error(fit: Mapping[str, Any]) -> float:
@@ -216,11 +222,9 @@ def _findings(results: Results, weights: Sequence[float], compliances: Sequence[
         return np.mean(errors[0]) > np.mean(errors[1]) and observed[0] < observed[1], text
 
     def plateau(method: Method) -> tuple[bool, str]:
-        low = [results[_name(method, "weight", w)] for w in some(w for w in weights if w <= 1.0)]
-        high = [results[_name(method, "weight", w)] for w in some(w for w in weights if 10.0 <= w <= 1e4)]
-        spreads = _spread(low), _spread(high)
-        text = f"inertias vary by {100 * spreads[1]:.3g} % for κ from 10 to 1e4, by {100 * spreads[0]:.3g} % for κ ≤ 1"
-        return spreads[1] < spreads[0], text
+        values = some(w for w in weights if 10.0 <= w <= 1e4)
+        spread = _spread([results[_name(method, "weight", w)] for w in values])
+        return spread < 0.1, f"inertias vary by {100 * spread:.3g} % for κ from {values[0]:g} to {values[-1]:g}"
 
     def stiff_breaks(method: Method) -> tuple[bool, str]:
         costs = {eps: results[_name(method, "compliance", eps)]["cost"] for eps in compliances}
@@ -234,8 +238,12 @@ def _findings(results: Results, weights: Sequence[float], compliances: Sequence[
         return pair[1] > 2.0 * pair[0], f"cost {pair[0]:.2e} at 1e-4, {pair[1]:.2e} at {max(compliances):g}"
 
     def long_rollout(method: Method) -> tuple[bool, str]:
-        small, large = (_rollout_error(results[_name(method, "weight", w)], folder, 6.0) for w in (1.0, 1000.0))
-        return large < small, f"error of θ₂ over 6 s: {small:.2g} rad at κ = 1, {large:.2g} rad at κ = 1000"
+        small, large = (_horizon(results[_name(method, "weight", w)], folder) for w in (1.0, 1000.0))
+        return large > small, f"θ₂ within {BAND:g} rad for {small:.2f} s at κ = 1, {large:.2f} s at κ = 1000"
+
+    def longer() -> tuple[bool, str]:
+        times = [_horizon(results[_name(method, "weight", 1000.0)], folder) for method in METHODS]
+        return times[1] > times[0], f"at κ = 1000: ours {times[1]:.2f} s, the paper's method {times[0]:.2f} s"
 
     def fast(method: Method) -> tuple[bool, str]:
         worst, text = 0.0, []
@@ -255,20 +263,26 @@ def _findings(results: Results, weights: Sequence[float], compliances: Sequence[
             lambda: overfits(paper),
         ),
         check("Overfitting for κ ≲ 1 (ours)", lambda: overfits(ours)),
-        check("A plateau of stable parameters above (paper's method)", lambda: plateau(paper)),
-        check("A plateau of stable parameters above (ours)", lambda: plateau(ours)),
+        check(
+            "A plateau above: inertias within 10 % for κ from 10 to 1e4 (paper's method)",
+            lambda: plateau(paper),
+            "SPOOK's error at h = 10 ms is far larger than the noise here, and κ decides who has to explain it",
+        ),
+        check("A plateau above: inertias within 10 % for κ from 10 to 1e4 (ours)", lambda: plateau(ours)),
         check(
             "The paper's residual breaks down for stiff joints: the cost at the smallest ε is ten times the best",
             lambda: stiff_breaks(paper),
         ),
         check("Too soft joints cost too (paper's method)", lambda: soft_costs(paper)),
-        check("κ = 1000 rolls out better than κ = 1 (paper's method)", lambda: long_rollout(paper)),
-        check("κ = 1000 rolls out better than κ = 1 (ours)", lambda: long_rollout(ours)),
+        check("κ = 1000 rolls out longer than κ = 1 (paper's method)", lambda: long_rollout(paper), SENSITIVE),
+        check("κ = 1000 rolls out longer than κ = 1 (ours)", lambda: long_rollout(ours), SENSITIVE),
+        check("Our estimates roll out longer than those of the paper's method", longer),
         check(
             "Parameters are within 5 % of their final values after four iterations (paper's method)",
             lambda: fast(paper),
             "identity damping starts at 1e-6 of the largest curvature, and falls by a third an iteration at most",
         ),
+        check("Parameters are within 5 % of their final values after four iterations (ours)", lambda: fast(ours)),
     ]
 
     def unbroken() -> tuple[bool, str]:
