@@ -167,7 +167,9 @@ def _figure(results: Results, sweep: str, size: Size, folder: Path) -> Figure:
     figure, axes = drawing.panels(2, 3, height=2.7)
     places = [axes[0, 0], axes[0, 1], axes[1, 0], axes[1, 1]]
     for i, method in enumerate(METHODS):
-        fits = [results.get(_name(method, sweep, value)) for value in values]
+        # A fit that could not even start has no values to draw.
+        found = [results.get(_name(method, sweep, value)) for value in values]
+        fits = [fit if fit and fit["status"] != "numerics" else None for fit in found]
         for own, name in zip(places, SYMBOLS, strict=True):
             drawing.curve(
                 own, values, [fit and 1e3 * fit["parameters"][name]["value"] for fit in fits], i, method.label
