@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -71,6 +72,7 @@ def timed_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _timed() -> None:
     """The new process: fit several times, print the seconds of the repetitions."""
+    threading.Thread(target=_end_without_parent, args=(os.getppid(),), daemon=True).start()
     arguments, folder = json.loads(sys.stdin.read())
     first = fitting.fit_case(arguments, Path(folder))
     warm, solve = [], []
@@ -84,6 +86,13 @@ def _timed() -> None:
             {"warm": warm, "solve": solve, "iterations": first["iterations"], "steps": first["recordings"][0]["steps"]}
         )
     )
+
+
+def _end_without_parent(parent: int) -> None:
+    """A worker that is stopped cannot stop the process it has started."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
 
 
 def report(results: Results, size: Size, folder: Path) -> Section:
