@@ -11,8 +11,10 @@ from shadowfit.cli.demo import demo
 from shadowfit.cli.fit import fit
 from shadowfit.cli.models import models
 from shadowfit.cli.report import report
+from shadowfit.cli.reproduce import reproduce
 from shadowfit.cli.show import show
 from shadowfit.cli.simulate import simulate
+from shadowfit.cli.sweep import sweep
 from shadowfit.cli.validate import validate
 from shadowfit.errors import ShadowfitError
 
@@ -54,5 +56,5 @@ def _options(
     pass
 
 
-for command in (demo, fit, simulate, validate, report, models, show):
+for command in (demo, fit, simulate, validate, report, sweep, reproduce, models, show):
     app.command()(command)

@@ -266,7 +266,8 @@ def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanis
     if stick_time is None:
         return mechanism
     names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
-    return mechanism.set(dict.fromkeys(names, stick_time))
+    # Not checked again: estimated inertias need not belong to any body, and their states can be estimated all the same.
+    return mechanism.write(dict.fromkeys(names, stick_time))
 
 
 def sensor_channels(mechanism: Mechanism, name: str) -> list[str]:

@@ -97,7 +97,7 @@ def furuta_swing_up(
     state: Angles = (0.0, 0.0, 0.0, 0.0)
     rows = np.zeros((count, 3))
     for row in rows:
-        row[:2] = [_counted(angle, shift) for angle, shift in zip(state[:2], offset, strict=True)]
+        row[:2] = [counted(angle, shift) for angle, shift in zip(state[:2], offset, strict=True)]
         row[2] = control(row[0], row[1])
         state = advance(true, state, row[2], sample_interval)
     recording = Recording(
@@ -113,10 +113,10 @@ def furuta_swing_up(
     settings |= {
         f"{hinge}.compliance.{kind}": 1e-6 for hinge in ("hinge1", "hinge2") for kind in ("linear", "rotational")
     }
-    return Twin(recording, "furuta", _named_truth(true), _FREE, settings)
+    return Twin(recording, "furuta", named_truth(true), FURUTA_FREE, settings)
 
 
-_FREE = (
+FURUTA_FREE = (
     "hinge1.motor.gain",
     "arm.inertia.xx",
     "arm.inertia.yy",
@@ -131,7 +131,8 @@ _FREE = (
 )
 
 
-def _named_truth(true: FurutaTruth) -> dict[str, float]:
+def named_truth(true: FurutaTruth) -> dict[str, float]:
+    """Name of a row in the table of parameters → true value."""
     return {
         "hinge1.motor.gain": true.motor_gain,
         "arm.inertia.zz": true.arm_inertia_zz,
@@ -146,9 +147,9 @@ def _named_truth(true: FurutaTruth) -> dict[str, float]:
     }
 
 
-def _counted(angle: float, offset: float) -> float:
-    """What an encoder shows: whole counts, the edges of which lie anywhere."""
-    width = 2.0 * pi / COUNTS
+def counted(angle: Any, offset: float, counts: int = COUNTS) -> Any:
+    """What an encoder shows for an angle (or many) [rad]: whole counts, the edges of which lie anywhere."""
+    width = 2.0 * pi / counts
     return width * (np.floor(angle / width + offset) + 0.5 - offset)
 
 

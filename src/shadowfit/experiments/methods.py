@@ -1,0 +1,133 @@
+"""The methods that studies compare, and how a study writes down a fit."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shadowfit.experiments import fitting, paper_twins
+from shadowfit.experiments.cases import Case, Outcome
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """How large the studies are made: all of it, or a little for a trial."""
+
+    duration: float = 1.0
+    """Factor on the recordings' durations."""
+    points: int | None = None
+    """Largest number of points of a sweep; None: all."""
+    series: int = 5
+    """Recordings of the pendulum."""
+
+    def thin(self, values: Sequence[float]) -> list[float]:
+        """The points of a sweep, evenly thinned."""
+        if self.points is None or len(values) <= self.points:
+            return list(values)
+        last = len(values) - 1
+        return [values[round(i * last / max(self.points - 1, 1))] for i in range(self.points)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """Settings of the estimation, with a name for files and one for people."""
+
+    key: str
+    label: str
+    options: Mapping[str, Any]
+    optimiser: Mapping[str, Any]
+
+    def change(self, options: Mapping[str, Any] | None = None, optimiser: Mapping[str, Any] | None = None) -> Method:
+        """The method with some settings changed."""
+        return dataclasses.replace(
+            self,
+            options={**self.options, **(options or {})},
+            optimiser={**self.optimiser, **(optimiser or {})},
+        )
+
+
+PAPER = Method(
+    "paper",
+    "paper's method",
+    {
+        "timestep": 0.01,
+        "state_weight": 100.0,
+        "residual": "inverse",
+        "discretization": "spook",
+        "unknowns": "full",
+    },
+    # ε_g = 10 and ε_δ = 1e-6 of the paper; it has no test on the decrease of the cost.
+    {
+        "max_iterations": 20,
+        "damping": "identity",
+        "gradient_tolerance": 10.0,
+        "step_tolerance": 1e-6,
+        "decrease_tolerance": 0.0,
+    },
+)
+IMPLICIT = Method(
+    "implicit",
+    "implicit residual, SPOOK",
+    {"timestep": 0.01, "state_weight": 100.0, "residual": "implicit", "discretization": "spook"},
+    {},
+)
+OURS = Method(
+    "ours",
+    "implicit residual, exact",
+    {"timestep": 0.01, "state_weight": 100.0, "residual": "implicit", "discretization": "exact"},
+    {},
+)
+PAPER_COMPLIANCE = 1e-4  # m/N and rad/(N m), the paper's
+RIGID = paper_twins.COMPLIANCE
+"""Compliance for those who take the bearings for rigid: what the twins have."""
+
+
+def twin_case(name: str, kind: str, duration: float, noise: float, seed: int, counts: int = 4096) -> Case:
+    """The case that makes a twin."""
+    arguments = {
+        "kind": kind,
+        "file": f"twins/{name}.csv",
+        "duration": round(duration, 2),
+        "noise": noise,
+        "seed": seed,
+        "counts": counts,
+    }
+    return Case(f"twin-{name}", paper_twins.TASK, arguments, f"twin-{kind}")
+
+
+def fit_case(
+    name: str,
+    method: Method,
+    twins: Mapping[str, Outcome],
+    recordings: Sequence[str],
+    *,
+    model: str,
+    settings: Mapping[str, Any],
+    free: Mapping[str, Mapping[str, Any]],
+    validate: Sequence[str] = (),
+    **more: Any,
+) -> Case:
+    """The case of a fit to twins; each step has a sample, and angles weigh one, as in the paper."""
+    interval = method.options["timestep"]
+    files = [_twin(twins, own) for own in (*recordings, *validate)]
+    arguments = {
+        "model": model,
+        "recordings": [file["file"] for file in files[: len(recordings)]],
+        "validate": [file["file"] for file in files[len(recordings) :]],
+        "digests": [file["digest"] for file in files],
+        "interval": interval,
+        "set": dict(settings),
+        "free": {name: dict(fields) for name, fields in free.items()},
+        "options": dict(method.options),
+        "optimiser": dict(method.optimiser),
+        **more,
+    }
+    group = "-".join([model, method.key, str(len(free))])
+    return Case(name, fitting.TASK, arguments, group)
+
+
+def _twin(twins: Mapping[str, Outcome], name: str) -> Mapping[str, Any]:
+    result = twins[f"twin-{name}"].result
+    assert result is not None, "a study without its twins is not started"
+    return result

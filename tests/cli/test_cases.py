@@ -1,0 +1,51 @@
+"""Progress of many cases, and the commands that run them."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from shadowfit.cli.app import app
+from shadowfit.cli.cases import case_progress
+from shadowfit.experiments.cases import Case, Outcome
+
+
+def outcome(name, error=""):
+    return Outcome(Case(name, "t:t", {}), None if error else {}, error, 1.25)
+
+
+def test_plain_lines_without_a_terminal(capsys):
+    with case_progress(3, "fits", quiet=False) as report:
+        report(outcome("a"), True)
+        report(outcome("b"), False)
+        report(outcome("c", "Traceback\nValueError: no"), False)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "fits 1/3  a: kept from before",
+        "fits 2/3  b: 1.2 s",
+        "fits 3/3  c: failed: ValueError: no",
+    ]
+
+
+def test_quiet(capsys):
+    with case_progress(3, "fits", quiet=True) as report:
+        assert report is None
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("command", ["sweep", "reproduce"])
+def test_help_answers_at_once(command):
+    program = (
+        f"import sys; from shadowfit.cli import main; sys.argv[1:] = [{command!r}, '--help']\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "assert not {'jax', 'numpy', 'polars', 'matplotlib'} & set(sys.modules), 'heavy imports'"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, capture_output=True)
+
+
+def test_an_unknown_study_is_refused():
+    result = CliRunner().invoke(app, ["reproduce", "rocket"])
+    assert result.exit_code == 2
+    assert "'synthetic'" in result.stderr
