@@ -48,7 +48,11 @@ METHODS = {
         Method("scipy", "SciPy shooting", "scipy_shooting", equations=True),
         Method("mujoco", "mujoco.sysid, measured start", "mujoco_sysid", model="xml"),
         Method(
-            "mujoco-state", "mujoco.sysid, free start", "mujoco_sysid", arguments={"free_state": True}, model="xml"
+            "mujoco-state",
+            "mujoco.sysid, 0.5 s chunks, free starts",
+            "mujoco_sysid",
+            arguments={"free_state": True},
+            model="xml",
         ),
         Method("pinocchio", "Pinocchio regressor", "pinocchio_regressor", model="xml"),
     )

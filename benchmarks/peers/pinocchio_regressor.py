@@ -44,9 +44,9 @@ def estimate(task: Task, data: Data) -> Answer:
         if last in INERTIA or last == "mass":
             body = model.frames[model.getFrameId(part)].parentJoint - 1
             places[j] = 10 * body + INERTIA.get(last, MASS)
-            # Known are then the others: the inertia that mass and centre make about the joint stays in `known`.
-            own = float(model.inertias[body + 1].inertia[*[mjcf.AXES[last]] * 2]) if last in INERTIA else known[places[j]]
-            known[places[j]] -= own
+            # The inertia that mass and centre make about the joint is known and stays.
+            central = np.diagonal(model.inertias[body + 1].inertia)
+            known[places[j]] -= known[places[j]] if last == "mass" else central[mjcf.AXES[last]]
     for i, k in enumerate(rows):
         regressor = np.atleast_2d(pin.computeJointTorqueRegressor(model, workspace, q[k], v[k], a[k]))
         right[i] = -regressor @ known - model.armature * a[k]

@@ -59,9 +59,7 @@ def path(folder: Path, method: str, task: str, seed: int) -> Path:
 
 def save(folder: Path, result: Result) -> None:
     """Write one result."""
-    write_text(
-        path(folder, result.method, result.task, result.seed), json.dumps(dataclasses.asdict(result), indent=1)
-    )
+    write_text(path(folder, result.method, result.task, result.seed), json.dumps(dataclasses.asdict(result), indent=1))
 
 
 def load(folder: Path) -> list[Result]:

@@ -9,20 +9,16 @@ from __future__ import annotations
 import dataclasses
 
 import equinox as eqx
-import jax
 
-jax.config.update("jax_enable_x64", True)
-
-from shadowfit.cli.runtime import start_jax  # noqa: E402
-from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit  # noqa: E402
-from shadowfit.mechanism import Coulomb, Mechanism  # noqa: E402
-from shadowfit.mechanism.leaves import Parts  # noqa: E402
-from shadowfit.models import read_model  # noqa: E402
-from shadowfit.recordings import Recording  # noqa: E402
-
-from benchmarks.peers import mjcf  # noqa: E402
-from benchmarks.peers.answer import Answer  # noqa: E402
-from benchmarks.peers.tasks import Data, Task  # noqa: E402
+from benchmarks.peers import mjcf
+from benchmarks.peers.answer import Answer
+from benchmarks.peers.tasks import Data, Task
+from shadowfit.cli.runtime import start_jax
+from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
+from shadowfit.mechanism import Coulomb, Mechanism
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.models import read_model
+from shadowfit.recordings import Recording
 
 COMPLIANCE = 1e-9  # m/N and rad/(N m): rigid bearings
 PAPER_COMPLIANCE = 1e-4
@@ -37,9 +33,7 @@ PAPER = (
 )
 
 
-def estimate(
-    task: Task, data: Data, settings: tuple[Options, LevenbergMarquardt, float] = AUTO
-) -> Answer:
+def estimate(task: Task, data: Data, settings: tuple[Options, LevenbergMarquardt, float] = AUTO) -> Answer:
     """Fit the unknowns, lower bounds zero."""
     start_jax()
     options, optimiser, compliance = settings

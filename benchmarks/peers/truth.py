@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -55,7 +56,7 @@ def motion(
     states[0] = start
     jumps = np.flatnonzero(np.any(inputs[1:] != inputs[:-1], axis=1)) + 1
     edges = np.unique([0, *jumps, len(inputs) - 1])
-    for begin, end in zip(edges[:-1], edges[1:], strict=True):
+    for begin, end in pairwise(edges):
         times = interval * np.arange(end - begin + 1)
         states[begin : end + 1] = advance(system, p, states[begin], inputs[begin], times)
     return states
