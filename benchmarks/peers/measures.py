@@ -10,7 +10,7 @@ from benchmarks.peers.methods import METHODS
 from benchmarks.peers.results import Result
 from benchmarks.peers.tasks import TASKS
 
-OURS, BOUND = "shadowfit", "casadi"
+OURS, FINE, BOUND = "shadowfit", "shadowfit-fine", "casadi"
 Key = tuple[str, str]
 """Task and method."""
 
@@ -65,11 +65,11 @@ def successes(group: list[Result]) -> int:
     return sum(r.success(task.truth, list(task.starts)) for r in group)
 
 
-def ratios(groups: dict[Key, list[Result]]) -> list[tuple[str, str, float, float, int]]:
-    """Task, unknown, median error of ours, of CasADi's, seeds: on the seeds that both have."""
+def ratios(groups: dict[Key, list[Result]], method: str = OURS) -> list[tuple[str, str, float, float, int]]:
+    """Task, unknown, median error of a method, of CasADi's, seeds: on the seeds that both have."""
     found = []
     for task in TASKS:
-        ours, bound = groups.get((task, OURS)), groups.get((task, BOUND))
+        ours, bound = groups.get((task, method)), groups.get((task, BOUND))
         if not ours or not bound:
             continue
         seeds = {r.seed for r in ours if not r.error} & {r.seed for r in bound if not r.error}

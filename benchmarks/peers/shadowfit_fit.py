@@ -1,7 +1,9 @@
 """shadowfit, as its documentation recommends for physical parameters of a machine with stiff bearings.
 
-``auto``: the state weight and the sensors' noise from the data. ``default``: all settings as they are (κ = 100, time
-step 10 ms). ``paper``: the residual, the unknowns and the damping of the paper, SPOOK, its compliance.
+``AUTO``: the state weight and the sensors' noise from the data, one step for each sample; ``AUTO_FINE``: two steps for
+each sample. (A step of two samples is less accurate and slower: samples between the steps need the interpolation of
+four states.) ``DEFAULT``: all settings as they are (κ = 100, 10 ms). ``PAPER``: the residual, the unknowns and the
+damping of the paper, SPOOK, its compliance.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import equinox as eqx
 
 from benchmarks.peers import mjcf
 from benchmarks.peers.answer import Answer
-from benchmarks.peers.tasks import Data, Task
+from benchmarks.peers.tasks import INTERVAL, Data, Task
 from shadowfit.cli.runtime import start_jax
 from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
 from shadowfit.mechanism import Coulomb, Mechanism
@@ -23,8 +25,8 @@ from shadowfit.recordings import Recording
 COMPLIANCE = 1e-9  # m/N and rad/(N m): rigid bearings
 PAPER_COMPLIANCE = 1e-4
 
-AUTO = (Options(state_weight="auto", timestep=4e-3), LevenbergMarquardt(), COMPLIANCE)
-AUTO_FINE = (Options(state_weight="auto", timestep=2e-3), LevenbergMarquardt(), COMPLIANCE)
+AUTO = (Options(state_weight="auto", timestep=INTERVAL), LevenbergMarquardt(), COMPLIANCE)
+AUTO_FINE = (Options(state_weight="auto", timestep=INTERVAL / 2), LevenbergMarquardt(), COMPLIANCE)
 DEFAULT = (Options(), LevenbergMarquardt(), COMPLIANCE)
 PAPER = (
     Options(residual="inverse", discretization="spook", unknowns="full", stick_time=None),
