@@ -22,6 +22,7 @@ from benchmarks.peers import results
 from benchmarks.peers.methods import METHODS
 from benchmarks.peers.results import Result
 from benchmarks.peers.tasks import TASKS, true_motion
+from shadowfit.kernels.store import FOLDER_VARIABLE as KERNELS
 
 # After so many failures of a method on a task its other seeds are not tried.
 FAILURES = 2
@@ -33,7 +34,7 @@ def run_seeds(method: str, task: str, seeds: list[int], folder: Path, limit: flo
     """One process; a fit that was ended by the alarm is recorded as such."""
     with tempfile.TemporaryDirectory() as empty:
         programs = empty if fresh else str(folder.resolve() / "compiled")
-        settings = {**os.environ, "JAX_COMPILATION_CACHE_DIR": programs}
+        settings = {**os.environ, "JAX_COMPILATION_CACHE_DIR": programs, KERNELS: programs}
         settings["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
         command = [sys.executable, "-m", "benchmarks.peers.worker", method, task, *map(str, seeds)]
         command += ["--folder", str(folder), "--limit", str(limit), "--started", str(time.time())]
