@@ -37,8 +37,8 @@ EVIDENCE = 2.0
 DIFFERENCE = 1e-3
 # Largest factor by which a sensor's standard deviation may change at once.
 LARGEST_CHANGE = 10.0
-# Most iterations at each κ of the scan. A fit that is not finished is less likely than it could be: with three iterations
-# the scan ended four decades too low on recordings without process noise (docs/benchmarks.md).
+# Most iterations at each κ of the scan. A fit that is not finished is less likely than it could be: with three
+# iterations the scan ended four decades too low on recordings without process noise (docs/benchmarks.md).
 SCAN_ITERATIONS = 12
 # Damping to start from the solution of the κ before.
 WARM_DAMPING = 1e-6
