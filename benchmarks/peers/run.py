@@ -28,6 +28,7 @@ from shadowfit.kernels.store import FOLDER_VARIABLE as KERNELS
 FAILURES = 2
 SHORT_METHODS = ("shadowfit", "shadowfit-default", "casadi", "scipy", "mujoco", "pinocchio")
 SHORT_TASKS = ("furuta-pulse-far",)
+SHORT_LIMIT = 25.0  # s for a fit: six methods, two seeds, below 5 minutes whatever happens
 
 
 def run_seeds(method: str, task: str, seeds: list[int], folder: Path, limit: float, fresh: bool) -> None:
@@ -77,7 +78,7 @@ def main() -> None:
     tasks = [name for name in TASKS if any(fnmatch.fnmatch(name, pattern) for pattern in given.tasks)]
     seeds, limit, failures = list(range(given.seeds)), given.limit, FAILURES
     if given.short:
-        methods, tasks, seeds, limit, failures = list(SHORT_METHODS), list(SHORT_TASKS), [0, 1], 20.0, 1
+        methods, tasks, seeds, limit, failures = list(SHORT_METHODS), list(SHORT_TASKS), [0, 1], SHORT_LIMIT, 1
     if not methods or not tasks:
         parser.error(f"nothing matches; methods: {', '.join(METHODS)}; tasks: {', '.join(TASKS)}")
     for task in tasks:
