@@ -12,6 +12,9 @@ from benchmarks.peers.methods import METHODS
 from benchmarks.peers.results import SUCCESS, Result
 from benchmarks.peers.tasks import TASKS
 
+# A method has its colour in every figure.
+COLOURS = {method: f"C{i}" for i, method in enumerate(METHODS)}
+
 
 def draw_errors(groups: dict[Key, list[Result]], folder: Path) -> list[str]:
     """For each machine a figure: error of each unknown, one dot for each seed, all methods beside each other."""
@@ -28,7 +31,9 @@ def draw_errors(groups: dict[Key, list[Result]], folder: Path) -> list[str]:
             points = [(j + shift, 100.0 * e) for j, n in enumerate(unknowns) for e in errors(groups[task, method], n)]
             shown = [(x, min(max(y, 1e-4), 1e3)) for x, y in points if math.isfinite(y)]
             if shown:
-                axes.plot(*zip(*shown, strict=True), ".", label=METHODS[method].label, markersize=7)
+                axes.plot(
+                    *zip(*shown, strict=True), ".", color=COLOURS[method], label=METHODS[method].label, markersize=7
+                )
         axes.axhline(100.0 * SUCCESS, color="0.6", linewidth=0.8)
         axes.set_yscale("log")
         axes.set_ylim(8e-5, 1.5e3)
@@ -55,7 +60,7 @@ def draw_times(groups: dict[Key, list[Result]], folder: Path) -> list[str]:
                 points.append((median(r.seconds for r in warm(group)), 1e3 * middle([r.rollout for r in group])))
         shown = [(x, min(y, 1e4)) for x, y in points if math.isfinite(x)]
         if shown:
-            axes.plot(*zip(*shown, strict=True), "o", label=method.label, alpha=0.8)
+            axes.plot(*zip(*shown, strict=True), "o", color=COLOURS[method.name], label=method.label, alpha=0.8)
     if not axes.lines:
         return []
     axes.set_xscale("log")

@@ -73,12 +73,12 @@ def _common(groups: dict[Key, list[Result]], other: str, seconds: Callable[[list
 
 def _speed(groups: dict[Key, list[Result]], other: str, factor: float) -> list[str]:
     found = _common(groups, other, lambda group: median(r.seconds for r in warm(group)))
-    text = f"{number(min(found))}–{number(max(found))}× over {len(found)} tasks" if found else "–"
+    text = f"{number(min(found))}–{number(max(found))}× over {len(found)} task(s)" if found else "–"
     met = min(found) >= factor if found else None
     return [f"warm time {factor:g}× below {METHODS[other].label}", text, _verdict(met)]
 
 
 def _cold(groups: dict[Key, list[Result]], other: str) -> list[str]:
     found = _common(groups, other, lambda group: median(r.since_start for r in group if r.fresh))
-    text = f"{number(min(found))}–{number(max(found))}× over {len(found)} tasks" if found else "–"
+    text = f"{number(min(found))}–{number(max(found))}× over {len(found)} task(s)" if found else "–"
     return [f"cold time below {METHODS[other].label}", text, _verdict(min(found) >= 1.0 if found else None)]
