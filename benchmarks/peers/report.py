@@ -110,7 +110,9 @@ def versions() -> str:
 def page(groups: dict[Key, list[Result]], notes: str, figures: list[str]) -> str:
     """The whole page."""
     parts = ["# Benchmarks", (Path(__file__).parent / "introduction.md").read_text(encoding="utf-8").strip()]
-    parts += ["## Targets", verdicts(groups), notes.strip()]
+    seeds = [len(group) for (_, method), group in groups.items() if method == OURS]
+    asked = f"The targets ask for ten seeds of {len(TASKS)} tasks; shadowfit has run {sum(seeds)} fits of {len(seeds)}."
+    parts += ["## Targets", verdicts(groups), asked, notes.strip()]
     parts += [f"![{name.removesuffix('.png')}](figures/{name})" for name in figures]
     parts += ["## Accuracy beside the exact equations", ratio_table(groups), "## Task by task"]
     for task in TASKS:
