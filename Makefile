@@ -4,11 +4,15 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 WORKERS ?= 2
+# Extra arguments for the comparison with peers, for example: make bench BENCH="--seeds 3 --tasks 'furuta-pulse-*'"
+BENCH ?=
+# Anything: the short form of the comparison.
+SHORT ?=
 # Extra arguments for pytest, for example: make test PYTEST="-m 'not slow' tests/geometry"
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format docs bench pins clean
+.PHONY: help setup demo test test-all lint format docs bench bench-own pins clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +36,8 @@ $(VENV)/.docs: $(VENV)/.runtime requirements/docs.txt
 	$(PIP) -r requirements/docs.txt
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.test
-	$(PIP) --no-build-isolation --editable '.[bench]' -c requirements/runtime.txt -c requirements/test.txt
+$(VENV)/.bench: $(VENV)/.test requirements/bench.txt
+	$(PIP) -r requirements/bench.txt
 	@touch $@
 
 setup: $(VENV)/.runtime  ## Create .venv with the pinned packages and shadowfit itself
@@ -59,15 +63,17 @@ format: $(VENV)/.test  ## Put the code into its standard form
 docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
 	$(BIN)/mkdocs build --strict
 
-bench: $(VENV)/.bench  ## Run the benchmark programs in benchmarks/
-	@set -e; for program in benchmarks/[a-z]*.py; do \
-	  test -e "$$program" || { echo "benchmarks/ holds no programs" >&2; exit 1; }; \
-	  echo "== $$program"; $(BIN)/python "$$program"; done
+bench: $(VENV)/.bench  ## Compare with peers, write docs/benchmarks.md (hours; SHORT=1: minutes, to .bench/short)
+	$(BIN)/python -m benchmarks.peers.run $(if $(SHORT),--short --folder .bench/short) $(BENCH)
+	$(BIN)/python -m benchmarks.peers.report $(if $(SHORT),--folder .bench/short --docs .bench/short)
+
+bench-own: $(VENV)/.bench  ## Run the programs that time shadowfit alone
+	@set -e; for program in benchmarks/[a-z]*.py; do echo "== $$program"; $(BIN)/python "$$program"; done
 
 pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject.toml allows
 	rm -rf $(VENV)-pins
 	$(PYTHON) -m venv $(VENV)-pins
-	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[test,dev,docs]'
+	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[test,dev,docs,bench]'
 	$(VENV)-pins/bin/python requirements/pin.py
 	rm -rf $(VENV)-pins
 

@@ -36,8 +36,9 @@ LARGEST, SMALLEST = 1e10, 1e-2
 EVIDENCE = 2.0
 # Largest factor by which a sensor's standard deviation may change at once.
 LARGEST_CHANGE = 10.0
-# Iterations at each κ of the scan: its likelihood needs no finished fit.
-SCAN_ITERATIONS = 3
+# Most iterations at each κ of the scan. A fit that is not finished is less likely than it could be: with three
+# iterations the scan ended four decades too low on recordings without process noise (docs/benchmarks.md).
+SCAN_ITERATIONS = 12
 # Damping to start from the solution of the κ before.
 WARM_DAMPING = 1e-6
 

@@ -1,0 +1,1 @@
+"""shadowfit and what its users would pick instead, on the same recordings: see ``run.py``."""

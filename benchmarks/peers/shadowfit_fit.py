@@ -1,0 +1,69 @@
+"""shadowfit, as its documentation recommends for physical parameters of a machine with stiff bearings.
+
+``AUTO``: the state weight and the sensors' noise from the data, one step for each sample; ``AUTO_FINE``: two steps for
+each sample. (A step of two samples is less accurate and slower: samples between the steps need the interpolation of
+four states.) ``DEFAULT``: all settings as they are (κ = 100, 10 ms). ``PAPER``: the residual, the unknowns and the
+damping of the paper, SPOOK, its compliance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+
+from benchmarks.peers import mjcf
+from benchmarks.peers.answer import Answer
+from benchmarks.peers.tasks import INTERVAL, Data, Task
+from shadowfit.cli.runtime import start_jax
+from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
+from shadowfit.mechanism import Coulomb, Mechanism
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.models import read_model
+from shadowfit.recordings import Recording
+
+COMPLIANCE = 1e-9  # m/N and rad/(N m): rigid bearings
+PAPER_COMPLIANCE = 1e-4
+
+AUTO = (Options(state_weight="auto", timestep=INTERVAL), LevenbergMarquardt(), COMPLIANCE)
+AUTO_FINE = (Options(state_weight="auto", timestep=INTERVAL / 2), LevenbergMarquardt(), COMPLIANCE)
+DEFAULT = (Options(), LevenbergMarquardt(), COMPLIANCE)
+PAPER = (
+    Options(residual="inverse", discretization="spook", unknowns="full", stick_time=None),
+    LevenbergMarquardt(damping="identity"),
+    PAPER_COMPLIANCE,
+)
+
+
+def estimate(task: Task, data: Data, settings: tuple[Options, LevenbergMarquardt, float] = AUTO) -> Answer:
+    """Fit the unknowns, lower bounds zero."""
+    start_jax()
+    options, optimiser, compliance = settings
+    mechanism = _mechanism(task, compliance)
+    channels = {name: data.positions[:, i] for i, name in enumerate(task.system.sensors)}
+    channels |= {name: data.inputs[:, i] for i, name in enumerate(task.system.inputs)}
+    free = {name: Free(start=start) for name, start in task.starts.items()}
+    found = fit(mechanism, Recording(data.time, channels), free, options=options, optimiser=optimiser)
+    rows = {row.name: row for row in found.parameters}
+    return Answer(
+        {name: rows[name].value for name in task.starts},
+        {name: rows[name].std for name in task.starts},
+        found.converged,
+        f"{found.iterations} iterations, κ = {found.state_weight:.0e}, {found.status.name}",
+    )
+
+
+def _mechanism(task: Task, compliance: float) -> Mechanism:
+    """The model with the machine's friction and bearings."""
+    own = mjcf.FOLDER / f"{task.system.name}.toml"
+    mechanism = read_model(str(own) if own.exists() else task.system.name)
+    joints = {}
+    for name, joint in mechanism.joints.items():
+        dry = f"{name}.coulomb" in task.starts
+        joints[name] = dataclasses.replace(joint, friction=Coulomb() if dry else None)
+    mechanism = eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
+    values = {f"{name}.compliance.{kind}": compliance for name in joints for kind in ("linear", "rotational")}
+    for name, value in task.system.parameters(task.truth).items():
+        if name not in task.starts and name in mechanism.leaves():
+            values[name] = value
+    return mechanism.set(values)
