@@ -4,6 +4,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+# One thread for each worker: small products in several threads wait for each other on busy cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
 import hypothesis
 import jax
 import pytest

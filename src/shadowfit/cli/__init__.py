@@ -1,8 +1,12 @@
 """The command line ``shadowfit``: parses and calls. One command per file; what they need is imported when they run."""
 
+import os
+
 from shadowfit.cli.app import app
 
 
 def main() -> None:
     """Run the command line and exit with its status: 0 done, 1 stopped early, 2 wrong use or bad input."""
+    # Read when the libraries load. Matrices here are small: threads would wait for each other longer than they work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     app(prog_name="shadowfit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 
@@ -37,6 +38,8 @@ def compile_seconds() -> float:
 
 def start_jax() -> None:
     """Switch on double precision and the compilation cache, in the user's cache directory unless JAX has one."""
+    # Our matrices are small: several threads on one product cost more than they save, much more on a busy machine.
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     import jax
     import platformdirs
 

@@ -15,6 +15,7 @@ from shadowfit.estimation.noise import estimate_noise
 from shadowfit.estimation.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem import Options, Problem, build_problem
 from shadowfit.estimation.result import Estimate, Seconds
+from shadowfit.estimation.threads import one_thread
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
 
@@ -48,13 +49,14 @@ def fit(
 def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | None = None) -> Estimate:
     """Solve a problem from its initial trajectory."""
     began = time.perf_counter()
-    start = start_point(problem)
-    initialised = time.perf_counter()
-    if problem.options.state_weight == "auto":
-        outcome, weights = estimate_noise(problem, start, optimiser, progress)
-    else:
-        weights = objective.default_weights(problem, problem.options.state_weight)
-        outcome = minimise(problem, start, weights, optimiser, progress)
+    with one_thread():
+        start = start_point(problem)
+        initialised = time.perf_counter()
+        if problem.options.state_weight == "auto":
+            outcome, weights = estimate_noise(problem, start, optimiser, progress)
+        else:
+            weights = objective.default_weights(problem, problem.options.state_weight)
+            outcome = minimise(problem, start, weights, optimiser, progress)
     ended = time.perf_counter()
     return Estimate(problem, weights, outcome, Seconds(ended - began, initialised - began, ended - initialised))
 

@@ -20,6 +20,7 @@ from shadowfit.estimation.levenberg_marquardt import Iteration, Outcome, Status
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.objective import Weights
 from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.threads import one_thread
 from shadowfit.estimation.uncertainty import Uncertainty, check_kind
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
@@ -146,7 +147,8 @@ class Estimate:
     @functools.cached_property
     def evidence(self) -> Evidence:
         """What the data say about the parameters: the linearised problem with the states projected out."""
-        return gather(self.problem, self.outcome.linearisation, self.weights)
+        with one_thread():
+            return gather(self.problem, self.outcome.linearisation, self.weights)
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:
