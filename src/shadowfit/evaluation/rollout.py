@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.dynamics import State, Trajectory, simulate
+from shadowfit.dynamics.placement import closed
 from shadowfit.dynamics.simulate import Discretization
 from shadowfit.errors import SimulationError
 from shadowfit.estimation import Estimate
@@ -53,7 +54,11 @@ def roll_out(
     discretization: Discretization,
     first_step: int = 0,
 ) -> Trajectory:
-    """Simulate ``steps`` steps from a state at step ``first_step`` of the recording; shorter if a step fails."""
+    """Simulate ``steps`` steps from a state at step ``first_step`` of the recording; shorter if a step fails.
+
+    Estimated states satisfy the joints up to their noise, so the start is put on the constraints first.
+    """
+    initial = closed(mechanism, initial)
     inputs = recorded_inputs(mechanism, recording, timestep, first_step + steps)
     signals = {name: values[first_step:] for name, values in inputs.items()}
     try:
