@@ -28,7 +28,7 @@ def main() -> None:
     data, out = study.folders("cartpole_quanser")
     files = {s: [data / f"qcp_chirp_3to0Hz_{s}3.5V_250Hz_{i}.csv" for i in range(5)] for s in ("pos", "neg")}
     both = out / "both"
-    study.run_fit(MODEL, [files["pos"][0], files["neg"][0]], FREE, both, *WINDOW, *study.SETTINGS)
+    study.run_fit(MODEL, [files["pos"][0], files["neg"][0]], FREE, both, *WINDOW)
     study.print_validations(study.run_validate(both, files["pos"][1:] + files["neg"][1:], *WINDOW))
     held_out = [study.read(files[s][1], BEGIN, END) for s in ("pos", "neg")]
     study.rollout_figure(out / "real-cartpole.png", both, held_out)
