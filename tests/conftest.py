@@ -1,6 +1,7 @@
 """Settings for all tests: double precision, compilation cache, property-based testing, recordings."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -15,11 +16,20 @@ _worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
 jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".cache" / "jax" / _worker))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
+os.environ.setdefault("SHADOWFIT_KERNELS", str(Path(__file__).parents[1] / ".cache" / "kernels"))
+
 # Compilation makes the first example slow, hence no deadline. In continuous integration every run sees the
 # same examples; elsewhere each run explores new ones.
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_programs_are_released() -> Iterator[None]:
+    """Let go of compiled programs after each file: thousands of them in one process exhaust its memory mappings."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,10 +12,9 @@ from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Options, objective
 from shadowfit.estimation.dense import DenseRows, dense_rows
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.linearise import linearise_chunk, prepare, start_rows
 from shadowfit.estimation.objective import Point, Weights, default_weights
 from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.problem import CHUNK, Problem, build_problem, chunk_data, chunk_starts, commands
+from shadowfit.estimation.problem import CHUNK, Problem, build_problem, chunk_starts
 from shadowfit.mechanism import (
     Coulomb,
     DcMotor,
@@ -152,27 +150,6 @@ def shaken(problem: Problem, size: float, seed: int = 1) -> Point:
 def all_rows(problem: Problem, point: Point, weights: Weights | None = None, recording: int = 0) -> DenseRows:
     """Residuals of one recording and the Jacobian as full matrices."""
     weights = weights or default_weights(problem, problem.options.state_weight)
-    track, nodes = problem.tracks[recording], point.nodes[recording]
-    prepared = prepare(problem.plan, problem.mechanism, *problem.current(point.values, recording))
-    table = commands(problem, track, problem.written(point.values, recording))
-    window = problem.plan.window
-
-    def cut(begin: int, length: int) -> Any:
-        return jax.tree.map(
-            lambda x: np.concatenate([x[begin : begin + length], np.repeat(x[-1:], length, axis=0)])[:length], nodes
-        )
-
-    chunks = [
-        linearise_chunk(
-            problem.plan,
-            prepared,
-            cut(begin, CHUNK + window - 1),
-            chunk_data(track, table, weights.std, begin),
-            weights.dynamics,
-            problem.timestep,
-            track.steps - begin,
-        )[0]
-        for begin in chunk_starts(len(nodes.pose.position))
-    ]
-    start = start_rows(problem.plan, prepared, cut(0, window - 1), weights.dynamics, problem.timestep)
-    return dense_rows(chunks, len(nodes.pose.position), start)
+    chunks = list(objective.chunk_rows(problem, point, weights, recording, []))
+    start = objective.start_rows_of(problem, point, weights, recording)
+    return dense_rows(chunks, len(point.nodes[recording].pose.position), start)

@@ -2,7 +2,8 @@
 
 Gaussian elimination with partial pivoting, written as a loop of elementwise operations so that under ``vmap`` it runs
 over the whole batch at once. Batched LAPACK calls are no faster at these sizes and share one thread pool, in which
-several of them at a time can wait for each other.
+several of them at a time can wait for each other. The call keeps its name in a trace: unrolled kernels
+(:mod:`shadowfit.kernels.unroll`) eliminate in their own way.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
+@jax.jit
 def small_solve(matrix: Float[Array, "n n"], rhs: Float[Array, "n k"]) -> Float[Array, "n k"]:
     """``A⁻¹ B``; not finite if A is singular. Differentiate around it, not through it."""
     size = matrix.shape[0]

@@ -1,4 +1,4 @@
-"""Weighted residuals of a chunk of time steps with their derivatives: the rows of the least squares problem.
+"""Residuals of a time step and of a sample with their derivatives: the rows of the least squares problem.
 
 Step j belongs to the time ``t_j`` of the grid. Its window of nodes is
 
@@ -23,9 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics import body_forces
 from shadowfit.dynamics.elements import Bodies, Elements, assemble
-from shadowfit.dynamics.kinematics import StateView, gap_jacobian, gap_values
+from shadowfit.dynamics.kinematics import StateView
 from shadowfit.dynamics.state import State
 from shadowfit.estimation import transition
 from shadowfit.estimation.front import Rows
@@ -33,9 +32,6 @@ from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
 
 Unknowns = Literal["configuration", "full"]
-
-# Relative size below which a direction of the constraints counts as redundant.
-REDUNDANT = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,53 +117,12 @@ def write(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, increm
     return mechanism.write(values)
 
 
-@functools.partial(jax.jit, static_argnums=0)
 def prepare(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> Prepared:
-    """Elements at the current parameters and their derivatives. Once per linearisation."""
+    """Elements at the current parameters and their derivatives; the same for all times."""
     zero = jnp.zeros(plan.parameters)
     tangents = jax.jacfwd(lambda d: assemble(write(plan, mechanism, numbers, turns, d)))(zero)
     now = write(plan, mechanism, numbers, turns, zero)
     return Prepared(now, numbers, turns, assemble(now), tangents, assemble(mechanism).bodies)
-
-
-# This compiler option halves the time to compile; the code runs as fast.
-@functools.partial(jax.jit, static_argnums=0, compiler_options={"xla_cpu_use_fusion_emitters": False})
-def linearise_chunk(
-    plan: Plan,
-    prepared: Prepared,
-    nodes: Nodes,
-    data: ChunkData,
-    dynamics_weight: Float[Array, "r r"],
-    timestep: Float[Array, ""],
-    live: Array,
-    reference: Float[Array, ""] | float = 1.0,
-) -> tuple[Rows, Costs]:
-    """Rows of the steps of one chunk; ``nodes`` has ``window − 1`` more entries than there are steps.
-
-    ``dynamics_weight`` is a square root of the inverse covariance of the impulse residual (``√κ`` times one in the
-    paper); ``live`` counts the steps of the recording from the first of this chunk on; ``reference`` is the standard
-    deviation behind a weight of one, in which a robust loss counts.
-    """
-    steps = data.command.shape[0]
-    windows = jax.tree.map(lambda x: jnp.stack([x[i : i + steps] for i in range(plan.window)], axis=1), nodes)
-
-    def one(window: Nodes, data: ChunkData) -> tuple[Rows, Costs]:
-        motion = _dynamics(plan, prepared, window, data, timestep)
-        weight = jnp.kron(jnp.eye(motion.residual.shape[0] // dynamics_weight.shape[0]), dynamics_weight)
-        motion = Rows(
-            jnp.einsum("rs,swb->rwb", weight, motion.states), weight @ motion.parameters, weight @ motion.residual
-        )
-        seen, sensors = _observation(plan, prepared, window, data, timestep, reference)
-        joined = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), motion, seen)
-        return joined, Costs(jnp.sum(motion.residual**2), sensors)
-
-    rows, costs = jax.vmap(one)(windows, data)
-    counted = jnp.arange(steps) < live
-    return rows, jax.tree.map(lambda x: jnp.sum(jnp.where(_like(counted, x), x, 0.0), axis=0), costs)
-
-
-def _like(mask: Array, values: Array) -> Array:
-    return mask.reshape(mask.shape + (1,) * (values.ndim - 1))
 
 
 # --- dynamics ---
@@ -203,7 +158,14 @@ def _times(blocks: Float[Array, "r bodies 6"], factors: Float[Array, "bodies 6 6
     return jnp.einsum("rbi,bij->rbj", blocks, factors)
 
 
-def _dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+def weighted(rows: Rows, weight: Float[Array, "r r"]) -> Rows:
+    """Rows multiplied by a square root of their weight, which repeats where there are several residuals."""
+    weight = jnp.kron(jnp.eye(rows.residual.shape[0] // weight.shape[0]), weight)
+    return Rows(jnp.einsum("rs,swb->rwb", weight, rows.states), weight @ rows.parameters, weight @ rows.residual)
+
+
+def dynamics_rows(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+    """Dynamics residuals of one step with their derivatives, unweighted."""
     if plan.unknowns == "full":
         return _full_dynamics(plan, prepared, window, data, timestep)
     before, now, after = (window.pose[i] for i in range(3))
@@ -238,77 +200,8 @@ def _full_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkDat
 
     eye = jnp.broadcast_to(jnp.eye(6), m_now.shape)
     zero = jnp.zeros_like(eye)
-    # Both residuals share one compiled transition.
-    both = jax.vmap(rows)(
-        jnp.stack([mean, reached]), jnp.stack([m_after, zero]), jnp.stack([m_now, zero]), jnp.stack([zero, eye])
-    )
-    return jax.tree.map(lambda x: x.reshape(2 * x.shape[1], *x.shape[2:]), both)
-
-
-# --- initial state ---
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def start_rows(
-    plan: Plan, prepared: Prepared, nodes: Nodes, dynamics_weight: Float[Array, "r r"], timestep: Float[Array, ""]
-) -> Rows:
-    """Distance of the first states from the constraint surface, as an impulse (the paper's Section 3.3).
-
-    ``Δq = Gᵀ(G Gᵀ)⁻¹ g`` and ``Δv = Gᵀ(G Gᵀ)⁻¹ G v`` weighted by ``M/h`` and ``M``; with ``configuration`` unknowns
-    both are distances of the first two configurations. ``nodes`` are the first ``window − 1``. Exact in the limit of
-    a consistent start, where the derivative of the projector does not contribute; that derivative is left out.
-    """
-    elements = prepared.elements
-    reference = eqx.tree_at(lambda e: e.bodies, elements, prepared.reference)
-    window = plan.window - 1
-    bodies = elements.body_count
-    size = 6 * bodies
-
-    def distance(pose: Pose) -> tuple[Array, Array, Array]:
-        """Mass-weighted distance, its derivative by the configuration, and the weighted projector."""
-        gap, jacobian = gap_values(elements, pose), gap_jacobian(elements, pose)
-        projector = jnp.linalg.pinv(jacobian, rtol=REDUNDANT)
-        inertia = body_forces.world_inertia(reference, pose)
-        momentum = jax.vmap(
-            lambda column: body_forces.times_mass(reference, inertia, column.reshape(bodies, 6)).ravel(), 1, 1
-        )
-        weighted = momentum(projector)
-        return weighted @ gap, weighted @ jacobian, weighted
-
-    def by_parameters(pose: Pose, weighted: Array) -> Array:
-        slope = jax.jacfwd(
-            lambda d: gap_values(assemble(write(plan, prepared.mechanism, prepared.numbers, prepared.turns, d)), pose)
-        )(jnp.zeros(plan.parameters))
-        return weighted @ slope
-
-    def at(node: int, scale: Array) -> Rows:
-        value, slope, weighted = distance(nodes.pose[node])
-        states = jnp.zeros((size, window, bodies, 6 if nodes.velocity is None else 12))
-        states = states.at[:, node, :, :6].set(slope.reshape(size, bodies, 6))
-        return Rows(
-            scale * states.reshape(size, window, -1),
-            scale * by_parameters(nodes.pose[node], weighted),
-            scale * value,
-        )
-
-    if plan.unknowns == "configuration":
-        parts = [at(0, 1.0 / timestep), at(1, 1.0 / timestep)]
-    else:
-        assert nodes.velocity is not None
-        moving_rows = nodes.velocity[0].ravel()
-        _, slope, weighted = distance(nodes.pose[0])
-        turning = jax.jacfwd(lambda d: gap_jacobian(elements, nodes.pose[0].plus(d.reshape(bodies, 6))) @ moving_rows)(
-            jnp.zeros(size)
-        )
-        states = jnp.zeros((size, window, bodies, 12)).at[:, 0, :, 6:].set(slope.reshape(size, bodies, 6))
-        states = states.at[:, 0, :, :6].set((weighted @ turning).reshape(size, bodies, 6))
-        moving = Rows(
-            states.reshape(size, window, -1), jnp.zeros((size, plan.parameters)), slope @ nodes.velocity[0].ravel()
-        )
-        parts = [at(0, 1.0 / timestep), moving]
-    joined = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
-    weight = jnp.kron(jnp.eye(2), dynamics_weight)
-    return Rows(jnp.einsum("rs,swb->rwb", weight, joined.states), weight @ joined.parameters, weight @ joined.residual)
+    both = rows(mean, m_after, m_now, zero), rows(reached, zero, zero, eye)
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *both)
 
 
 # --- observations ---
@@ -341,7 +234,7 @@ def _interpolate(pose: Pose, at: Float[Array, ""], base: int, timestep: Array) -
     return anchor.plus(offset), jnp.concatenate([rate[:, :3], spin], axis=1)
 
 
-def _observation(
+def observation_rows(
     plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array, reference: Array | float
 ) -> tuple[Rows, Float[Array, "sensors"]]:
     """Rows of all samples in the step, and the cost of each sensor."""

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from shadowfit.estimation import front
-from shadowfit.estimation.linearise import Costs, Nodes, Prepared, linearise_chunk, prepare, start_rows
+from shadowfit.estimation.linearise import Costs, Nodes
 from shadowfit.estimation.parameters import Values
-from shadowfit.estimation.problem import CHUNK, Problem, Track, chunk_data, chunk_starts
-from shadowfit.geometry import Pose, rotations
+from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts
+from shadowfit.estimation.start_state import start_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,48 +89,47 @@ def default_weights(problem: Problem, state_weight: float) -> Weights:
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
     """Evaluate and condense; the Jacobian of one chunk at a time exists."""
     normals, dynamics, sensors, start_cost = [], [], [], 0.0
-    for index, track in enumerate(problem.tracks):
-        nodes = point.nodes[index]
-        numbers, turns = problem.current(point.values, index)
-        prepared = prepare(problem.plan, problem.mechanism, numbers, turns)
-        table = problem.commands_at(point.values, index)
-        start = start_rows(
-            problem.plan,
-            prepared,
-            _cut(nodes, 0, problem.plan.window - 1),
-            weights.dynamics,
-            problem.timestep,
-        )
+    for index in range(len(problem.tracks)):
+        start = start_rows_of(problem, point, weights, index)
         costs: list[Costs] = []
-
-        def chunks(
-            track: Track = track,
-            nodes: Nodes = nodes,
-            prepared: Prepared = prepared,
-            table: tuple[np.ndarray, np.ndarray] = table,
-            costs: list[Costs] = costs,
-        ) -> Iterator[front.Rows]:
-            for begin in chunk_starts(len(nodes.pose.position)):
-                rows, cost = linearise_chunk(
-                    problem.plan,
-                    prepared,
-                    _padded(nodes, begin, CHUNK + problem.plan.window - 1),
-                    chunk_data(track, table, weights.std, begin),
-                    weights.dynamics,
-                    problem.timestep,
-                    track.steps - begin,
-                    weights.reference,
-                )
-                costs.append(cost)
-                yield rows
-
-        normals.append(front.assemble(chunks(), problem.node_count(index), start))
+        chunks = chunk_rows(problem, point, weights, index, costs)
+        normals.append(front.assemble(chunks, problem.node_count(index), start))
         dynamics.append(sum(float(cost.dynamics) for cost in costs))
-        sensors.append(tuple(np.sum([np.asarray(cost.sensors) for cost in costs], axis=0).tolist()))
-        start_cost += float(np.sum(np.asarray(start.residual) ** 2))
+        sensors.append(tuple(np.sum([cost.sensors for cost in costs], axis=0).tolist()))
+        start_cost += float(np.sum(start.residual**2))
     matrix, gradient, prior = _prior(problem, point.values, weights.reference)
     cost = Cost(tuple(dynamics), tuple(sensors), start_cost, prior)
     return Linearisation(point, tuple(normals), cost, matrix, gradient)
+
+
+def chunk_rows(
+    problem: Problem, point: Point, weights: Weights, index: int, costs: list[Costs]
+) -> Iterator[front.Rows]:
+    """Rows of one recording, chunk by chunk; the sums of squares of each chunk are appended to ``costs``."""
+    track, nodes = problem.tracks[index], point.nodes[index]
+    numbers, turns = problem.current(point.values, index)
+    table = problem.commands_at(point.values, index)
+    for begin in chunk_starts(len(nodes.pose.position)):
+        rows, cost = problem.kernels.rows(
+            numbers,
+            turns,
+            _padded(nodes, begin, CHUNK + problem.plan.window - 1),
+            chunk_data(track, table, weights.std, begin),
+            weights.dynamics,
+            problem.timestep,
+            track.steps - begin,
+            weights.reference,
+        )
+        costs.append(cost)
+        yield rows
+
+
+def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) -> front.Rows:
+    """Rows of the initial state of one recording."""
+    numbers, turns = problem.current(point.values, index)
+    first = jax.tree.map(lambda x: x[: problem.plan.window - 1], point.nodes[index])
+    parts = problem.kernels.start_parts(numbers, turns, first)
+    return start_rows(problem.plan, parts, weights.dynamics, problem.timestep)
 
 
 def unseen(normal: front.Normal) -> list[np.ndarray]:
@@ -149,10 +148,6 @@ def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarr
     return weight, weight * difference, float(np.sum(weight * difference**2))
 
 
-def _cut(nodes: Nodes, begin: int, length: int) -> Nodes:
-    return jax.tree.map(lambda x: x[begin : begin + length], nodes)
-
-
 def _padded(nodes: Nodes, begin: int, length: int) -> Nodes:
     """Nodes from ``begin`` on, the last one repeated behind the end."""
 
@@ -167,27 +162,8 @@ def _padded(nodes: Nodes, begin: int, length: int) -> Nodes:
 
 def plus(problem: Problem, point: Point, states: tuple[front.ByChunks, ...], increments: np.ndarray) -> Point:
     """``x ⊞ δ`` of all unknowns."""
-    nodes = tuple(_retract(own, steps) for own, steps in zip(point.nodes, states, strict=True))
+    nodes = tuple(
+        problem.kernels.retract(own, front.unchunk(steps, len(own.pose.position)))
+        for own, steps in zip(point.nodes, states, strict=True)
+    )
     return Point(problem.parameters.plus(point.values, increments), nodes)
-
-
-def _retract(nodes: Nodes, steps: front.ByChunks) -> Nodes:
-    count = len(nodes.pose.position)
-    parts = [
-        _retract_chunk(_padded(nodes, begin, CHUNK), step)
-        for begin, step in zip(chunk_starts(count), steps, strict=True)
-    ]
-    return jax.tree.map(lambda *x: np.concatenate([np.asarray(part) for part in x])[:count], *parts)
-
-
-@jax.jit
-def _retract_chunk(nodes: Nodes, step: Float[Array, "n b"]) -> Nodes:
-    count, bodies = nodes.pose.position.shape[:2]
-    if nodes.velocity is None:
-        return Nodes(_renormalised(nodes.pose.plus(step.reshape(count, bodies, 6))), None)
-    parts = step.reshape(count, bodies, 12)
-    return Nodes(_renormalised(nodes.pose.plus(parts[..., :6])), nodes.velocity + parts[..., 6:])
-
-
-def _renormalised(pose: Pose) -> Pose:
-    return Pose(pose.position, rotations.normalise(pose.orientation))

@@ -27,7 +27,9 @@ from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import ChunkData, Plan, Unknowns, write
 from shadowfit.estimation.parameters import ParameterSet, Values
+from shadowfit.estimation.step_kernels import StepKernels, is_own
 from shadowfit.geometry import Pose, rotations
+from shadowfit.kernels import fingerprint, remembered
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, PointPosition
@@ -99,6 +101,11 @@ class Problem:
     timestep: float
     plan: Plan
     options: Options
+
+    @functools.cached_property
+    def kernels(self) -> StepKernels:
+        """Compiled functions of the time steps."""
+        return StepKernels(self.plan, self.mechanism)
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -341,13 +348,22 @@ def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, wind
         options.unknowns,
         options.huber,
     )
-    acting, sensors = _dependencies(draft, mechanism, parameters)
-    return dataclasses.replace(draft, columns=acting, sensor_columns=sensors)
+    found = _remembered_dependencies(draft, mechanism, parameters)
+    acting = transition.Columns(tuple(found["geometry"]), tuple(found["bodies"]))
+    return dataclasses.replace(draft, columns=acting, sensor_columns=tuple(found["sensors"]))
 
 
-def _dependencies(
-    plan: Plan, mechanism: Mechanism, parameters: ParameterSet
-) -> tuple[transition.Columns, tuple[int, ...]]:
+def _remembered_dependencies(plan: Plan, mechanism: Mechanism, parameters: ParameterSet) -> dict[str, list[int]]:
+    """The same for every problem of this plan and structure; kept from run to run like compiled code."""
+    leaves, structure = jax.tree.flatten(mechanism)
+    if not is_own(mechanism):
+        return _dependencies(plan, mechanism, parameters)
+    zeros = [(np.asarray(leaf) == 0.0).tolist() for leaf in leaves]
+    name = fingerprint("dependencies", f"{plan} {structure} {zeros}")
+    return remembered(name, lambda: _dependencies(plan, mechanism, parameters))
+
+
+def _dependencies(plan: Plan, mechanism: Mechanism, parameters: ParameterSet) -> dict[str, list[int]]:
     """Which parameters change the geometry, the bodies and the sensors' readings, found by differentiation."""
     named = parameters.named(parameters.start())
     # General values: at the start a derivative may vanish that does not later (turning gravity about the vertical).
@@ -356,16 +372,16 @@ def _dependencies(
     tangents, readings = _dependency_jacobians(plan, mechanism, numbers, turns)
     geometry = [(group.kind, group.a, group.b) for group in tangents.groups]
     bodies = (tangents.bodies, tangents.gravity, tangents.forces)
-    return transition.Columns(_moved(geometry), _moved(bodies)), _moved(readings)
+    return {"geometry": _moved(geometry), "bodies": _moved(bodies), "sensors": _moved(readings)}
 
 
-def _moved(tangents: object) -> tuple[int, ...]:
+def _moved(tangents: object) -> list[int]:
     """Columns (last axis) with an entry that is not zero."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tangents)]
     if not leaves or leaves[0].shape[-1] == 0:
-        return ()
+        return []
     moved = np.any([np.any(leaf.reshape(-1, leaf.shape[-1]) != 0.0, axis=0) for leaf in leaves if leaf.size], axis=0)
-    return tuple(int(i) for i in np.flatnonzero(moved))
+    return [int(i) for i in np.flatnonzero(moved)]
 
 
 @eqx.filter_jit

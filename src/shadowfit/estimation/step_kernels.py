@@ -1,0 +1,181 @@
+"""What a fit evaluates at every time step, as compiled functions over time.
+
+* ``dynamics`` and ``observation``: rows of the least squares problem, of a step and of one sample
+  (:mod:`linearise`);
+* ``start``: gaps of the first states with their derivatives (:mod:`start_state`);
+* ``follow``: one iteration of the inverse kinematics behind the initial trajectory (:mod:`initial`);
+* ``retract``: ``x ⊞ δ`` of the states.
+
+Each one is made when first needed. What their code depends on besides this package's source is the plan and the
+structure of the mechanism; mechanisms with parts from outside are traced anew in each process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from shadowfit.estimation import inverse_kinematics, linearise, start_state
+from shadowfit.estimation.front import Rows
+from shadowfit.estimation.linearise import ChunkData, Costs, Nodes, Plan
+from shadowfit.geometry import Pose, rotations
+from shadowfit.kernels import OverTime, over_time
+from shadowfit.kernels.kernel import LARGEST
+from shadowfit.mechanism.mechanism import Mechanism
+
+Arrays = list[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class StepKernels:
+    """Compiled functions of one plan and mechanism."""
+
+    plan: Plan
+    mechanism: Mechanism
+    largest: int = LARGEST
+    """Operations beyond which a function is left to XLA."""
+    _made: dict[Any, OverTime] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+
+    @functools.cached_property
+    def settings(self) -> Arrays:
+        """Numbers of the mechanism."""
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(self.mechanism)]
+
+    def rows(
+        self,
+        numbers: np.ndarray,
+        turns: np.ndarray,
+        nodes: Nodes,
+        data: ChunkData,
+        dynamics_weight: np.ndarray,
+        timestep: float,
+        live: int,
+        reference: float,
+    ) -> tuple[Rows, Costs]:
+        """Weighted rows of the steps of one chunk; ``nodes`` has ``window − 1`` more entries than there are steps.
+
+        ``dynamics_weight`` is a square root of the inverse covariance of the impulse residual (``√κ`` times one in
+        the paper); ``live`` counts the steps of the recording from the first of this chunk on; ``reference`` is the
+        standard deviation behind a weight of one, in which a robust loss counts.
+        """
+        steps, samples = data.fraction.shape
+        windows = [
+            np.stack([x[i : i + steps] for i in range(self.plan.window)], axis=1) for x in jax.tree.leaves(nodes)
+        ]
+        step = np.asarray(timestep)
+        weight = _weight(dynamics_weight)
+        moving = self._run(
+            _dynamics_rows, [numbers, turns, weight, step], [*windows, data.command, data.command_derivatives]
+        )
+        repeated = windows if samples == 1 else [np.repeat(x, samples, axis=0) for x in windows]
+        readings = [x.reshape(steps * samples, 1, *x.shape[2:]) for x in (*data.measured, *data.weight, data.fraction)]
+        seen = self._run(_observation_rows, [numbers, turns, step, np.asarray(reference)], [*repeated, *readings])
+        *observed, costs = seen
+        parts = [
+            np.concatenate([x, y.reshape(steps, samples * y.shape[1], *x.shape[2:])], axis=1)
+            for x, y in zip(moving, observed, strict=True)
+        ]
+        counted = max(min(int(live), steps), 0)
+        sensors = costs.reshape(steps, samples, -1)[:counted].sum(axis=(0, 1))
+        return Rows(*parts), Costs(np.sum(moving[2][:counted] ** 2), sensors)
+
+    def start_parts(self, numbers: np.ndarray, turns: np.ndarray, nodes: Nodes) -> start_state.StartParts:
+        """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""
+        return start_state.StartParts(*self._run(_start_parts, [numbers, turns], jax.tree.leaves(nodes)))
+
+    def follow(
+        self, numbers: np.ndarray, turns: np.ndarray, weights: np.ndarray, pose: Pose, targets: Arrays
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and orientations after each iteration of inverse kinematics, one per target."""
+        found = self._run(_follow, [numbers, turns, weights], targets, [pose.position, pose.orientation])
+        return found[0], found[1]
+
+    def retract(self, nodes: Nodes, steps: np.ndarray) -> Nodes:
+        """``x ⊞ δ`` of all nodes."""
+        return _as_nodes(self._run(_retract, [], [*jax.tree.leaves(nodes), steps]))
+
+    def _run(
+        self, function: Callable[..., Any], constants: Arrays, varying: Arrays, carry: Arrays | None = None
+    ) -> Arrays:
+        # A weight may be a vector or a matrix, a chunk may hold more or fewer samples.
+        kind = (function, *(np.shape(x) for x in constants), *(np.shape(x)[1:] for x in varying))
+        if kind not in self._made:
+            _, structure = jax.tree.flatten(self.mechanism)
+            key = f"{function.__name__} {self.plan} {structure}" if is_own(self.mechanism) else None
+            one = functools.partial(function, self.plan, structure)
+            shapes = [*(carry or []), *(np.empty(np.shape(x)[1:]) for x in varying)]
+            self._made[kind] = over_time(one, self.settings, constants, shapes, key, len(carry or []), self.largest)
+        return self._made[kind](self.settings, constants, varying, carry)
+
+
+def _weight(matrix: np.ndarray) -> np.ndarray:
+    """The diagonal of a diagonal weight, which spares most of the products; else the whole."""
+    diagonal = np.diagonal(matrix)
+    return diagonal.copy() if np.array_equal(matrix, np.diag(diagonal)) else np.asarray(matrix)
+
+
+def _as_nodes(arrays: Arrays) -> Nodes:
+    return Nodes(Pose(arrays[0], arrays[1]), arrays[2] if len(arrays) > 2 else None)
+
+
+def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Rows:
+    numbers, turns, weight, timestep = constants
+    prepared = linearise.prepare(plan, jax.tree.unflatten(structure, settings), numbers, turns)
+    *windows, command, slopes = varying
+    data = ChunkData(command, slopes, (), (), jnp.zeros(0))
+    motion = linearise.dynamics_rows(plan, prepared, _as_nodes(windows), data, timestep)
+    return linearise.weighted(motion, jnp.diag(weight) if weight.ndim == 1 else weight)
+
+
+def _observation_rows(
+    plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays
+) -> tuple[Rows, jax.Array]:
+    numbers, turns, timestep, reference = constants
+    mechanism = jax.tree.unflatten(structure, settings)
+    prepared = linearise.prepare(plan, mechanism, numbers, turns)
+    count = 2 if plan.unknowns == "configuration" else 3
+    windows, rest = varying[:count], varying[count:]
+    sensors = len(mechanism.sensors)
+    data = ChunkData(
+        jnp.zeros(0), jnp.zeros((0, 0)), tuple(rest[:sensors]), tuple(rest[sensors : 2 * sensors]), rest[-1]
+    )
+    return linearise.observation_rows(plan, prepared, _as_nodes(windows), data, timestep, reference)
+
+
+def _start_parts(
+    plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays
+) -> start_state.StartParts:
+    mechanism = jax.tree.unflatten(structure, settings)
+    return start_state.start_parts(plan, mechanism, constants[0], constants[1], _as_nodes(varying))
+
+
+def _follow(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> tuple[Any, Any]:
+    numbers, turns, weights = constants
+    mechanism = jax.tree.unflatten(structure, settings)
+    now = linearise.write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters))
+    pose = inverse_kinematics.corrected(now, Pose(varying[0], varying[1]), tuple(varying[2:]), weights)
+    return pose.position, pose.orientation
+
+
+def _retract(_: Plan, __: Any, ___: Arrays, ____: Arrays, varying: Arrays) -> Arrays:
+    *nodes, step = varying
+    parts = step.reshape(nodes[0].shape[0], -1)
+    moved = Pose(nodes[0], nodes[1]).plus(parts[:, :6])
+    found = [moved.position, rotations.normalise(moved.orientation)]
+    return [*found, nodes[2] + parts[:, 6:]] if len(nodes) > 2 else found
+
+
+def is_own(part: Any) -> bool:
+    """Whether all parts of a mechanism are of this package, so that its source tells what they do."""
+    if isinstance(part, list | tuple):
+        return all(is_own(x) for x in part)
+    if dataclasses.is_dataclass(part):
+        inside = type(part).__module__.startswith("shadowfit.")
+        return inside and all(is_own(getattr(part, field.name)) for field in dataclasses.fields(part))
+    return not callable(part)

@@ -1,0 +1,55 @@
+"""A function of one time step, run over many: by a kernel, or by XLA where it cannot be written out in scalars."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from shadowfit.kernels.kernel import LARGEST, Leaves, kernel
+from shadowfit.kernels.scalars import TooLargeError
+from shadowfit.kernels.unroll import UnsupportedError
+
+OverTime = Callable[..., list[np.ndarray]]
+"""Called as `Kernel` is."""
+
+
+def over_time(
+    function: Callable[..., Any],
+    settings: Leaves,
+    constants: Leaves,
+    varying: Leaves,
+    key: str | None,
+    carried: int = 0,
+    largest: int = LARGEST,
+) -> OverTime:
+    """Compile ``function(settings, constants, varying)`` for one time, as :func:`kernel` does, whatever its size."""
+    try:
+        return kernel(function, settings, constants, varying, key, carried, largest)
+    except (TooLargeError, UnsupportedError):
+        return by_xla(function, carried)
+
+
+def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
+    """The same by XLA; compiled anew for another number of times."""
+    # This compiler option halves the time to compile; the code runs as fast.
+    compiled = functools.partial(jax.jit, compiler_options={"xla_cpu_use_fusion_emitters": False})
+    side_by_side = compiled(jax.vmap(function, in_axes=(None, None, 0)))
+
+    @compiled
+    def one_after_another(settings: Any, constants: Any, varying: Any, carry: Any) -> Any:
+        def advance(carry: Any, now: Any) -> tuple[Any, Any]:
+            found = jax.tree.leaves(function(settings, constants, [*carry, *now]))
+            return found[:carried], found
+
+        return jax.lax.scan(advance, carry, varying)[1]
+
+    def run(settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None) -> list[np.ndarray]:
+        given = [list(settings), list(constants), list(varying)]
+        found = side_by_side(*given) if carry is None else one_after_another(*given, list(carry))
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(found)]
+
+    return run

@@ -1,0 +1,155 @@
+"""A function of one time step, compiled to run over many.
+
+    compiled = kernel(function, settings, constants, varying, key)
+    rows = compiled(settings, constants, varying over time)
+
+``settings`` and ``constants`` are the same for all times. Settings that are exactly zero or one shape the code: they
+must stay so; all other numbers may change from call to call. A kernel may carry its first outputs over to the next
+time (``carried``), where they are its first varying inputs. Compiled code is kept in the user's cache directory.
+Where everything a function depends on belongs to this package, a key tells it beforehand, and not even tracing is
+needed again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from shadowfit.kernels import machine, store
+from shadowfit.kernels.scalars import Scalars
+from shadowfit.kernels.unroll import Nodes, trace, unroll
+
+LARGEST = 100_000
+"""Operations beyond which a program is not written out: compiling it would take longer than it saves."""
+
+Leaves = Sequence[np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """Compiled code with the layout of what it reads and writes."""
+
+    code: machine.Loaded
+    fixed: np.ndarray
+    """Which of the settings shape the code."""
+    fixed_values: np.ndarray
+    shapes: tuple[tuple[int, ...], ...]
+    """Shapes of the outputs for one time."""
+    scratch: int
+
+    def __call__(
+        self, settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None
+    ) -> list[np.ndarray]:
+        """Outputs over time (first axis); the varying inputs have an axis of time first.
+
+        ``carry`` are the first values of what is carried, not among the varying inputs.
+        """
+        flat = _flat(settings)
+        if not np.array_equal(flat[self.fixed], self.fixed_values):
+            raise ValueError("a setting that shapes the code has another value")
+        times = len(varying[0])
+        padded = times if carry is not None else -(-times // machine.LANES) * machine.LANES
+        columns = [np.asarray(x, dtype=float).reshape(times, -1) for x in varying]
+        table = np.empty((padded, sum(column.shape[1] for column in columns)))
+        np.concatenate(columns, axis=1, out=table[:times])
+        table[times:] = table[times - 1]
+        sizes = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
+        results = np.zeros((padded, sum(sizes)))
+        known = np.concatenate([flat[~self.fixed], _flat(constants)])
+        self.code(known, table, results, np.empty(self.scratch), None if carry is None else _flat(carry))
+        parts = np.split(results[:times], np.cumsum(sizes)[:-1], axis=1)
+        return [part.reshape(times, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
+
+
+def kernel(
+    function: Callable[..., Any],
+    settings: Leaves,
+    constants: Leaves,
+    varying: Leaves,
+    key: str | None,
+    carried: int = 0,
+    largest: int = LARGEST,
+) -> Kernel:
+    """Compile ``function(settings, constants, varying)``, three lists of arrays, for one time.
+
+    The first ``carried`` of the varying arrays are the first outputs of the time before.
+
+    ``key`` names all that the function's operations depend on besides shapes and settings; None if that is not known,
+    in which case the function is traced to find out. Raises `TooLargeError` or `UnsupportedError` where a function
+    cannot be written out.
+    """
+    flat = _flat(settings)
+    fixed = (flat == 0.0) | (flat == 1.0)
+    shapes = [[np.shape(x) for x in arrays] for arrays in (settings, constants, varying)]
+    layout = repr((shapes, fixed.tolist(), flat[fixed].tolist(), machine.processor(), carried, largest))
+    traced = None if key is not None else trace(function, list(settings), list(constants), list(varying))
+    name = fingerprint(layout, key if traced is None else str(traced))
+    if name not in _loaded:
+        found = store.load(name)
+        if found is None:
+            traced = traced or trace(function, list(settings), list(constants), list(varying))
+            found = _compile(traced, settings, constants, varying, fixed, carried, largest)
+            store.save(name, found)
+        _loaded[name] = (machine.Loaded(found.code), found.shapes, found.scratch)
+    code, outputs, scratch = _loaded[name]
+    return Kernel(code, fixed, flat[fixed], outputs, scratch)
+
+
+_loaded: dict[str, tuple[machine.Loaded, tuple[tuple[int, ...], ...], int]] = {}
+"""Code of this process; the same kernel is asked for by every problem of a kind."""
+
+
+def _compile(
+    traced: Any, settings: Leaves, constants: Leaves, varying: Leaves, fixed: np.ndarray, carried: int, largest: int
+) -> store.Compiled:
+    scalars = Scalars(largest)
+    places = itertools.count()
+    given = zip(_flat(settings), fixed, strict=True)
+    nodes = [scalars.const(x) if known else scalars.input(next(places)) for x, known in given]
+    nodes += [scalars.input(next(places)) for _ in range(_flat(constants).size)]
+    first_varying = next(places)
+    width = sum(int(np.size(x)) for x in varying)
+    nodes += [scalars.input(first_varying + i) for i in range(width)]
+    arrays = (*settings, *constants, *varying)
+    sizes = [int(np.size(x)) for x in arrays]
+    parts = np.split(np.array(nodes, dtype=np.int64), np.cumsum(sizes)[:-1])
+    inputs = [Nodes(part.reshape(np.shape(x))) for part, x in zip(parts, arrays, strict=True)]
+    outputs = unroll(scalars, traced, inputs)
+    entries = np.concatenate([output.ravel() for output in outputs])
+    kept = sum(int(np.size(x)) for x in varying[:carried])
+    # What is known to be zero is left as the caller has set it.
+    wanted = [(i, node) for i, node in enumerate(entries.tolist()) if node != scalars.zero or i < kept]
+    text = machine.assembly(scalars, first_varying, width - kept, wanted, kept)
+    shapes = tuple(tuple(output.shape) for output in outputs)
+    return store.Compiled(machine.compile_to_object(text), shapes, machine.scratch_size(scalars))
+
+
+def _flat(arrays: Leaves) -> np.ndarray:
+    return np.concatenate([np.asarray(array, dtype=float).ravel() for array in arrays] or [np.zeros(0)])
+
+
+def fingerprint(*parts: str | None) -> str:
+    """A name for what depends on these texts and on the source of this package and of JAX."""
+    digest = hashlib.sha256()
+    for part in (package_digest(), jax.__version__, *parts):
+        digest.update(f"{part}\n".encode())
+    return digest.hexdigest()
+
+
+@functools.cache
+def package_digest() -> str:
+    """A fingerprint of this package's source."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent.parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
