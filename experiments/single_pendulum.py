@@ -9,7 +9,7 @@ Run: python experiments/single_pendulum.py --data FOLDER [--out FOLDER]
 import study
 
 MODEL = "single_pendulum.toml"
-FREE = ["pendulum.inertia.yy", "hinge.viscous", "hinge.coulomb", "hinge.drag.coefficient", "theta1.offset"]
+FREE = ["pendulum.inertia.yy", "hinge.viscous", "hinge.coulomb", "hinge.stribeck_coulomb", "hinge.stribeck_rate", "hinge.drag.coefficient", "theta1.offset"]
 SPLIT = 36.667  # s
 MASS, LENGTH, GRAVITY = 0.147585, 0.147755, 9.81
 PUBLISHED = 64.22  # m g l/J [1/s²]
