@@ -44,7 +44,7 @@ def simulated(cube: Mechanism, toss: polars.DataFrame) -> tuple[np.ndarray, np.n
     time = toss["t_s"].to_numpy()[1:]
     pose = toss.select("x_m", "y_m", "z_m", "qw", "qx", "qy", "qz").to_numpy()[1]
     velocity = toss.select("vx_m_s", "vy_m_s", "vz_m_s", "wx_rad_s", "wy_rad_s", "wz_rad_s").to_numpy()[1]
-    spin = Rotation.from_quat(np.roll(pose[3:], -1)).apply(velocity[3:])
+    spin = Rotation.from_quat(np.roll(pose[3:], -1)).apply(velocity[3:].copy())
     state = place(
         cube,
         poses={"cube": (pose[:3], pose[3:])},
@@ -60,7 +60,7 @@ def simulated(cube: Mechanism, toss: polars.DataFrame) -> tuple[np.ndarray, np.n
 def measured(toss: polars.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Positions and orientations (x y z w) from the second row on."""
     positions = toss.select("x_m", "y_m", "z_m").to_numpy()[1:]
-    return positions, toss.select("qx", "qy", "qz", "qw").to_numpy()[1:]
+    return positions, toss.select("qx", "qy", "qz", "qw").to_numpy()[1:].copy()
 
 
 def toss_errors(cube: Mechanism, toss: polars.DataFrame) -> dict[str, float]:

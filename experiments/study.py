@@ -123,9 +123,11 @@ def rollout(result: Path, recording: Recording, start: float = START) -> dict[st
     return compare(mechanism, recording, recording.time[0] + np.asarray(run.time), readings)
 
 
-def rollout_figure(path: Path, result: Path, recordings: Sequence[Recording], unit: str = "rad") -> None:
+def rollout_figure(
+    path: Path, result: Path, recordings: Sequence[Recording], unit: str = "rad", start: float = START
+) -> None:
     """Measured and simulated readings of some recordings, a column each, with their difference below."""
-    series = [rollout(result, recording) for recording in recordings]
+    series = [rollout(result, recording, start) for recording in recordings]
     sensors = list(series[0])
     figure = Figure(figsize=(5.0 * len(recordings), 2.2 * 2 * len(sensors)), layout="constrained")
     axes = figure.subplots(2 * len(sensors), len(recordings), sharex="col", squeeze=False)
