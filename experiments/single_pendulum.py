@@ -18,7 +18,7 @@ FREE = [
     "hinge.drag.coefficient",
     "theta1.offset",
 ]
-# Small errors add up over 55 s: the weight is raised until the rollout no longer improves.
+# Small errors add up over 55 s, hence the large weight, reached in steps.
 STATE_WEIGHTS = ("1e4", "1e8", "1e11")
 SPLIT = 36.667  # s
 MASS, LENGTH, GRAVITY = 0.147585, 0.147755, 9.81
