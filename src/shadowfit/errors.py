@@ -30,6 +30,10 @@ class SimulationError(ShadowfitError):
         self.partial = partial
 
 
+class OpenJointError(SimulationError):
+    """An initial state in which a joint is open, or opens."""
+
+
 def nearest(name: str, valid: Iterable[str], count: int = 3) -> str:
     """The end of an error message: the valid names nearest to a wrong one."""
     valid = list(valid)

@@ -186,3 +186,20 @@ def test_demo_finds_the_truth(tmp_path):
     assert not any(rows[name]["identifiable"] for name in ("arm.inertia.xx", "arm.inertia.yy", "gravity.tilt.z"))
     assert (tmp_path / "demo" / "swing_up.csv").exists()
     assert (tmp_path / "demo" / "report.html").exists()
+
+
+def test_a_part_of_a_recording_can_be_fitted(csv, tmp_path):
+    result = run(
+        *("fit", "pendulum", csv, "--channel", "theta=alpha", "--from", 0.495, "--to", 1.505, "--huber", 2.0),
+        *("--json", "--quiet", "--out", tmp_path / "part"),
+    )
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary["recordings"][0]["samples"] == 101
+    assert summary["settings"]["huber"] == 2.0
+
+
+def test_a_part_without_samples_is_refused(csv, tmp_path):
+    result = run("fit", "pendulum", csv, "--channel", "theta=alpha", "--from", 7, "--out", tmp_path / "none")
+    assert result.exit_code == 2
+    assert "0 samples lie between 7 and inf s" in result.output

@@ -9,9 +9,10 @@ import pytest
 from shadowfit.dynamics import State, place
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.kinematics import StateView, moved_geometries
+from shadowfit.dynamics.placement import closed
 from shadowfit.errors import MechanismError, UnknownNameError
 from shadowfit.mechanism import Body, Mechanism, ball, hinge, lock, slider
-from shadowfit.models import builtin
+from shadowfit.models import builtin, read_model
 
 CHAIN = {"hinge1": 0.4, "hinge2": -2.0, "hinge3": 3.0, "hinge4": 0.7}
 
@@ -167,3 +168,28 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 def test_mistakes_are_named(attempt: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         attempt()
+
+
+@pytest.mark.parametrize("name", ["furuta", "fourbar"])
+def test_a_noisy_state_is_put_back_on_the_constraints(name: str) -> None:
+    mechanism = read_model(name)
+    exact = place(mechanism, {mechanism.joints.names[0]: 0.4}, {mechanism.joints.names[0]: 1.5})
+    noise = 1e-3 * np.random.default_rng(1).normal(size=(2, len(mechanism.bodies), 6))
+    noisy = State(exact.pose.plus(noise[0]), exact.velocity + noise[1])
+    assert max(violation(mechanism, noisy)) > 1e-4
+    state = closed(mechanism, noisy)
+    assert max(violation(mechanism, state)) < 1e-8
+    assert np.max(np.abs(state.pose.minus(noisy.pose))) < 0.02
+    assert np.max(np.abs(state.velocity - noisy.velocity)) < 0.02
+
+
+def test_a_tree_put_back_on_the_constraints_keeps_its_joint_positions_and_speeds() -> None:
+    mechanism = read_model("furuta")
+    noise = 1e-3 * np.random.default_rng(2).normal(size=(2, 2, 6))
+    exact = place(mechanism, {"hinge1": 0.4, "hinge2": 2.0}, {"hinge1": 1.5})
+    noisy = State(exact.pose.plus(noise[0]), exact.velocity + noise[1])
+    before, after = StateView(mechanism, noisy), StateView(mechanism, closed(mechanism, noisy))
+    for name in mechanism.joints:
+        assert float(after.joint_position(name)) == pytest.approx(float(before.joint_position(name)), abs=1e-9)
+        # The free axis turns with the bodies, hence not to the last digit.
+        assert float(after.joint_speed(name)) == pytest.approx(float(before.joint_speed(name)), abs=1e-2)

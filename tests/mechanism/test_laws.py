@@ -15,6 +15,10 @@ LAWS = {
     ),
     "velocity motor": (VelocityMotor(gain=0.4, target=3.0), lambda x, s, u: 0.4 * (3.0 + u - s)),
     "spring": (Spring(stiffness=5.0, damping=0.2, rest=0.7), lambda x, s, u: -5.0 * (x - 0.7) - 0.2 * s),
+    "bent spring": (
+        Spring(stiffness=5.0, rest=0.7, quadratic=-0.3, cubic=0.4),
+        lambda x, s, u: -5.0 * (x - 0.7) + 0.3 * (x - 0.7) ** 2 - 0.4 * (x - 0.7) ** 3,
+    ),
     "drag": (Drag(coefficient=0.6), lambda x, s, u: -0.6 * s * abs(s)),
 }
 laws = pytest.mark.parametrize(("law", "torque"), LAWS.values(), ids=LAWS)

@@ -1,6 +1,7 @@
 """Sensors: what they read from a state, how they count turns, and how they differ from a measurement."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -9,6 +10,7 @@ from shadowfit.dynamics import State, place
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.mechanism import (
     Body,
+    BodyAngle,
     BodyOrientation,
     BodyRate,
     FunctionSensor,
@@ -19,6 +21,7 @@ from shadowfit.mechanism import (
     hinge,
     slider,
 )
+from shadowfit.mechanism.sensors import View
 
 COM = np.array([0.1, -0.3, 0.2])
 LENGTH = 0.4
@@ -79,6 +82,18 @@ def test_own_functions_of_the_state(view: StateView) -> None:
     sensor = FunctionSensor(lambda view: view.joint_position("pin") ** 2, offset=0.01, label="rad²")
     assert float(sensor.read(view)[0]) == pytest.approx(0.1, rel=1e-12)
     assert sensor.unit() == "rad²"
+
+
+@pytest.mark.parametrize("angle", [-3.0, -0.4, 0.0, 2.9])
+def test_a_body_angle_is_the_turn_about_a_world_axis(angle: float) -> None:
+    class Turned(View):
+        def orientation(self, body: str):
+            return jnp.asarray(np.roll(Rotation.from_rotvec([0.0, angle, 0.0]).as_quat(), 1))
+
+    sensor = BodyAngle("link", axis=(0.0, 2.0, 0.0), offset=np.pi)
+    assert float(sensor.read(Turned())[0]) == pytest.approx(angle + np.pi, abs=1e-14)
+    measured = np.array([angle + np.pi + 6 * np.pi - 0.1])
+    assert float(sensor.residual(sensor.read(Turned()), measured)[0]) == pytest.approx(0.1, abs=1e-13)
 
 
 def test_units() -> None:

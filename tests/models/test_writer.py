@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shadowfit.errors import ShadowfitError
 from shadowfit.mechanism import (
     Body,
+    BodyAngle,
     BodyOrientation,
     BodyRate,
     Box,
@@ -92,6 +93,7 @@ def everything():
         "speed": JointSpeed("s", rotary=False),
         "tip": PointPosition("b2", point=(0.0, 0.1, 0.0), offset=(1.0, 2.0, 3.0)),
         "turned": BodyOrientation("b3"),
+        "inclined": BodyAngle("b3", axis=(0.0, 1.0, 0.0), offset=0.2),
         "gyro": BodyRate("b4", offset=(1e-3, 0.0, 0.0)),
     }
     forces = {

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shadowfit.cli.options import (
+    Begin,
     Channels,
     Discretization,
+    End,
     Intervals,
     Json,
     Model,
@@ -46,6 +48,8 @@ def fit(
     ] = None,
     settings: Settings = None,
     channel: Channels = None,
+    begin: Begin = None,
+    end: End = None,
     timestep: Annotated[
         float | None,
         typer.Option(metavar="S", help="Time-step; default: the sampling interval, or a multiple of at most 10 ms."),
@@ -59,6 +63,10 @@ def fit(
     discretization: Annotated[
         Discretization, typer.Option(help="exact: physical parameters; spook: those of a SPOOK simulator.")
     ] = Discretization.exact,
+    huber: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Robust loss: residuals beyond N standard deviations count linearly."),
+    ] = None,
     cutoff: Annotated[float, typer.Option(metavar="HZ", help="Low-pass filter behind the first trajectory.")] = 10.0,
     max_iterations: Annotated[int, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of steps.")] = 50,
     intervals: Annotated[
@@ -83,12 +91,13 @@ def fit(
     parameters = free_parameters(free or ())
     loaded = load_model(model)
     mechanism = apply_settings(loaded.mechanism, settings or ())
-    measured = read_recordings(recordings, channel or (), quiet=quiet)
+    measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=quiet)
     options = Options(
         timestep=timestep,
         residual=residual.value,
         discretization=discretization.value,
         state_weight=state_weight(weight),
+        huber=huber,
         cutoff=cutoff,
     )
     summary = fit_and_save(

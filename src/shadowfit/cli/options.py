@@ -33,6 +33,11 @@ Channels = Annotated[
     list[str] | None,
     typer.Option("--channel", metavar="SENSOR=COLUMN", help="Column of a sensor or an input. May be repeated."),
 ]
+Begin = Annotated[
+    float | None,
+    typer.Option("--from", metavar="S", help="Use samples from this time of a recording on."),
+]
+End = Annotated[float | None, typer.Option("--to", metavar="S", help="Use samples up to this time.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings.")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,13 +15,23 @@ if TYPE_CHECKING:
     from shadowfit.recordings import Recording
 
 
-def read_recordings(paths: Iterable[Path], channels: Iterable[str], *, quiet: bool = False) -> list[Recording]:
-    """The recordings of a command line; what is remarkable about them is said on standard error."""
+def read_recordings(
+    paths: Iterable[Path],
+    channels: Iterable[str],
+    *,
+    begin: float | None = None,
+    end: float | None = None,
+    quiet: bool = False,
+) -> list[Recording]:
+    """The recordings of a command line between two times [s]; what is remarkable is said on standard error."""
     from shadowfit.cli import console
     from shadowfit.recordings import read_recording
 
     mapping = assignments(channels, "--channel")
     found = [read_recording(path, channels=mapping) for path in paths]
+    if begin is not None or end is not None:
+        first, last = (-math.inf if begin is None else begin), (math.inf if end is None else end)
+        found = [recording.between(first, last) for recording in found]
     for recording in found:
         for warning in () if quiet else recording.warnings:
             console.messages().print(f"warning: recording {recording.name!r}: {warning}", soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowfit.cli.options import Channels, Json, Quiet, Recordings
+from shadowfit.cli.options import Begin, Channels, End, Json, Quiet, Recordings
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,6 +20,8 @@ def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="Folder that `fit --out` wrote.")],
     recordings: Recordings,
     channel: Channels = None,
+    begin: Begin = None,
+    end: End = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -35,7 +37,7 @@ def validate(
     from shadowfit.evaluation import validate as validate_result
 
     saved = load_result(result)
-    measured = read_recordings(recordings, channel or (), quiet=quiet)
+    measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=quiet)
     found: list[Validation] = []
     for recording in measured:
         if not quiet:

@@ -67,6 +67,24 @@ def place(
     return State(Pose(jnp.asarray(pose.position), jnp.asarray(pose.orientation)), jnp.asarray(velocity))
 
 
+def closed(mechanism: Mechanism, state: State) -> State:
+    """The state nearby that violates no constraint, for a simulation that starts from an estimate.
+
+    In a tree every joint keeps the position and speed of its free axis, so that what the joints do not allow (a noisy
+    turn about the axis of a thin rod) is taken from the body that has it. In loops the bodies move as little as
+    possible.
+    """
+    elements = assembled(mechanism)
+    loops = _tree(mechanism, elements)[1]
+    names = [name for name, joint in mechanism.joints.items() if joint.kind.axis_kind is not None and not loops]
+    pose, velocity = state.pose, np.asarray(state.velocity)
+    _, found = _move(mechanism, elements, pose, np.zeros_like(velocity), names)
+    speeds = found.axis_jacobian @ velocity.ravel()
+    pose = _close_loops(mechanism, elements, pose, dict(zip(names, found.position, strict=True)))
+    velocity = _consistent_velocity(mechanism, elements, pose, velocity, dict(zip(names, speeds, strict=True)))
+    return State(Pose(jnp.asarray(pose.position), jnp.asarray(pose.orientation)), jnp.asarray(velocity))
+
+
 def _check_joint_values(mechanism: Mechanism, values: Mapping[str, float]) -> None:
     for name, value in values.items():
         if name not in mechanism.joints:

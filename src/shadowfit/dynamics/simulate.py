@@ -18,7 +18,7 @@ from shadowfit.dynamics.elements import Elements, assemble, assembled
 from shadowfit.dynamics.kinematics import gap_values, moved_geometries, read_sensors
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.velocity_problem import complementary_count
-from shadowfit.errors import SimulationError, UnknownNameError, nearest
+from shadowfit.errors import OpenJointError, SimulationError, UnknownNameError, nearest
 from shadowfit.mechanism.mechanism import Mechanism
 
 Discretization = Literal["spook", "exact"]
@@ -361,7 +361,7 @@ def _check_joints(mechanism: Mechanism, elements: Elements, state: State) -> Non
             elif rate > max(OPENING_FRACTION * fastest, OPENING_RATE * scale):
                 wrong = f"it opens by {rate:.3g} {unit}/s"
             if wrong:
-                raise SimulationError(
+                raise OpenJointError(
                     f"the initial state does not satisfy joint {mechanism.joints.names[joint]!r}: {wrong}; "
                     "build the state with `place`, or check poses and velocities"
                 )

@@ -22,6 +22,11 @@ from shadowfit.estimation.parameters import Values
 from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts
 from shadowfit.estimation.start_state import start_rows
 
+# Diagonal entries this small, relative to the largest, are rounding errors of zero.
+ROUNDING = 1e-25
+# Relative damping of a solve that is called undamped.
+TRACE = 1e-12
+
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
@@ -133,11 +138,15 @@ def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) 
 
 
 def unseen(normal: front.Normal) -> list[np.ndarray]:
-    """Damping for unknowns that no residual depends on: one, so that they stay where they are, and zero for all others.
+    """Damping for unknowns that no residual depends on, so that they stay where they are; next to nothing for others.
 
-    The last node of a window of four is such a one when no sample lies behind the last step.
+    The last node of a window of four is such a one when no sample lies behind the last step. If one does, the samples
+    see some directions of that node and mix others (the turn of a pole against its cart): there the trace of
+    Marquardt's damping keeps the matrix from being singular.
     """
-    return [(np.asarray(diagonal) == 0.0).astype(float) for diagonal in normal.diagonals()]
+    diagonals = [np.asarray(diagonal) for diagonal in normal.diagonals()]
+    nothing = ROUNDING * max(float(diagonal.max(initial=0.0)) for diagonal in diagonals)
+    return [np.where(diagonal <= nothing, 1.0, TRACE * diagonal) for diagonal in diagonals]
 
 
 def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarray, np.ndarray, float]:

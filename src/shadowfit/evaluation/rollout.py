@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.dynamics import State, Trajectory, simulate
+from shadowfit.dynamics.placement import closed
 from shadowfit.dynamics.simulate import Discretization
-from shadowfit.errors import SimulationError
+from shadowfit.errors import OpenJointError, SimulationError
 from shadowfit.estimation import Estimate
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Mechanism
@@ -53,11 +54,22 @@ def roll_out(
     discretization: Discretization,
     first_step: int = 0,
 ) -> Trajectory:
-    """Simulate ``steps`` steps from a state at step ``first_step`` of the recording; shorter if a step fails."""
+    """Simulate ``steps`` steps from a state at step ``first_step`` of the recording; shorter if a step fails.
+
+    Estimated states satisfy the joints up to their noise. Where a simulation does not accept that (a thin rod turns
+    about its own axis), the start is put on the constraints.
+    """
     inputs = recorded_inputs(mechanism, recording, timestep, first_step + steps)
     signals = {name: values[first_step:] for name, values in inputs.items()}
+
+    def run(start: State) -> Trajectory:
+        return simulate(mechanism, start, signals, timestep=timestep, steps=steps, discretization=discretization)
+
     try:
-        return simulate(mechanism, initial, signals, timestep=timestep, steps=steps, discretization=discretization)
+        try:
+            return run(initial)
+        except OpenJointError:
+            return run(closed(mechanism, initial))
     except SimulationError as error:
         if not isinstance(error.partial, Trajectory):
             raise

@@ -7,6 +7,7 @@ eliminated without pivoting, skipping what is known to be zero.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -321,8 +322,8 @@ def _reduce(operation: Callable[[Scalars, Node, Node], Node]) -> Rule:
         entries = _entries(scalars, arguments[0])
         axes = parameters["axes"]
         rest = [axis for axis in range(entries.ndim) if axis not in axes]
-        # The length is given, not -1: with no free parameter an axis is empty.
-        length = int(np.prod([entries.shape[axis] for axis in axes]))
+        # Not -1: an array may be empty, as in fits without free parameters.
+        length = math.prod(entries.shape[axis] for axis in axes)
         rows = entries.transpose([*rest, *axes]).reshape([*[entries.shape[axis] for axis in rest], length])
         found = np.empty(rows.shape[:-1], dtype=np.int64)
         for place in np.ndindex(*found.shape):

@@ -30,6 +30,7 @@ from shadowfit.mechanism.laws import Spring as Spring
 from shadowfit.mechanism.laws import TorqueMotor as TorqueMotor
 from shadowfit.mechanism.laws import VelocityMotor as VelocityMotor
 from shadowfit.mechanism.mechanism import Mechanism as Mechanism
+from shadowfit.mechanism.sensors import BodyAngle as BodyAngle
 from shadowfit.mechanism.sensors import BodyOrientation as BodyOrientation
 from shadowfit.mechanism.sensors import BodyRate as BodyRate
 from shadowfit.mechanism.sensors import FunctionSensor as FunctionSensor

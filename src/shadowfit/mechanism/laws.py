@@ -93,19 +93,27 @@ class VelocityMotor(AxisLaw):
 
 
 class Spring(AxisLaw):
-    """Spring and damper with a rest position: ``τ = −k (x − x_0) − d s``."""
+    """Spring and damper with a rest position: ``τ = −k y − k₂ y² − k₃ y³ − d s`` with ``y = x − x₀``.
+
+    ``quadratic`` k₂ is for what pulls more on one side than on the other (a cable that bends), ``cubic`` k₃ for what
+    hardens (or, negative, softens) on both.
+    """
 
     stiffness: Any = number("N m/rad | N/m", default=0.0, lower=0.0)
     damping: Any = number("N m s/rad | N s/m", default=0.0, lower=0.0)
     rest: Any = number("rad | m", default=0.0)
+    quadratic: Any = number("N m/rad² | N/m²", default=0.0)
+    cubic: Any = number("N m/rad³ | N/m³", default=0.0)
     input: str | None = eqx.field(static=True, default=None)
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del command
-        return -self.stiffness * (position - self.rest) - self.damping * speed
+        away = position - self.rest
+        return -away * (self.stiffness + away * (self.quadratic + away * self.cubic)) - self.damping * speed
 
     def energy(self, position: Scalar) -> Scalar:
-        return 0.5 * self.stiffness * (position - self.rest) ** 2
+        away = position - self.rest
+        return away**2 * (self.stiffness / 2.0 + away * (self.quadratic / 3.0 + away * self.cubic / 4.0))
 
 
 class Drag(AxisLaw):

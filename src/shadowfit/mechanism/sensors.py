@@ -93,6 +93,36 @@ class JointPosition(Sensor):
         return jnp.unwrap(readings, axis=0) if self.rotary else readings
 
 
+class BodyAngle(Sensor):
+    """Angle of a body about an axis of the world [rad], as an inclinometer or an absolute encoder reads it.
+
+    It is the turn φ about the axis n in the body's orientation q, ``tan(φ/2) = n·q_xyz/q_w`` (its twist about n), and
+    zero where the body's frame is parallel to the world's. Angles wrap as those of :class:`JointPosition`.
+    """
+
+    rotary: ClassVar[bool] = True
+
+    body: str = eqx.field(static=True)
+    axis: Any = vector("1", default=(0.0, 0.0, 1.0))
+    std: Any = number("rad", default=1e-3, lower=0.0, tunable=False)
+    offset: Any = number("rad", default=0.0)
+
+    def unit(self) -> str:
+        return "rad"
+
+    def read(self, view: View) -> Float[Array, "1"]:
+        turn = view.orientation(self.body)
+        along = turn[1:] @ self.axis / jnp.linalg.norm(self.axis)
+        return jnp.reshape(2.0 * jnp.arctan2(along, turn[0]) + self.offset, (1,))
+
+    def residual(self, reading: Float[Array, "1"], measured: Float[Array, "1"]) -> Float[Array, "1"]:
+        difference = reading - measured
+        return difference - 2.0 * jnp.pi * jnp.round(difference / (2.0 * jnp.pi))
+
+    def follow(self, readings: Float[Array, "t 1"]) -> Float[Array, "t 1"]:
+        return jnp.unwrap(readings, axis=0)
+
+
 class JointSpeed(Sensor):
     """Speed of a hinge [rad/s] or a slider [m/s]."""
 

@@ -22,7 +22,7 @@ from shadowfit.models import notation
 from shadowfit.models.places import parse
 from shadowfit.models.start import Start
 from shadowfit.models.table import Table
-from shadowfit.models.vocabulary import AXIS_LAWS, CONTACTS, SENSORS, Key, keys, variants
+from shadowfit.models.vocabulary import AXIS_LAWS, CONTACTS, IMPLIED, SENSORS, Key, keys, variants
 
 GROUPS = ("bodies", "joints", "contacts", "forces", "sensors", "inputs")
 RESERVED = (WORLD, "gravity")
@@ -235,7 +235,7 @@ def _sensor(table: Table, names: Names, joints: Mapping[str, Joint]) -> Any:
         if "std" not in table:
             given["std"] = resolution / math.sqrt(12.0)
     made = _build(sensor, table, names, **given)
-    if not hasattr(made, "rotary"):
+    if (sensor, "rotary") not in IMPLIED:
         return made
     return dataclasses.replace(made, rotary=joints[made.joint].kind.axis_kind == "rotation")
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import equinox as eqx
 
 from shadowfit.mechanism import (
+    BodyAngle,
     BodyOrientation,
     BodyRate,
     Box,
@@ -53,6 +54,7 @@ SENSORS: dict[str, type] = {
     "joint_position": JointPosition,
     "joint_speed": JointSpeed,
     "point_position": PointPosition,
+    "body_angle": BodyAngle,
     "body_orientation": BodyOrientation,
     "body_rate": BodyRate,
 }

@@ -1,0 +1,111 @@
+"""Cube tosses: simulate each toss from its first state through the contact, with the published constants.
+
+Fits refuse mechanisms with contacts, so nothing is estimated here: the question is how far the contact model carries.
+Data: `cube_tosses`, from github.com/DAIRLab/contact-nets (BSD-3-Clause), 40 tosses.
+
+Run: python experiments/cube.py --data FOLDER [--out FOLDER]
+"""
+
+import json
+
+import numpy as np
+import polars
+import study
+from matplotlib.figure import Figure
+from scipy.spatial.transform import Rotation
+
+from shadowfit.dynamics import place, simulate
+from shadowfit.mechanism import Mechanism
+from shadowfit.models import read_model
+
+TIMESTEP = 1e-3  # s: the impact takes about ten
+CORNERS = 0.0524 * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+# A corner this close to the table has touched it [m].
+TOUCH = 2e-3
+
+
+def main() -> None:
+    data, out = study.folders("cube_tosses")
+    cube = read_model(study.HERE / "cube.toml")
+    tosses = [frame for _, frame in polars.read_csv(data / "tosses_0_39.csv").group_by("toss", maintain_order=True)]
+    errors = []
+    for toss in tosses:
+        errors.append(toss_errors(cube, toss))
+        print(f"toss {len(errors) - 1}: " + ", ".join(f"{k} {v:.4g}" for k, v in errors[-1].items()), flush=True)
+    table = {key: np.array([one[key] for one in errors]) for key in errors[0]}
+    for key, values in table.items():
+        print(f"{key}: median {np.nanmedian(values):.4g}, 90 % below {np.nanquantile(values, 0.9):.4g}")
+    (out / "errors.json").write_text(json.dumps({key: values.tolist() for key, values in table.items()}))
+    figure(out / "real-cube.png", cube, tosses[:3])
+
+
+def simulated(cube: Mechanism, toss: polars.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times, positions and orientations (x y z w) at the samples, from the toss's second row on."""
+    time = toss["t_s"].to_numpy()[1:]
+    pose = toss.select("x_m", "y_m", "z_m", "qw", "qx", "qy", "qz").to_numpy()[1]
+    velocity = toss.select("vx_m_s", "vy_m_s", "vz_m_s", "wx_rad_s", "wy_rad_s", "wz_rad_s").to_numpy()[1]
+    spin = Rotation.from_quat(np.roll(pose[3:], -1)).apply(velocity[3:].copy())
+    state = place(
+        cube,
+        poses={"cube": (pose[:3], pose[3:])},
+        velocities={"cube": np.concatenate([velocity[:3], spin])},
+    )
+    steps = int(np.ceil((time[-1] - time[0]) / TIMESTEP))
+    run = simulate(cube, state, timestep=TIMESTEP, steps=steps)
+    nearest = np.rint((time - time[0]) / TIMESTEP).astype(int)
+    turns = np.asarray(run.readings["orientation"])[nearest]
+    return time, np.asarray(run.readings["position"])[nearest], np.roll(turns, -1, axis=1)
+
+
+def measured(toss: polars.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and orientations (x y z w) from the second row on."""
+    positions = toss.select("x_m", "y_m", "z_m").to_numpy()[1:]
+    return positions, toss.select("qx", "qy", "qz", "qw").to_numpy()[1:].copy()
+
+
+def toss_errors(cube: Mechanism, toss: polars.DataFrame) -> dict[str, float]:
+    """Errors before the first touch, over the whole toss and at its end."""
+    _, position, turn = simulated(cube, toss)
+    true_position, true_turn = measured(toss)
+    corners = np.stack([Rotation.from_quat(true_turn).apply(corner) for corner in CORNERS], axis=1)
+    lowest = (corners[:, :, 2] + true_position[:, None, 2]).min(axis=1)
+    before = np.arange(len(lowest)) < np.argmax(lowest < TOUCH)
+    away = np.linalg.norm(position - true_position, axis=1)
+    turned = (Rotation.from_quat(turn) * Rotation.from_quat(true_turn).inv()).magnitude()
+    return {
+        "flight_mm": 1e3 * _rms(away[before]),
+        "whole_mm": 1e3 * _rms(away),
+        "final_mm": 1e3 * float(away[-1]),
+        "flight_rad": _rms(turned[before]),
+        "whole_rad": _rms(turned),
+        "final_rad": float(turned[-1]),
+    }
+
+
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2))) if values.size else float("nan")
+
+
+def figure(path: study.Path, cube: Mechanism, tosses: list[polars.DataFrame]) -> None:
+    """Position of some tosses, measured and simulated."""
+    drawing = Figure(figsize=(4.0 * len(tosses), 5.0), layout="constrained")
+    axes = drawing.subplots(2, len(tosses), sharex=True, squeeze=False)
+    for column, toss in enumerate(tosses):
+        time, position, turn = simulated(cube, toss)
+        true_position, true_turn = measured(toss)
+        for component, name in enumerate("xyz"):
+            axes[0, column].plot(time, true_position[:, component], color=f"C{component}", alpha=0.4, linewidth=3)
+            axes[0, column].plot(time, position[:, component], color=f"C{component}", linewidth=1, label=name)
+        turned = (Rotation.from_quat(turn) * Rotation.from_quat(true_turn).inv()).magnitude()
+        axes[1, column].plot(time, turned, color="C3")
+        axes[0, column].set_title(f"toss {toss['toss'][0]}: measured (wide), simulated (thin)", fontsize="small")
+        axes[1, column].set_xlabel("time [s]")
+    axes[0, 0].set_ylabel("position [m]")
+    axes[0, 0].legend(fontsize="small")
+    axes[1, 0].set_ylabel("orientation error [rad]")
+    drawing.savefig(path, dpi=110)
+    print("figure", path)
+
+
+if __name__ == "__main__":
+    main()
