@@ -94,7 +94,7 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
     plan = problem.plan
     before = plan.centre
     after = plan.window - 1 - before
-    increments = _differences(poses.position, poses.orientation)
+    increments = differences(poses.position, poses.orientation)
     ends = Pose(*(x[np.array([0] * before + [-1] * after, int)] for x in (poses.position, poses.orientation)))
     far = np.array([-increments[0]] * before + [k * increments[-1] for k in range(1, after + 1)])
     moved = problem.kernels.retract(Nodes(ends, None), far.reshape(len(far), -1))
@@ -107,12 +107,12 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
     )
     if plan.unknowns == "configuration":
         return Nodes(Pose(position, orientation), None)
-    increments = _differences(position, orientation)
+    increments = differences(position, orientation)
     velocity = np.concatenate([increments[:1], increments]) / problem.timestep
     return Nodes(Pose(position, orientation), velocity)
 
 
-def _differences(position: np.ndarray, orientation: np.ndarray) -> Float[np.ndarray, "n bodies 6"]:
+def differences(position: np.ndarray, orientation: np.ndarray) -> Float[np.ndarray, "n bodies 6"]:
     """``q_{k+1} ⊟ q_k`` for all k."""
     count, bodies = position.shape[:2]
     found = over_time(_minus, [], [], [position[0], orientation[0]] * 2, "pose difference")(

@@ -10,10 +10,11 @@ it is stationary in the sensors' levels where
 
     σ_i² = S_i/(N_i − γ_i),     γ_i = ∂ log det H/∂ log(1/σ_i²),
 
-γ_i being the number of unknowns that the sensor determines. κ itself is scanned upwards by decades from 100, each fit
-started from the last one, which is also how a large κ is reached without crawling; downwards only if the first step
-up is worse. (Iterating the same condition for κ instead of scanning converges slowly, and from a small κ, where the
-states follow the noise, to a wrong solution.)
+γ_i being the number of unknowns that the sensor determines. κ itself is scanned upwards by decades, from a value that
+allows errors of a hundredth of the impulses that the motion shows (100 for a machine like the paper's, more for a
+smaller one). Each fit starts from the last one, which is also how a large κ is reached without crawling; downwards
+only if the first step up is worse. (Iterating the same condition for κ instead of scanning converges slowly, and from a
+small κ, where the states follow the noise, to a wrong solution.)
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ import numpy as np
 
 from shadowfit.estimation import front, objective
 from shadowfit.estimation.evidence import gather
+from shadowfit.estimation.initial import differences
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress, Status, minimise
 from shadowfit.estimation.objective import Linearisation, Point, Weights
 from shadowfit.estimation.problem import Problem
 
-FIRST_STATE_WEIGHT = 100.0
+# Errors of the dynamics at the first κ, as a fraction of the impulses of a time step.
+FIRST_ERROR = 0.01
+# Bodies that move less than this, relative to the others, are at rest: their impulses are noise.
+REST = 1e-6
 # Factor between neighbouring values of κ in the scan, and its limits.
 STEP = 10.0
 LARGEST, SMALLEST = 1e10, 1e-2
@@ -58,7 +63,8 @@ def estimate_noise(
     problem: Problem, start: Point, settings: LevenbergMarquardt, progress: Progress | None = None
 ) -> tuple[Outcome, Weights]:
     """Scan κ and adapt the sensors' noise; the fit at the most likely values, and its weights."""
-    weights = objective.default_weights(problem, FIRST_STATE_WEIGHT)
+    first = first_state_weight(problem, start)
+    weights = objective.default_weights(problem, first)
     outcome = minimise(problem, start, weights, settings, progress)
     log = list(outcome.log)
     if not outcome.status.converged:
@@ -76,7 +82,7 @@ def estimate_noise(
         outcome = go_on(outcome, weights, SCAN_ITERATIONS)
         return _Candidate(outcome, weights, state_weight, deviance(problem, outcome.linearisation, weights))
 
-    best = adapted(outcome, weights, FIRST_STATE_WEIGHT)
+    best = adapted(outcome, weights, first)
     for factor in (STEP, 1.0 / STEP):
         current, moved = best, False
         while SMALLEST <= current.state_weight * factor <= LARGEST and _usable(current.outcome):
@@ -90,6 +96,21 @@ def estimate_noise(
     final = go_on(best.outcome, best.weights, settings.max_iterations)
     chosen = final if _usable(final) else best.outcome
     return dataclasses.replace(chosen, log=tuple(log)), best.weights
+
+
+def first_state_weight(problem: Problem, start: Point) -> float:
+    """A decade of κ at which errors of the dynamics are a hundredth of the typical impulse of a step [N s, N m s]."""
+    sizes = []
+    for nodes in start.nodes:
+        velocity = differences(nodes.pose.position, nodes.pose.orientation) / problem.timestep
+        change = np.sqrt(np.mean(np.diff(velocity, axis=0).reshape(len(velocity) - 1, -1, 2, 3) ** 2, axis=(0, 3)))
+        for body, (straight, turning) in zip(problem.mechanism.bodies.values, change, strict=True):
+            inertia = float(np.trace(np.asarray(body.inertia.matrix()))) / 3.0
+            sizes += [float(body.mass) * straight, inertia * turning]
+    moving = [size for size in sizes if size > REST * max(sizes)]
+    typical = np.exp(np.mean(np.log(moving))) if moving else 1.0
+    reference = objective.default_weights(problem, 1.0).reference
+    return float(np.clip(10.0 ** np.round(2.0 * np.log10(reference / (FIRST_ERROR * typical))), SMALLEST, LARGEST))
 
 
 def _usable(outcome: Outcome) -> bool:
