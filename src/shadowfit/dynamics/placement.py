@@ -15,14 +15,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from jaxtyping import Float
-from scipy.spatial.transform import Rotation
 
 from shadowfit.dynamics.elements import Attachments, Elements, assembled
 from shadowfit.dynamics.kinematics import moved_geometries
 from shadowfit.dynamics.state import State
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
-from shadowfit.geometry import Pose
+from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -172,7 +172,7 @@ def _place_by_joint(
     known, unknown = (group.a, group.b) if forward else (group.b, group.a)
     point, axes = _frame(known, member, pose)
     shift, turn = (np.array(part) for part in kind.place(jnp.asarray(positions.get(name, 0.0), float)))
-    relative = Rotation.from_rotvec(turn).as_matrix()
+    relative = scipy.linalg.expm(_cross(turn))
     if forward:
         point, axes = point + axes @ shift, axes @ relative
     else:
@@ -182,8 +182,13 @@ def _place_by_joint(
     position, orientation = np.array(pose.position), np.array(pose.orientation)
     body = unknown.body_indices[member]
     position[body] = point - rotation @ np.asarray(unknown.levers)[member]
-    orientation[body] = np.roll(Rotation.from_matrix(rotation).as_quat(), 1)
+    orientation[body] = rotations.from_matrix(rotation)
     return Pose(position, orientation)
+
+
+def _cross(vector: np.ndarray) -> np.ndarray:
+    """The matrix of the cross product with a vector, on the host."""
+    return np.cross(np.eye(3), np.asarray(vector))
 
 
 def _frame(side: Attachments, member: int, pose: Pose) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +197,8 @@ def _frame(side: Attachments, member: int, pose: Pose) -> tuple[np.ndarray, np.n
     lever, frame = np.asarray(side.levers)[member], np.asarray(side.frames)[member]
     if body == len(pose.position):  # the world
         return lever, frame
-    turn = Rotation.from_quat(np.roll(pose.orientation[body], -1)).as_matrix()
+    cross = _cross(pose.orientation[body, 1:])
+    turn = np.eye(3) + 2.0 * (pose.orientation[body, 0] * cross + cross @ cross)
     return pose.position[body] + turn @ lever, turn @ frame
 
 

@@ -36,7 +36,7 @@ from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, Poi
 from shadowfit.recordings import Recording, check_recording, held_input_average
 
 # Steps in one call of the compiled functions; a multiple of 6 so that windows of 2, 3 and 4 nodes divide it.
-CHUNK = 252
+CHUNK = 504
 # A sample this close to a time of the grid (in steps) is on it.
 ON_GRID = 1e-6
 

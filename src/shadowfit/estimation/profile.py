@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy import special
 
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, minimise
@@ -56,7 +56,7 @@ def profile(
     if name not in labels:
         raise UnknownNameError(f"there is no free parameter {name!r}{nearest(name, labels)}")
     row = estimate.parameters[labels.index(name)]
-    quantile = float(stats.chi2.ppf(level, 1))
+    quantile = float(special.chdtri(1, 1.0 - level))
     tried = {row.value: 0.0}
     spread = estimate.uncertainty().freed_std[labels.index(name)]
     ends, complete = [], True

@@ -45,7 +45,7 @@ Residual = Literal["implicit", "inverse"]
 
 # Sweeps of the friction problem. It contracts like the coupling of the joints through the bodies; a remainder is
 # taken up by the final Newton step.
-FRICTION_SWEEPS = 30
+FRICTION_SWEEPS = 12
 # A friction impulse this close (relative) to its limit slides.
 SLIDING = 1e-9
 

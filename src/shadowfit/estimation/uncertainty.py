@@ -23,7 +23,7 @@ from typing import get_args
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import stats
+from scipy import special
 
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.evidence import Evidence, Kind
@@ -97,7 +97,7 @@ class Uncertainty:
         """
         if not 0.0 < level < 1.0:
             raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")
-        factor = float(stats.t.ppf(0.5 + 0.5 * level, self.degrees))
+        factor = float(special.stdtrit(self.degrees, 0.5 + 0.5 * level))
         held = np.where(self.evidence.at_bound, 0.0, self.std)
         low, high = self.values - factor * held, self.values + factor * held
         if self.evidence.at_bound.any():

@@ -14,7 +14,6 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.spatial.transform import Rotation
 
 # Below this squared angle [rad²] the series are exact to double precision in value and in two derivatives.
 SMALL_SQUARED_ANGLE = 1e-6
@@ -137,5 +136,11 @@ def from_axes(x_axis: np.ndarray, y_axis: np.ndarray | None = None) -> np.ndarra
 
 def from_matrix(rotation: np.ndarray) -> np.ndarray:
     """Quaternion (NumPy, ``wxyz``) of a rotation matrix."""
-    xyzw = Rotation.from_matrix(np.asarray(rotation, float)).as_quat()
-    return np.roll(xyzw, 1)
+    r = np.asarray(rotation, float)
+    turning = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
+    # The quaternion is the eigenvector of this symmetric matrix with the largest eigenvalue, whatever the angle.
+    symmetric = np.block(
+        [[np.atleast_2d(np.trace(r)), turning[None]], [turning[:, None], r + r.T - np.trace(r) * np.eye(3)]]
+    )
+    quaternion = np.linalg.eigh(symmetric)[1][:, -1]
+    return quaternion if quaternion[0] >= 0.0 else -quaternion
