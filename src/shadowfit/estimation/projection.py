@@ -89,7 +89,8 @@ class Projection:
 
     def flat(self) -> Float[np.ndarray, "rows p"]:
         """All rows of T, those of the first states last."""
-        return np.concatenate([self.rows.reshape(-1, self.rows.shape[-1]), self.start_rows])
+        steps, count, parameters = self.rows.shape  # there may be no parameters
+        return np.concatenate([self.rows.reshape(steps * count, parameters), self.start_rows])
 
 
 def factorise(normal: front.Normal, at_rest: Sequence[np.ndarray]) -> tuple[front.Factor, float]:
