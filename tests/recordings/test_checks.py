@@ -121,3 +121,13 @@ def test_channels_that_do_not_exist_or_are_empty_are_refused():
         check_recording(run, {"theta": "angle"}, ["u"])
     assert check_recording(run, {"theta": "angle"}) == ()
     assert only(check_recording(run)) == "channel 'u': every sample is missing"
+
+
+def test_a_standard_deviation_that_allows_for_the_grid_is_not_warned_about():
+    time = np.arange(400) * 0.01
+    step = 2 * np.pi / 1024
+    recording = Recording(time, {"theta": step * np.round(0.3 * np.sin(3.0 * time) / step)}, units={"theta": "rad"})
+    kinds = {"theta": "angle"}
+    assert any("lies on a grid" in text for text in check_recording(recording, kinds, assumed_std={"theta": 1e-3}))
+    enough = step / np.sqrt(12.0)
+    assert not any("grid" in text for text in check_recording(recording, kinds, assumed_std={"theta": enough}))

@@ -252,13 +252,15 @@ _KINDS: dict[type, tuple[str, str]] = {
 
 def _warn_about(mechanism: Mechanism, recording: Recording, seen: Sequence[str]) -> None:
     """Say what about the samples would spoil a fit: gaps, constant channels, degrees, ..."""
-    kinds = {}
+    kinds, stds = {}, {}
     for name in seen:
         sensor = mechanism.sensors[name]
         turning, straight = _KINDS.get(type(sensor), ("", ""))
         kind = turning if getattr(sensor, "rotary", True) else straight
-        kinds.update(dict.fromkeys(sensor_channels(mechanism, name), kind))
-    for text in check_recording(recording, kinds):
+        channels = sensor_channels(mechanism, name)
+        kinds.update(dict.fromkeys(channels, kind))
+        stds.update(dict.fromkeys(channels, float(sensor.std)))
+    for text in check_recording(recording, kinds, assumed_std=stds):
         warnings.warn(f"recording {recording.name!r}: {text}", stacklevel=5)
 
 

@@ -19,6 +19,8 @@ from shadowfit.recordings.recording import Recording
 GAP = 5.0  # a gap is longer than so many median intervals
 JITTER = 0.05  # relative standard deviation of the intervals, gaps not counted
 MISSING = 0.01  # fraction of missing samples
+# A standard deviation this close to that of the grid allows for it.
+ALLOWED_FOR = 0.99
 COARSE_GRID = 1e-6  # step over range; finer grids are those of the floating point numbers
 COARSE_DECIMALS = 1e-3  # step over range for steps 0.1, 0.01, ...; finer ones are the digits of a text file
 STRAY = 10.0  # bend at an end over that of the inner samples
@@ -41,7 +43,10 @@ UNIT_OF_KIND = {
 
 
 def check_recording(
-    recording: Recording, sensors: Mapping[str, str] | None = None, inputs: Iterable[str] | None = None
+    recording: Recording,
+    sensors: Mapping[str, str] | None = None,
+    inputs: Iterable[str] | None = None,
+    assumed_std: Mapping[str, float] | None = None,
 ) -> tuple[str, ...]:
     """Warnings about the times and about the channels that are used; all that matters for a fit.
 
@@ -51,6 +56,8 @@ def check_recording(
             compared with the model. Without sensors and inputs, every channel is looked at, as far as that
             goes without its kind.
         inputs: channels that drive the model.
+        assumed_std: channel → standard deviation that the model assumes; where it allows for the channel's
+            resolution, that is not worth a warning.
 
     Raises:
         UnknownNameError: a sensor's or input's channel does not exist.
@@ -69,7 +76,7 @@ def check_recording(
         warnings += _channel_warnings(recording, key)
         if kind is not None:
             _check_unit(recording, key, kind)
-            warnings += _sensor_warnings(recording, key, kind)
+            warnings += _sensor_warnings(recording, key, kind, (assumed_std or {}).get(name, 0.0))
     return tuple(warnings)
 
 
@@ -158,7 +165,7 @@ def _channel_warnings(recording: Recording, key: str) -> list[str]:
     return warnings
 
 
-def _sensor_warnings(recording: Recording, key: str, kind: str) -> list[str]:
+def _sensor_warnings(recording: Recording, key: str, kind: str, assumed_std: float) -> list[str]:
     values = recording.channels[key]
     warnings = []
     if kind == "angle" and key not in recording.units and looks_like_degrees(recording.time, values):
@@ -176,7 +183,8 @@ def _sensor_warnings(recording: Recording, key: str, kind: str) -> list[str]:
             f"channel {key!r}: row {row} is off its neighbours by {deviation:.3g}; leave it out if the "
             "machine did not jump there"
         )
-    if step > (COARSE_DECIMALS if decimal else COARSE_GRID) * (np.nanmax(values) - np.nanmin(values)):
+    coarse = step > (COARSE_DECIMALS if decimal else COARSE_GRID) * (np.nanmax(values) - np.nanmin(values))
+    if coarse and assumed_std < ALLOWED_FOR * quantisation_std(step):
         warnings.append(
             f"channel {key!r} lies on a grid of {step:.6g}: its standard deviation is at least "
             f"{quantisation_std(step):.3g}"
