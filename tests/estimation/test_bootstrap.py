@@ -7,7 +7,7 @@ from estimation.scenes import spring_slider, twin
 from shadowfit.errors import UnknownNameError
 from shadowfit.estimation import Free, Options, fit
 from shadowfit.estimation.bootstrap import bootstrap, replicate
-from shadowfit.estimation.profile import profile
+from shadowfit.estimation.profile import profile, profiles
 
 pytestmark = pytest.mark.slow
 
@@ -74,3 +74,19 @@ def test_profile_ends_at_a_bound(estimate):
     found = profile(fit(mechanism, recording, free, options=OPTIONS), NAMES[1])
     assert found.interval.lower == near
     assert found.complete
+
+
+def test_replicates_do_not_depend_on_the_number_of_workers(estimate):
+    alone, together = (bootstrap(estimate, 6, seed=3, workers=workers) for workers in (1, 3))
+    np.testing.assert_allclose(together.replicates, alone.replicates, rtol=1e-12)
+
+
+def test_profiles_side_by_side_are_the_single_ones(estimate):
+    told = []
+    found = profiles(estimate, NAMES, workers=2, progress=lambda done, whole: told.append((done, whole)))
+    assert list(found) == list(NAMES)
+    assert told[-1] == (len(NAMES), len(NAMES))
+    single = profile(estimate, NAMES[1]).interval
+    np.testing.assert_allclose(
+        (found[NAMES[1]].interval.lower, found[NAMES[1]].interval.upper), (single.lower, single.upper), rtol=1e-9
+    )

@@ -30,7 +30,9 @@ from shadowfit.estimation.objective import Point
 from shadowfit.estimation.problem import Problem, Track
 from shadowfit.estimation.residual_covariance import LEAST_FREEDOM, GroupNoise
 from shadowfit.estimation.result import Estimate
+from shadowfit.estimation.side_by_side import side_by_side
 from shadowfit.estimation.synthetic import disturbed_readings, with_readings
+from shadowfit.estimation.threads import one_thread
 from shadowfit.estimation.uncertainty import Interval
 from shadowfit.estimation.variation import varied
 from shadowfit.geometry import Pose
@@ -74,31 +76,32 @@ def bootstrap(
     *,
     seed: int = 0,
     optimiser: LevenbergMarquardt = SETTINGS,
+    workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Bootstrap:
-    """Refit ``replicates`` simulated recordings; ``progress(done, all)`` after each. Ctrl-C keeps what is done.
+    """Refit ``replicates`` simulated recordings, in as many threads as there are processors or ``workers``.
 
-    Several processes with different seeds can share the work: their ``replicates`` belong together.
+    ``progress(done, all)`` follows each. Ctrl-C keeps what is done. Every replicate has random numbers of its own, so
+    that the result does not depend on the number of workers.
     """
-    random = np.random.default_rng(seed)
     point = estimate.outcome.linearisation.point
-    found, failed, interrupted = [], 0, False
-    try:
-        for number in range(replicates):
-            problem = replicate(estimate, errors, random)
-            nodes = tuple(initial_nodes(problem, point.values, i) for i in range(len(problem.tracks)))
-            outcome = minimise(problem, Point(point.values, nodes), estimate.weights, optimiser)
-            if outcome.status.converged:
-                found.append(problem.parameters.minus(outcome.linearisation.point.values, point.values))
-            else:
-                failed += 1
-            if progress is not None:
-                progress(number + 1, replicates)
-    except KeyboardInterrupt:
-        interrupted = True
+
+    def refit(own: np.random.SeedSequence) -> np.ndarray | None:
+        problem = replicate(estimate, errors, np.random.default_rng(own))
+        nodes = tuple(initial_nodes(problem, point.values, i) for i in range(len(problem.tracks)))
+        outcome = minimise(problem, Point(point.values, nodes), estimate.weights, optimiser)
+        if not outcome.status.converged:
+            return None
+        return problem.parameters.minus(outcome.linearisation.point.values, point.values)
+
     values = np.array([row.value for row in estimate.parameters])
+    with one_thread():
+        seeds = np.random.SeedSequence(seed).spawn(replicates)
+        tried, interrupted = side_by_side(refit, seeds, workers, progress)
+    found = [moved for moved in tried if moved is not None]
     moved = values + np.array(found).reshape(len(found), len(values))
-    return Bootstrap(tuple(estimate.problem.parameters.labels()), values, moved, failed, interrupted)
+    labels = tuple(estimate.problem.parameters.labels())
+    return Bootstrap(labels, values, moved, len(tried) - len(found), interrupted)
 
 
 def replicate(estimate: Estimate, errors: Errors, random: np.random.Generator) -> Problem:

@@ -10,7 +10,7 @@ interval it believes the weights of the fit.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +21,8 @@ from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, minimis
 from shadowfit.estimation.objective import Point
 from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.result import Estimate
+from shadowfit.estimation.side_by_side import side_by_side
+from shadowfit.estimation.threads import one_thread
 from shadowfit.estimation.uncertainty import Interval
 from shadowfit.estimation.variation import varied
 
@@ -72,6 +74,19 @@ def profile(
     order = np.array(sorted(tried))
     interval = Interval(name, ends[0], ends[1], row.at_bound)
     return Profile(interval, order, np.array([tried[value] for value in order]), complete)
+
+
+def profiles(
+    estimate: Estimate,
+    names: Sequence[str],
+    level: float = 0.95,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Profile]:
+    """Profiles of several parameters side by side; ``progress(done, all)`` after each. Ctrl-C keeps what is done."""
+    with one_thread():
+        found, _ = side_by_side(lambda name: profile(estimate, name, level), names, workers, progress)
+    return {own.interval.name: own for own in found}
 
 
 def _end(
