@@ -179,7 +179,6 @@ def test_a_body_that_spins_unseen_leaves_the_others_their_error_bars():
     truth = stiff(truth)
     recording = twin(truth, {"hinge": 2.5}, 200, noise=1e-3)
     estimate = fit(truth, recording, {"pendulum.inertia.yy": 0.005, "hinge.viscous": 1e-3})
-    assert estimate.evidence.projections[0].ridge > 0.0
     assert estimate.evidence.projections[0].settled
     for row, size in zip(estimate.parameters, (0.01, 1.0), strict=True):
         assert row.identifiable, estimate.summary()

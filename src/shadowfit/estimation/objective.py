@@ -101,10 +101,16 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
         normals.append(front.assemble(chunks, problem.node_count(index), start))
         dynamics.append(sum(float(cost.dynamics) for cost in costs))
         sensors.append(tuple(np.sum([cost.sensors for cost in costs], axis=0).tolist()))
-        start_cost += float(np.sum(start.residual**2))
+        start_cost += _sum_of_squares(start.residual)
     matrix, gradient, prior = _prior(problem, point.values, weights.reference)
     cost = Cost(tuple(dynamics), tuple(sensors), start_cost, prior)
     return Linearisation(point, tuple(normals), cost, matrix, gradient)
+
+
+def _sum_of_squares(values: np.ndarray) -> float:
+    """Infinite where a wild start makes it overflow; the optimiser notices."""
+    with np.errstate(over="ignore"):
+        return float(np.sum(values**2))
 
 
 def chunk_rows(

@@ -67,7 +67,7 @@ def start_rows(plan: Plan, parts: StartParts, dynamics_weight: Float[np.ndarray,
     own_velocity = plan.unknowns == "full"
     found = []
     for node in range(1 if own_velocity else 2):
-        projector = np.linalg.pinv(parts.jacobian[node], rcond=REDUNDANT)
+        projector = _pseudo_inverse(parts.jacobian[node])
         momentum = np.einsum("brc,bcg->brg", parts.mass[node], projector.reshape(bodies, 6, -1)).reshape(size, -1)
         states = np.zeros((size, window, bodies, 12 if own_velocity else 6))
         states[:, node, :, :6] = (momentum @ parts.jacobian[node]).reshape(size, bodies, 6)
@@ -82,3 +82,10 @@ def start_rows(plan: Plan, parts: StartParts, dynamics_weight: Float[np.ndarray,
         np.concatenate([dynamics_weight @ part[i].reshape(size, -1) for part in found]) for i in range(3)
     )
     return Rows(states.reshape(2 * size, window, -1), parameters, residual.ravel())
+
+
+def _pseudo_inverse(jacobian: Float[np.ndarray, "g r"]) -> Float[np.ndarray, "r g"]:
+    """``Gᵀ(G Gᵀ)⁻¹`` without redundant directions; not a number where G is none."""
+    if not np.all(np.isfinite(jacobian)):
+        return np.full(jacobian.shape[::-1], np.nan)
+    return np.linalg.pinv(jacobian, rcond=REDUNDANT)

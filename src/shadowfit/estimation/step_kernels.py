@@ -83,7 +83,9 @@ class StepKernels:
         ]
         counted = max(min(int(live), steps), 0)
         sensors = costs.reshape(steps, samples, -1)[:counted].sum(axis=(0, 1))
-        return Rows(*parts), Costs(np.sum(moving[2][:counted] ** 2), sensors)
+        # A wild start may overflow; the optimiser notices.
+        with np.errstate(over="ignore"):
+            return Rows(*parts), Costs(np.sum(moving[2][:counted] ** 2), sensors)
 
     def start_parts(self, numbers: np.ndarray, turns: np.ndarray, nodes: Nodes) -> start_state.StartParts:
         """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""

@@ -56,3 +56,9 @@ def curve(axes: Any, x: Sequence[float], y: Sequence[Any], index: int, label: st
 def mark_truth(axes: Any, value: float) -> None:
     """A line at the true value."""
     axes.axhline(value, color="black", linewidth=0.9, linestyle=":", label="truth")
+
+
+def legend(axes: Any, **options: Any) -> None:
+    """A legend, where anything has a name: fits may be missing."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(**options)

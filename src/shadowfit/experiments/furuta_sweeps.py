@@ -129,8 +129,8 @@ def _sweep_figure(results: Results, sweep: str, symbol: str, values: Sequence[fl
         drawing.curve(lower, values, [fit and _state_error(fit) for fit in fits], 4, "state error")
         upper.set(title=method.label, xscale="log", ylabel="inertia [1e-3 kg m²]", ylim=(0.0, 10.0))
         lower.set(xscale="log", yscale="log", xlabel=symbol, ylabel="mean square")
-    axes[0, 0].legend()
-    axes[1, 0].legend()
+    drawing.legend(axes[0, 0])
+    drawing.legend(axes[1, 0])
     file = drawing.save(figure, folder, f"swingup-{sweep}")
     return Figure(file, f"Swing-up: estimates and errors against {symbol}; dotted: the truth")
 
@@ -154,7 +154,7 @@ def _rollout_figures(results: Results, weights: Sequence[float], folder: Path) -
             own.set(ylabel=label, ylim=(low - 2.0, high + 2.0))
         axes[0, column].set_title(method.label)
         axes[1, column].set_xlabel("time [s]")
-    axes[0, 0].legend(fontsize=7, ncols=2)
+    drawing.legend(axes[0, 0], fontsize=7, ncols=2)
     rollouts = Figure(drawing.save(figure, folder, "swingup-rollouts"), "Rollouts of models tuned with different κ")
 
     figure, axes = drawing.panels(3, 2, height=2.0)
@@ -171,7 +171,7 @@ def _rollout_figures(results: Results, weights: Sequence[float], folder: Path) -
             drawing.curve(axes[2, column], numbers, [entry["cost"] for entry in fit["log"]], i, f"κ = {weight:g}")
         axes[2, column].set(ylabel="cost", yscale="log", xlabel="iteration")
         axes[0, column].set_title(method.label)
-    axes[0, 0].legend(fontsize=7)
+    drawing.legend(axes[0, 0], fontsize=7)
     log = Figure(drawing.save(figure, folder, "swingup-iterations"), "Two parameters and the cost against iteration")
     return [rollouts, log]
 

@@ -135,5 +135,5 @@ def _figure(found: Mapping[str, Any], folder: Path) -> Figure:
             error = 1e3 * (np.array(own[key]) - np.array(own["true"]))
             axes[0, column].plot(time, error, color=drawing.COLOURS[i], lw=0.8, label=label)
         axes[0, column].set(title=name, xlabel="time [s]", ylabel="error [mrad]")
-    axes[0, 0].legend()
+    drawing.legend(axes[0, 0])
     return Figure(drawing.save(figure, folder, "initialisation"), "Error of samples and of the initial trajectory")

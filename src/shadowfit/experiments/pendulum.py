@@ -218,7 +218,7 @@ def _figures(results: Results, count: int, folder: Path) -> list[Figure]:
         recording = read_recording(folder.parent / "twins" / f"pendulum-{i}.csv")
         axes[0, 0].plot(recording.time, recording.channel("theta"), color=drawing.COLOURS[i], label=f"{i}", lw=0.9)
     axes[0, 0].set(xlabel="time [s]", ylabel="θ [rad]")
-    axes[0, 0].legend(ncols=5, loc="upper right")
+    drawing.legend(axes[0, 0], ncols=5, loc="upper right")
     data = Figure(drawing.save(figure, folder, "pendulum-data"), "The twin's releases of the pendulum")
 
     figure, axes = drawing.panels(1, 2, height=3.0)
@@ -231,7 +231,7 @@ def _figures(results: Results, count: int, folder: Path) -> list[Figure]:
         axes[0, column].set(
             title=method.label, xlabel="series", ylabel="cost [rad²]", yscale="log", xticks=range(count)
         )
-    axes[0, 1].legend()
+    drawing.legend(axes[0, 1])
     costs = Figure(drawing.save(figure, folder, "pendulum-costs"), "Cost and cross-validation cost of the three models")
     return [data, costs]
 

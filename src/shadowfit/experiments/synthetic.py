@@ -187,7 +187,7 @@ def _figure(results: Results, sweep: str, size: Size, folder: Path) -> Figure:
     axes[1, 2].set(xscale="log", yscale="log", ylabel="observation error [rad²]")
     for own in axes[1]:
         own.set_xlabel(symbol)
-    axes[0, 0].legend(fontsize=7)
+    drawing.legend(axes[0, 0], fontsize=7)
     return Figure(drawing.save(figure, folder, f"synthetic-{sweep}"), f"Sweep over the {title}")
 
 
