@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 

@@ -21,8 +21,6 @@ from shadowfit.mechanism import (
 )
 from shadowfit.models import builtin
 
-pytestmark = pytest.mark.slow
-
 G = 9.82
 RADIUS, MASS = 0.1, 0.4
 SLOPE = 0.3

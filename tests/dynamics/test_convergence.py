@@ -15,8 +15,6 @@ from shadowfit.dynamics import place
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 
-pytestmark = pytest.mark.slow
-
 # So stiff that the difference to rigid joints is far below the errors of the time-steps used here.
 RIGID = 1e-10
 OUTPUTS = 26

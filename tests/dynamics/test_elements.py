@@ -34,8 +34,6 @@ from shadowfit.mechanism import (
 )
 from shadowfit.mechanism.leaves import number
 
-pytestmark = pytest.mark.slow
-
 
 class Power(AxisLaw):
     """``τ = −k x^n`` with a static power: two of them with different powers must not share one group."""

@@ -33,8 +33,6 @@ from shadowfit.mechanism import (
 )
 from shadowfit.mechanism.leaves import number
 
-pytestmark = pytest.mark.slow
-
 G = 9.82
 STEPS = (4e-3, 2e-3, 1e-3)
 

@@ -21,8 +21,6 @@ from shadowfit.mechanism import (
 )
 from shadowfit.models import builtin
 
-pytestmark = pytest.mark.slow
-
 LINEAR, ROTATIONAL = 1e-4, 3e-5
 KINDS = ("hinge", "slider", "ball", "lock", "distance")
 FORCE, TORQUE = np.array([3.0, -2.0, 1.5]), np.array([0.4, 0.6, -0.5])

@@ -13,8 +13,6 @@ from shadowfit.dynamics.state import State
 from shadowfit.estimation.initial import initial_nodes
 from shadowfit.models import builtin
 
-pytestmark = pytest.mark.slow
-
 SCENES = {
     "furuta": (builtin.furuta, {"hinge1": 0.4, "hinge2": 3.0}, {"hinge1": 2.0}),
     "fourbar": (builtin.fourbar, {"ground_crank": -1.0}, {"ground_crank": 9.0}),

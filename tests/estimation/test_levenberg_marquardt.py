@@ -12,8 +12,6 @@ from shadowfit.estimation.levenberg_marquardt import minimise, propose
 from shadowfit.estimation.objective import default_weights
 from shadowfit.models import builtin
 
-pytestmark = pytest.mark.slow
-
 PENDULUM = builtin.pendulum()
 AWAY = {"pendulum.inertia.yy": 0.01, "hinge.viscous": 1e-3, "hinge.dry": 5e-4}
 

@@ -16,8 +16,6 @@ from shadowfit.geometry import Pose
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
 
-pytestmark = pytest.mark.slow
-
 STEPS = 6
 EVERYTHING = ["pendulum.mass", "hinge1.dry", "gravity.tilt", "push.force.x", "theta2.offset", "hinge2.child_point.x"]
 # Delays away from zero, below which they may not go.

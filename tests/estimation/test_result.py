@@ -11,8 +11,6 @@ from shadowfit.mechanism import Mechanism, ball
 from shadowfit.mechanism.body import Body
 from shadowfit.models import builtin
 
-pytestmark = pytest.mark.slow
-
 PENDULUM = builtin.pendulum()
 
 

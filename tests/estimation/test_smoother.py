@@ -16,8 +16,6 @@ from shadowfit.dynamics.spook import step as spook_step
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 
-pytestmark = pytest.mark.slow
-
 STEPPERS = {"spook": spook_step, "exact": exact_step}
 TIMESTEP, STEPS, WEIGHT = 0.02, 60, 40.0
 

@@ -12,8 +12,6 @@ import pytest
 from shadowfit.evaluation import verdict
 from shadowfit.evaluation.report import page
 
-pytestmark = pytest.mark.slow
-
 
 def test_everything_is_there(saved):
     text = (saved.folder / "report.html").read_text("utf-8")

@@ -12,8 +12,6 @@ from shadowfit.evaluation import load_result, save_estimate, write_report
 from shadowfit.evaluation.store import ResultError, recording_names
 from shadowfit.models import load_model
 
-pytestmark = pytest.mark.slow
-
 
 def test_the_summary_has_the_documented_fields(saved, estimate, truth):
     summary = saved.summary

@@ -11,8 +11,6 @@ from shadowfit.evaluation.validation import saved_options
 from shadowfit.models import load_model, read_model
 from shadowfit.recordings import Recording
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("discretization", ["exact", "spook"])
 def test_states_continue_a_simulation_of_the_same_equations(base, truth, discretization):
