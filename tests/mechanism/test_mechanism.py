@@ -36,6 +36,7 @@ from shadowfit.mechanism import (
     touch,
 )
 from shadowfit.mechanism.leaves import number
+from shadowfit.models import builtin
 
 ROD = Body(1.0, (1.0, 1.0, 1.0))
 
@@ -206,3 +207,8 @@ def test_infinite_stops_are_ordinary() -> None:
 
 def test_function_sensors_need_no_body() -> None:
     build(sensors={"height": FunctionSensor(lambda view: view.point("rod", np.zeros(3))[2], label="m")})
+
+
+def test_a_box_has_no_negative_size() -> None:
+    with pytest.raises(MechanismError, match=r"floor\.half_size\.x is -0\.1; it must be at least 0 \[m\]"):
+        builtin.incline().set({"floor.half_size.x": -0.1})

@@ -64,7 +64,7 @@ class Sphere(ContactShape):
 class Box(ContactShape):
     """A box around the origin of the body's contact frame; its eight corners may touch."""
 
-    half_size: Any = vector("m")
+    half_size: Any = vector("m", lower=0.0)
 
     def points(self, plane: Frame, body: Frame) -> tuple[Float[Array, "8"], Float[Array, "8 3"]]:
         signs = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])

@@ -36,9 +36,9 @@ def number(unit: str, *, default: Any = dataclasses.MISSING, lower: float = -np.
     return _field("number", unit, default, lower, tunable)
 
 
-def vector(unit: str, *, default: Any = (0.0, 0.0, 0.0)) -> Any:
-    """Declare a leaf of three components, named ``.x``, ``.y``, ``.z``."""
-    return _field("vector", unit, default, -np.inf, True)
+def vector(unit: str, *, default: Any = (0.0, 0.0, 0.0), lower: float = -np.inf) -> Any:
+    """Declare a leaf of three components, named ``.x``, ``.y``, ``.z``, each allowed to be at least ``lower``."""
+    return _field("vector", unit, default, lower, True)
 
 
 def rotation(*, default: Any = (1.0, 0.0, 0.0, 0.0)) -> Any:
