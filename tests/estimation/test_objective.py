@@ -5,10 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from estimation.scenes import all_rows, dc_cartpole, problem_of, pulses, shaken, twin
+from estimation.scenes import all_rows, blank, dc_cartpole, problem_of, pulses, shaken, twin
 from shadowfit.estimation import Free, front, objective
 from shadowfit.estimation.dense import dense_factorise
 from shadowfit.estimation.objective import default_weights
+from shadowfit.estimation.problem import ProblemError
 from shadowfit.models import builtin
 
 STEPS = 8
@@ -145,3 +146,30 @@ def test_chunks_are_invisible():
     )
     shorter = problem_of(mechanism, part, ["pendulum.inertia.yy", "hinge.viscous", "hinge.dry"])
     assert shorter.tracks[0].steps == 290
+
+
+def test_a_full_covariance_of_the_impulses_weighs_by_its_inverse():
+    mechanism = builtin.pendulum()
+    random = np.random.default_rng(0).standard_normal((6, 6))
+    covariance = random @ random.T + 6.0 * np.eye(6)
+    plain = problem_of(mechanism, blank(mechanism), ["hinge.viscous"])
+    shaped = problem_of(mechanism, blank(mechanism), ["hinge.viscous"], impulse_covariance=covariance.tolist())
+    point = shaken(plain, 1e-3)
+    weights = default_weights(shaped, 50.0)
+    assert weights.state_weight == pytest.approx(50.0)
+    inverse = np.linalg.inv(covariance)
+    expected = 50.0 * inverse * 6.0 / np.trace(inverse)
+    np.testing.assert_allclose(weights.dynamics.T @ weights.dynamics, expected, rtol=1e-12)
+    impulses = [
+        np.asarray(rows.residual)[: plain.tracks[0].steps, :6]
+        for rows in objective.chunk_rows(plain, point, default_weights(plain, 1.0), 0, [])
+    ]
+    cost = objective.linearise(shaped, point, weights).cost.dynamics[0]
+    assert cost == pytest.approx(sum(np.einsum("ki,ij,kj->", r, expected, r) for r in impulses), rel=1e-9)
+
+
+@pytest.mark.parametrize(("covariance", "message"), [([1.0, 2.0], "must be 6 variances"), ([-1.0] * 6, "positive")])
+def test_impossible_covariances_are_refused(covariance, message):
+    mechanism = builtin.pendulum()
+    with pytest.raises(ProblemError, match=message):
+        problem_of(mechanism, blank(mechanism), impulse_covariance=covariance)

@@ -134,7 +134,7 @@ def deviance(problem: Problem, here: Linearisation, weights: Weights) -> float:
     unknowns *= 2 if problem.plan.unknowns == "full" else 1
     total = here.cost.total / reference**2
     total += log_determinant(problem, here) - 2.0 * (unknowns + _free(problem, here).sum()) * np.log(reference)
-    state_weight = np.mean(np.diagonal(weights.dynamics) ** 2)
+    state_weight = weights.state_weight
     total -= _dynamics_count(problem) * np.log(state_weight / reference**2)
     for std, count in zip(weights.std, _sample_counts(problem), strict=True):
         total += 2.0 * count * np.log(std * reference)
@@ -155,8 +155,7 @@ def _dynamics_count(problem: Problem) -> int:
 
 
 def _with_state_weight(weights: Weights, state_weight: float) -> Weights:
-    now = np.mean(np.diagonal(weights.dynamics) ** 2)
-    return dataclasses.replace(weights, dynamics=np.sqrt(state_weight / now) * weights.dynamics)
+    return dataclasses.replace(weights, dynamics=np.sqrt(state_weight / weights.state_weight) * weights.dynamics)
 
 
 def _with_sensors(weights: Weights, levels: np.ndarray, state_weight: float) -> Weights:

@@ -39,6 +39,11 @@ class Weights:
     reference: float
     """σ₀."""
 
+    @property
+    def state_weight(self) -> float:
+        """κ: the mean weight of an impulse."""
+        return float(np.sum(self.dynamics**2) / len(self.dynamics))
+
 
 @dataclasses.dataclass(frozen=True)
 class Point:
@@ -84,11 +89,16 @@ class Linearisation:
 
 
 def default_weights(problem: Problem, state_weight: float) -> Weights:
-    """``κ I`` for the dynamics, the sensors' standard deviations for the observations."""
+    """``κ Ω⁻¹`` for the dynamics (``κ I`` if no Ω is given), the sensors' standard deviations for the observations."""
     std = np.array([float(sensor.std) for sensor in problem.mechanism.sensors.values])
     reference = float(np.exp(np.mean(np.log(std))))
     size = 6 * len(problem.mechanism.bodies)
-    return Weights(np.sqrt(state_weight) * np.eye(size), tuple(std / reference), reference)
+    root = np.eye(size)
+    if problem.options.impulse_covariance is not None:
+        covariance = np.asarray(problem.options.impulse_covariance, float)
+        inverse = np.linalg.inv(np.diag(covariance) if covariance.ndim == 1 else covariance)
+        root = np.linalg.cholesky(inverse * size / np.trace(inverse)).T
+    return Weights(np.sqrt(state_weight) * root, tuple(std / reference), reference)
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:

@@ -60,6 +60,10 @@ class Options:
     state_weight: float | Literal["auto"] = 100.0
     """κ: weight of the squared impulse residual relative to a squared reading of the reference standard deviation;
     ``auto`` estimates it and the sensors' noise from the data."""
+    impulse_covariance: Sequence[float] | Sequence[Sequence[float]] | None = None
+    """Ω: how the errors of the impulses [N s, N m s] are distributed over the six components of each body in turn, as a
+    symmetric positive matrix or its diagonal. Only its shape matters: the weight is κ Ω⁻¹ with Ω⁻¹ scaled to a mean
+    diagonal of one. None: all alike."""
     huber: float | None = None
     """Robust loss: residuals beyond this many standard deviations count linearly."""
     stick_time: float | None = 5e-3
@@ -151,6 +155,7 @@ def build_problem(
     _check_recordings(recordings)
     _check_options(options)
     _check_mechanism(mechanism)
+    _check_impulse_covariance(options, mechanism)
     given = mechanism
     mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
     timestep = default_timestep(recordings) if options.timestep is None else options.timestep
@@ -194,6 +199,21 @@ def _check_options(options: Options) -> None:
             continue
         if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0.0):
             raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")
+
+
+def _check_impulse_covariance(options: Options, mechanism: Mechanism) -> None:
+    if options.impulse_covariance is None:
+        return
+    covariance, size = np.asarray(options.impulse_covariance, float), 6 * len(mechanism.bodies)
+    if covariance.shape not in ((size,), (size, size)):
+        raise ProblemError(
+            f"the option impulse_covariance has shape {covariance.shape}; for this mechanism ({size // 6} bodies) it must "
+            f"be {size} variances or a matrix of {size} rows"
+        )
+    matrix = np.diag(covariance) if covariance.ndim == 1 else covariance
+    possible = np.all(np.isfinite(matrix)) and np.allclose(matrix, matrix.T) and np.linalg.eigvalsh(matrix)[0] > 0.0
+    if not possible:
+        raise ProblemError("the option impulse_covariance must be symmetric and positive definite")
 
 
 def _check_mechanism(mechanism: Mechanism) -> None:

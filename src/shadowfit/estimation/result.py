@@ -105,7 +105,7 @@ class Estimate:
     @property
     def state_weight(self) -> float:
         """κ of the (last) fit, in the paper's scaling."""
-        return float(np.mean(np.diagonal(self.weights.dynamics) ** 2))
+        return self.weights.state_weight
 
     @property
     def noise(self) -> dict[str, float]:
