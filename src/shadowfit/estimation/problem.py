@@ -207,7 +207,7 @@ def _check_impulse_covariance(options: Options, mechanism: Mechanism) -> None:
     covariance, size = np.asarray(options.impulse_covariance, float), 6 * len(mechanism.bodies)
     if covariance.shape not in ((size,), (size, size)):
         raise ProblemError(
-            f"the option impulse_covariance has shape {covariance.shape}; for this mechanism ({size // 6} bodies) it must "
+            f"the option impulse_covariance has shape {covariance.shape}; for {size // 6} bodies it must "
             f"be {size} variances or a matrix of {size} rows"
         )
     matrix = np.diag(covariance) if covariance.ndim == 1 else covariance
