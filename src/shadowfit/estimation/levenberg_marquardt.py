@@ -39,7 +39,7 @@ SMALLEST_DAMPING = 1e-15
 
 # A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
 # deviation. Along the kinks of dry friction the cost would creep on for long.
-INSIGNIFICANT = 0.1
+INSIGNIFICANT = 0.01
 
 
 class Status(enum.Enum):
