@@ -14,7 +14,7 @@ from shadowfit.estimation.dense import DenseRows, dense_rows
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.objective import Point, Weights, default_weights
 from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.problem import CHUNK, Problem, build_problem, chunk_starts
+from shadowfit.estimation.problem import Problem, build_problem
 from shadowfit.mechanism import (
     Coulomb,
     DcMotor,
@@ -142,7 +142,7 @@ def shaken(problem: Problem, size: float, seed: int = 1) -> Point:
     states = []
     for nodes in start.nodes:
         width = 6 * len(problem.mechanism.bodies) * (1 if nodes.velocity is None else 2)
-        states.append([size * rng.standard_normal((CHUNK, width)) for _ in chunk_starts(len(nodes.pose.position))])
+        states.append(size * rng.standard_normal((len(nodes.pose.position), width)))
     scale = problem.parameters.spread(lambda p: p.scale)
     return objective.plus(problem, start, tuple(states), size * scale * rng.standard_normal(len(scale)))
 

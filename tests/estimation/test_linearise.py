@@ -11,7 +11,6 @@ from shadowfit.dynamics import place
 from shadowfit.estimation import objective
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.objective import Point, default_weights
-from shadowfit.estimation.problem import CHUNK, chunk_starts
 from shadowfit.geometry import Pose
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
@@ -60,9 +59,7 @@ def scene(request):
 
 def moved(problem, point, states, parameters):
     """The point after a step of the states ``(nodes, b)`` and of the parameters."""
-    filled = np.zeros((len(chunk_starts(len(states))) * CHUNK, states.shape[1]))
-    filled[: len(states)] = states
-    return objective.plus(problem, point, (list(filled.reshape(-1, CHUNK, states.shape[1])),), parameters)
+    return objective.plus(problem, point, (states,), parameters)
 
 
 def slope_along(problem, point, states, parameters, step=1e-6):

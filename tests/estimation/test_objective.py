@@ -50,27 +50,27 @@ def assert_close(actual, expected):
 
 
 def test_normal_equations_are_those_of_the_full_jacobian(scene):
-    problem, _, _, here, rows = scene
-    normal, nodes = here.normals[0], problem.node_count(0)
+    _, _, _, here, rows = scene
+    normal = here.normals[0]
     assert_close(normal.parameter_gradient(), rows.parameters.T @ rows.residual)
-    assert_close(front.unchunk(normal.gradients(), nodes).ravel(), rows.states.T @ rows.residual)
-    assert_close(front.unchunk(normal.diagonals(), nodes).ravel(), np.sum(rows.states**2, axis=0))
+    assert_close(normal.gradient().ravel(), rows.states.T @ rows.residual)
+    assert_close(normal.diagonal().ravel(), np.sum(rows.states**2, axis=0))
     assert here.cost.total == pytest.approx(np.sum(rows.residual**2), rel=1e-12)
 
 
 def test_elimination_equals_full_matrices(scene):
-    problem, _, _, here, rows = scene
-    normal, nodes = here.normals[0], problem.node_count(0)
+    _, _, _, here, rows = scene
+    normal = here.normals[0]
     # Full matrices are inverted in units in which every diagonal entry is one; else rounding would hide the comparison.
-    unit = 1.0 / np.sqrt(front.unchunk(normal.diagonals(), nodes))
-    damping = [1e-3 * np.asarray(diagonal) for diagonal in normal.diagonals()]
+    unit = 1.0 / np.sqrt(normal.diagonal())
+    damping = 1e-3 * normal.diagonal()
     found = front.factorise(normal, damping)
     dense = dense_factorise(dataclasses.replace(rows, states=rows.states * unit.ravel()), np.full(unit.shape, 1e-3))
     assert_close(found.reduced().matrix, dense.reduced().matrix)
     assert_close(found.reduced().gradient, dense.reduced().gradient)
     step = 1e-2 * problem.parameters.spread(lambda p: p.scale)
-    assert_close(front.unchunk(found.states(step), nodes) / unit, dense.states(step))
-    assert_close(front.unchunk(found.sensitivities(), nodes) / unit[..., None], dense.sensitivities())
+    assert_close(found.states(step) / unit, dense.states(step))
+    assert_close(found.sensitivities() / unit[..., None], dense.sensitivities())
 
 
 def test_undamped_covariance_factor_equals_the_full_inverse(scene):

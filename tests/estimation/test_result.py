@@ -90,7 +90,7 @@ def test_residual_covariances_equal_the_dense_computation(estimate):
     assert_same_covariance(estimate.uncertainty("residual").covariance, inverse @ meat @ inverse)
     assert_same_covariance(estimate.uncertainty("paper").covariance, inverse @ plain @ inverse)
     projection = estimate.evidence.projections[0]
-    np.testing.assert_allclose(projection.leverage.ravel(), share[: 7 * steps], atol=1e-8)
+    np.testing.assert_allclose(projection.innovations.leverage.ravel(), share[: 7 * steps], atol=1e-8)
     # Everything that is left over: samples less the two free numbers of the first state and the parameters.
     assert sum(noise.degrees for noise in estimate.evidence.noise) == pytest.approx(steps - 2 - 3, abs=1e-3)
 

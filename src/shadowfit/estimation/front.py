@@ -18,15 +18,10 @@ Its solution is carried back in time by ``L_jᵀ δ_j = −P_jᵀ (δ_{j+1}, δ_
 
 Work is sorted by how often it happens: `assemble` once per linearisation (its rows may come from a generator, so
 that the Jacobian is never held as a whole), `factorise` once per damping, `Factor.states` once per parameter step.
-Time is cut into chunks of one size, each a call of the same compiled function, so that a recording of another
-length compiles nothing. The nodes that fill up the last chunk obey ``1·δ = 0`` and stay exactly zero.
 
-Measured with n = 1000, b = 12, p = 13, m = 14, W = 3 in chunks of 252 on two busy cores: assembly 4–7 ms, elimination
-5–7 ms, back-substitution 1.5–2 ms, covariances 8 ms; compiling the first three takes 0.9 s. Their sum grows from 15 µs
-per step to 21 µs at n = 30 000, where the factor no longer fits the cache. Tried and dropped: single nodes with a front
-that moves along (8 µs a node; blocks take 5, also because the tail's corner is summed after the loop), blocks twice as
-large, an unrolled loop, outer products written out instead of a matrix product, ``JᵀJ`` inside the loop, and two parts
-of the recording side by side, which gains nothing because the time goes into arithmetic, not into calls.
+Everything is a loop over the blocks that calls BLAS and LAPACK in place. Compiled by XLA the same loop was no faster
+(15 instead of 10 ms for elimination and back-substitution with n = 1000, b = 12, p = 13), because the time goes into
+the routines themselves, and took five seconds to compile.
 """
 
 from __future__ import annotations
@@ -35,24 +30,20 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, ArrayLike, Float, Int
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf
 
 from shadowfit.errors import ShadowfitError
 
-ByChunks = tuple[Array, ...]
-"""One array per chunk, its first axis the nodes of the chunk; padding included."""
-
 
 class ChunkError(ShadowfitError):
-    """Chunks of rows that do not fit their window or the number of nodes."""
+    """Rows that do not fit their window or the number of nodes."""
 
 
 class Rows(eqx.Module):
-    """Linearised residuals of one chunk of steps, multiplied by the square roots of their weights.
+    """Linearised residuals of consecutive steps, multiplied by the square roots of their weights.
 
     A missing residual is a row of zeros. Steps beyond the end of the recording may hold anything.
     """
@@ -65,38 +56,33 @@ class Rows(eqx.Module):
     """r."""
 
 
-class NormalChunk(eqx.Module):
-    """Block columns of ``JᵀJ`` for the nodes of one chunk, from the diagonal down."""
+@dataclasses.dataclass(frozen=True)
+class Normal:
+    """Undamped normal equations of one recording, block columns from the diagonal down."""
 
-    pivot: Float[Array, "blocks B B"]
-    """A_j."""
-    below: Float[Array, "blocks B+t B"]
+    pivot: Float[np.ndarray, "blocks B B"]
+    """A_j; one on the diagonal for nodes that only fill up the last block, which stay exactly zero."""
+    below: Float[np.ndarray, "blocks B+t B"]
     """C_j: rows of the next block and of the parameters; the last row is the gradient ``Jᵀr``."""
-    node_size: int = eqx.field(static=True)
-    """b."""
-
-
-class Normal(eqx.Module):
-    """Undamped normal equations of one recording."""
-
-    chunks: tuple[NormalChunk, ...]
-    corner: Float[Array, "t t"]
+    corner: Float[np.ndarray, "t t"]
     """``[J_pᵀJ_p, J_pᵀr; rᵀJ_p, rᵀr]``."""
-    nodes: int = eqx.field(static=True)
-    """N; what the chunks hold beyond is padding."""
+    nodes: int
+    """N."""
+    node_size: int
+    """b."""
 
     @property
     def cost(self) -> float:
         """``‖r‖²``."""
         return float(self.corner[-1, -1])
 
-    def diagonals(self) -> ByChunks:
-        """Diagonal of ``JᵀJ`` of the nodes, (steps, b) by chunks; one for padding."""
-        return tuple(_diagonal(chunk) for chunk in self.chunks)
+    def diagonal(self) -> Float[np.ndarray, "N b"]:
+        """Diagonal of ``JᵀJ`` of the nodes."""
+        return _of_nodes(np.diagonal(self.pivot, axis1=1, axis2=2), self.nodes, self.node_size)
 
-    def gradients(self) -> ByChunks:
-        """``Jᵀr`` of the nodes, (steps, b) by chunks."""
-        return tuple(_gradient(chunk) for chunk in self.chunks)
+    def gradient(self) -> Float[np.ndarray, "N b"]:
+        """``Jᵀr`` of the nodes."""
+        return _of_nodes(self.below[:, -1], self.nodes, self.node_size)
 
     def parameter_diagonal(self) -> Float[np.ndarray, " p"]:
         """Diagonal of ``JᵀJ`` of the parameters."""
@@ -104,31 +90,16 @@ class Normal(eqx.Module):
 
     def parameter_gradient(self) -> Float[np.ndarray, " p"]:
         """``Jᵀr`` of the parameters."""
-        return np.asarray(self.corner)[:-1, -1]
+        return self.corner[:-1, -1]
 
-    def change(self, states: Sequence[Array], parameters: Float[ArrayLike, " p"]) -> float:
-        """``‖Jδ + r‖² − ‖r‖²`` for a step (states by chunks), as ``2 gᵀδ + δᵀJᵀJδ``: no large numbers cancel."""
+    def change(self, states: Float[np.ndarray, "N b"], parameters: Float[ArrayLike, " p"]) -> float:
+        """``‖Jδ + r‖² − ‖r‖²`` for a step, as ``2 gᵀδ + δᵀJᵀJδ``: no large numbers cancel."""
         tail = np.append(parameters, 1.0)
-        corner = np.asarray(self.corner)
-        total = tail @ corner @ tail - corner[-1, -1]
-        following = _zeros(self.chunks[0].pivot.shape[-1])
-        for chunk, step in zip(reversed(self.chunks), reversed(states), strict=True):
-            part, following = _change_chunk(chunk, step, following, tail)
-            total += float(part)
-        return total
-
-
-class ChunkFactor(eqx.Module):
-    """Eliminated blocks of one chunk."""
-
-    lower: Float[Array, "blocks B B"]
-    """L_j."""
-    panel: Float[Array, "blocks B+t B"]
-    """P_j: rows of the next block, of the parameters and of the gradient."""
-    margin: Float[Array, ""]
-    """Smallest squared pivot divided by its diagonal entry before elimination; 0 if a pivot was not positive."""
-    node_size: int = eqx.field(static=True)
-    """b."""
+        step = _by_blocks(states, *self.pivot.shape[:2])
+        rest = np.empty(self.below.shape[:2])
+        rest[:-1, : step.shape[1]], rest[-1, : step.shape[1]], rest[:, step.shape[1] :] = step[1:], 0.0, tail
+        along = np.matmul(step[:, None], self.pivot)[:, 0] + 2.0 * np.matmul(rest[:, None], self.below)[:, 0]
+        return float(np.vdot(along, step) + tail @ self.corner @ tail - self.corner[-1, -1])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,56 +121,91 @@ class Reduced:
         return bool(self.margin > np.finfo(self.matrix.dtype).eps and np.isfinite(self.value))
 
 
-class Factor(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class Factor:
     """The eliminated states of one recording: a value to keep, for several right-hand sides and for covariances."""
 
-    chunks: tuple[ChunkFactor, ...]
-    corner: Float[Array, "t t"]
+    lower: Float[np.ndarray, "blocks B B"]
+    """L_j."""
+    panel: Float[np.ndarray, "blocks B+t B"]
+    """P_j: rows of the next block, of the parameters and of the gradient."""
+    corner: Float[np.ndarray, "t t"]
     """What elimination left of the parameters and the gradient."""
-    nodes: int = eqx.field(static=True)
+    margin: float
+    """Smallest squared pivot divided by its diagonal entry before elimination; 0 if a pivot was not positive."""
+    nodes: int
     """N."""
+    node_size: int
+    """b."""
+
+    @property
+    def block(self) -> int:
+        """B."""
+        return self.lower.shape[-1]
+
+    @property
+    def to_next(self) -> Float[np.ndarray, "blocks B B"]:
+        """Rows of the panels for the next block."""
+        return self.panel[:, : self.block]
 
     def reduced(self) -> Reduced:
         """The system that is left for the parameters."""
-        corner = np.asarray(self.corner)
-        margin = min(float(chunk.margin) for chunk in self.chunks)
-        return Reduced(corner[:-1, :-1], corner[:-1, -1], float(corner[-1, -1]), margin)
+        return Reduced(self.corner[:-1, :-1], self.corner[:-1, -1], float(self.corner[-1, -1]), self.margin)
 
-    def states(self, parameters: Float[ArrayLike, " p"]) -> ByChunks:
-        """Best step of the states, (steps, b) by chunks, for a given step of the parameters."""
-        return self._carry_back(np.append(parameters, 1.0))
+    def log_determinant(self) -> float:
+        """log det of the damped normal matrix of the states."""
+        return 2.0 * float(np.sum(np.log(np.diagonal(self.lower, axis1=1, axis2=2))))
 
-    def sensitivities(self) -> ByChunks:
-        """Change of the best states with the parameters, ``−H_xx⁻¹ H_xp``, (steps, b, p) by chunks.
+    def states(self, parameters: Float[ArrayLike, " p"]) -> Float[np.ndarray, "N b"]:
+        """Best step of the states for a given step of the parameters."""
+        return self._follow(np.append(parameters, 1.0)[None])[..., 0]
+
+    def sensitivities(self) -> Float[np.ndarray, "N b p"]:
+        """Change of the best states with the parameters, ``−H_xx⁻¹ H_xp``.
 
         With them ``J_p + J_x ∂x/∂p`` are the rows of the problem in which the states follow the parameters.
         """
-        t = self.corner.shape[0]
-        return self._carry_back(np.eye(t, t - 1))
+        t = len(self.corner)
+        return self._follow(np.eye(t - 1, t))
 
-    def _carry_back(self, tail: Float[np.ndarray, "t *columns"]) -> ByChunks:
-        following = _zeros(self.chunks[0].lower.shape[-1], *tail.shape[1:])
-        solved = []
-        for chunk in reversed(self.chunks):
-            nodes, following = _back_substitute_chunk(chunk, following, tail)
-            solved.append(nodes)
-        return tuple(reversed(solved))
+    def _follow(self, tail: Float[np.ndarray, "columns t"]) -> Float[np.ndarray, "N b columns"]:
+        """Steps of the states for steps of the parameters and multiples of the gradient."""
+        right = np.matmul(-tail, self.panel[:, self.block :])
+        return self._as_columns(self.substitute_back(right))
 
-    def with_gradient(self, states: Sequence[Array], parameters: Float[ArrayLike, " p"]) -> Factor:
-        """The same matrix with another gradient (states by chunks); the reduced value counts from zero."""
-        following = _zeros(self.chunks[0].lower.shape[-1])
-        tail = np.append(parameters, 0.0)
-        chunks = []
-        for chunk, gradient in zip(self.chunks, states, strict=True):
-            substituted, following, used = _forward_substitute_chunk(chunk, gradient, following)
-            chunks.append(substituted)
-            tail = tail - np.asarray(used)
-        corner = np.array(self.corner)
-        corner[-1], corner[:, -1] = tail, tail
-        return Factor(tuple(chunks), jnp.asarray(corner), self.nodes)
+    def _as_columns(self, rows: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "N b columns"]:
+        return _of_nodes(np.swapaxes(rows, 1, 2), self.nodes, self.node_size)
 
-    def covariances(self, parameter_covariance: Float[ArrayLike, "p p"]) -> ByChunks:
-        """Marginal covariance of every node, (steps, b, b) by chunks; the factor must be undamped.
+    def solve(
+        self, right: Float[np.ndarray, "N b columns"]
+    ) -> tuple[Float[np.ndarray, "N b columns"], Float[np.ndarray, " columns"]]:
+        """``H_xx⁻¹ G`` for columns G, and the diagonal of ``GᵀH_xx⁻¹G``."""
+        blocks, columns = len(self.lower), right.shape[-1]
+        rows = _by_blocks(right.reshape(self.nodes, self.node_size * columns), blocks, self.block * columns)
+        halfway = self.substitute(np.swapaxes(rows.reshape(blocks, self.block, columns), 1, 2).copy())
+        sizes = np.einsum("kci,kci->c", halfway, halfway)
+        return self._as_columns(self.substitute_back(halfway)), sizes
+
+    def substitute(self, right: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "blocks columns B"]:
+        """Solve ``L_j y_j = x_j − P_{j−1}[next] y_{j−1}`` in place; each row is one right-hand side."""
+        used = np.zeros_like(right[0])
+        for lower, to_next, row in zip(self.lower, self.to_next, right, strict=True):
+            np.subtract(row, used, out=row)
+            _solve(lower, row)
+            used = row @ to_next.T
+        return right
+
+    def substitute_back(self, right: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "blocks columns B"]:
+        """Solve ``L_jᵀ y_j = x_j − P_j[next]ᵀ y_{j+1}`` in place; each row is one right-hand side."""
+        following = np.zeros_like(right[0])
+        for lower, to_next, row in zip(self.lower[::-1], self.to_next[::-1], right[::-1], strict=True):
+            np.subtract(row, following @ to_next, out=row)
+            _solve_transposed(lower, row)
+            following = row
+        return right
+
+    def covariances(self, parameter_covariance: Float[ArrayLike, "p p"]) -> Float[np.ndarray, "N b b"]:
+        """Marginal covariance of every node; the factor must be undamped.
 
         ``parameter_covariance`` has zero rows for parameters that are held fixed. Only the entries of the inverse
         on the pattern of the factor are formed, backwards in time (Takahashi's recursion): block j follows its
@@ -207,57 +213,127 @@ class Factor(eqx.Module):
 
             Σ_jj = L_j⁻ᵀ (1 + P_jᵀ Σ P_j) L_j⁻¹,     Σ_j,parameters = −L_j⁻ᵀ (P_jᵀ Σ)[parameters].
         """
-        block, p = self.chunks[0].lower.shape[-1], self.corner.shape[0] - 1
-        following = _zeros(block + p, block)
-        found = []
-        for chunk in reversed(self.chunks):
-            nodes, following = _covariance_chunk(chunk, following, parameter_covariance)
-            found.append(nodes)
-        return tuple(reversed(found))
+        joint = np.zeros((self.panel.shape[1] - 1,) * 2)  # of the next block and the parameters
+        joint[self.block :, self.block :] = parameter_covariance
+        found = np.empty_like(self.lower)
+        for j in range(len(self.lower) - 1, -1, -1):
+            own, with_later = self.precede(j, joint, self.panel[j, :-1])
+            found[j] = joint[: self.block, : self.block] = own
+            across = with_later[:, self.block :]
+            joint[: self.block, self.block :], joint[self.block :, : self.block] = across, across.T
+        group = self.block // self.node_size
+        nodes = np.einsum("kgigj->kgij", found.reshape(-1, group, self.node_size, group, self.node_size))
+        return nodes.reshape(-1, self.node_size, self.node_size)[: self.nodes]
+
+    def precede(
+        self, j: int, later: Float[np.ndarray, "x x"], panel: Float[np.ndarray, "x B"]
+    ) -> tuple[Float[np.ndarray, "B B"], Float[np.ndarray, "B x"]]:
+        """Covariance of block j, and that with what it follows through the panel, given the covariance of the latter."""
+        carried = later @ panel
+        middle = panel.T @ carried
+        middle.flat[:: self.block + 1] += 1.0
+        _solve_transposed(self.lower[j], middle)  # middle is symmetric: rows are columns
+        own = np.ascontiguousarray(middle.T)
+        _solve_transposed(self.lower[j], own)
+        _solve_transposed(self.lower[j], carried)
+        return own, -carried.T
 
 
 def assemble(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) -> Normal:
     """Normal equations of one recording from its rows.
 
     Args:
-        chunks: rows of steps 0, 1, … in chunks of one size, a multiple of W − 1. Node k belongs to the chunk of
-            step k, so that the chunks together must have at least ``nodes`` steps, the last ones unused.
+        chunks: rows of steps 0, 1, … in chunks of any size; steps beyond the last one are left out.
         nodes: N = n + W − 1 for n steps.
         start: further rows that involve only the first W − 1 nodes and the parameters (no axis of steps).
     """
-    assembled: list[NormalChunk] = []
-    carried: tuple[Array, Array] | None = None if start is None else _start_front(start)
-    done = 0
+    normal, done = None, 0
     for rows in chunks:
-        steps, _, window, size = rows.states.shape
-        if window < 2 or steps % (window - 1):
-            raise ChunkError(
-                f"chunk {len(assembled)} has {steps} steps with a window of {window} nodes; "
-                "allowed are windows of 2 or more and multiples of the window less one"
-            )
-        if carried is None:
-            block, t = (window - 1) * size, rows.parameters.shape[-1] + 1
-            carried = _zeros(block + t, block), _zeros(t, t)
-        chunk, *carried = _assemble_chunk(rows, nodes - done, *carried)
-        assembled.append(chunk)
-        done += steps
-    if carried is None or done < nodes:
-        raise ChunkError(f"the chunks have {done} steps for {nodes} nodes; allowed are no fewer steps than nodes")
-    return Normal(tuple(assembled), carried[1], nodes)
+        window, size = rows.states.shape[2:]
+        if window < 2:
+            raise ChunkError(f"rows with a window of {window} node; a window has at least 2")
+        if normal is None:
+            normal = _empty(nodes, window - 1, size, rows.parameters.shape[-1] + 1)
+        live = min(len(rows.residual), nodes - window + 1 - done)
+        if live > 0:
+            _add_steps(normal, rows, done, live)
+        done += len(rows.residual)
+    if normal is None or done < nodes - window + 1:
+        raise ChunkError(f"the rows have {done} steps, too few for {nodes} nodes")
+    if start is not None:
+        _add_start(normal, start)
+    return normal
 
 
-def factorise(normal: Normal, damping: Sequence[Float[ArrayLike, "steps b"]] | None = None) -> Factor:
-    """Eliminate the nodes of a recording; ``damping`` is added to their diagonal, by chunks (none: zero)."""
-    first = normal.chunks[0]
-    if damping is None:
-        blocks, block, _ = first.pivot.shape
-        damping = [_zeros(blocks * block // first.node_size, first.node_size)] * len(normal.chunks)
-    front, corner = _zeros(*first.below.shape[1:]), normal.corner
-    chunks = []
-    for chunk, diagonal in zip(normal.chunks, damping, strict=True):
-        eliminated, front, corner = _eliminate_chunk(chunk, diagonal, front, corner)
-        chunks.append(eliminated)
-    return Factor(tuple(chunks), corner, normal.nodes)
+def _empty(nodes: int, group: int, size: int, t: int) -> Normal:
+    """Normal equations without rows; ``group`` nodes form a block."""
+    blocks, block = -(-nodes // group), group * size
+    pivot = np.zeros((blocks, block, block))
+    padding = np.arange(block) >= block - (blocks * group - nodes) * size
+    pivot[-1, padding, padding] = 1.0
+    return Normal(pivot, np.zeros((blocks, block + t, block)), np.zeros((t, t)), nodes, size)
+
+
+def _add_steps(normal: Normal, rows: Rows, first: int, live: int) -> None:
+    """Add the products of some steps, of which ``first`` is the number of the first one."""
+    _, m, window, size = rows.states.shape
+    group, block, width = window - 1, normal.pivot.shape[-1], window * size
+    t = len(normal.corner)
+    wide = np.empty((live, m, width + t))
+    wide[:, :, :width] = np.reshape(rows.states[:live], (live, m, width))
+    wide[:, :, width:-1] = rows.parameters[:live]
+    wide[:, :, -1] = rows.residual[:live]
+    tail = wide[:, :, width:].reshape(live * m, t)
+    normal.corner[...] += tail.T @ tail
+    products = np.matmul(np.swapaxes(wide, 1, 2), wide[:, :, :width])
+    for i in range(group):
+        # Steps that begin with node i of a block; the first nodes of their window belong to it, the others to the next.
+        begin = (i - first) % group
+        own = products[begin::group]
+        j = (first + begin) // group
+        here, after = slice(j, j + len(own)), slice(j + 1, j + 1 + len(own))
+        inside, rest = (group - i) * size, (i + 1) * size
+        normal.pivot[here, i * size :, i * size :] += own[:, :inside, :inside]
+        normal.below[here, :rest, i * size :] += own[:, inside:width, :inside]
+        normal.below[here, block:, i * size :] += own[:, width:, :inside]
+        normal.pivot[after, :rest, :rest] += own[:, inside:width, inside:]
+        normal.below[after, block:, :rest] += own[:, width:, inside:]
+
+
+def _add_start(normal: Normal, start: Rows) -> None:
+    """Add rows of the first W − 1 nodes."""
+    block = normal.pivot.shape[-1]
+    states = np.reshape(start.states, (len(start.residual), -1))
+    tail = np.column_stack([start.parameters, start.residual])
+    normal.pivot[0] += states.T @ states
+    normal.below[0, block:] += tail.T @ states
+    normal.corner[...] += tail.T @ tail
+
+
+def factorise(normal: Normal, damping: Float[np.ndarray, "N b"] | None = None) -> Factor:
+    """Eliminate the nodes of a recording; ``damping`` is added to their diagonal (none: zero)."""
+    blocks, block, _ = normal.pivot.shape
+    lower, panel = normal.pivot.copy(), normal.below.copy()
+    diagonal = np.einsum("kii->ki", lower)  # a view
+    if damping is not None:
+        diagonal += _by_blocks(damping, blocks, block)
+    before = diagonal.copy()
+    schur = np.zeros_like(panel[0])
+    for pivot, below in zip(lower, panel, strict=True):
+        np.subtract(pivot, schur[:block], out=pivot)
+        below[block:] -= schur[block:]
+        # Transposed, rows are the columns that LAPACK expects: nothing is copied.
+        failed = dpotrf(pivot.T, lower=0, clean=1, overwrite_a=1)[1]
+        if failed:
+            return Factor(lower, panel, np.full_like(normal.corner, np.nan), 0.0, normal.nodes, normal.node_size)
+        _solve(pivot, below)
+        schur = below @ below[:block].T
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        ratio = diagonal**2 / before
+    tail = panel[:, block:]
+    corner = normal.corner - np.tensordot(tail, tail, axes=([0, 2], [0, 2]))
+    margin = float(np.where(np.isfinite(ratio), ratio, 0.0).min())
+    return Factor(lower, panel, corner, margin, normal.nodes, normal.node_size)
 
 
 def join(parts: Sequence[Reduced], indices: Sequence[Int[ArrayLike, " p"]], size: int) -> Reduced:
@@ -273,185 +349,24 @@ def join(parts: Sequence[Reduced], indices: Sequence[Int[ArrayLike, " p"]], size
     return Reduced(matrix, gradient, sum(part.value for part in parts), min(part.margin for part in parts))
 
 
-def unchunk(chunks: Sequence[Array], nodes: int) -> np.ndarray:
-    """The nodes of a recording as one array on the host, without the padding of the last chunk."""
-    return np.concatenate([np.asarray(chunk) for chunk in chunks])[:nodes]
+def _by_blocks(values: Float[np.ndarray, "N x"], blocks: int, block: int) -> Float[np.ndarray, "blocks block"]:
+    """Values of the nodes as those of the blocks, zero for nodes that fill up the last one."""
+    filled = np.zeros(blocks * block)
+    filled[: values.size] = values.ravel()
+    return filled.reshape(blocks, block)
 
 
-def _zeros(*shape: int) -> Array:
-    """Zeros made on the host: nothing is compiled for a new shape."""
-    return jnp.asarray(np.zeros(shape))
+def _of_nodes(values: Float[np.ndarray, "blocks B *rest"], nodes: int, size: int) -> Float[np.ndarray, "N b *rest"]:
+    """Values of the blocks as those of the nodes."""
+    blocks, block, *rest = values.shape
+    return values.reshape(blocks * block // size, size, *rest)[:nodes]
 
 
-@jax.jit
-def _diagonal(chunk: NormalChunk) -> Float[Array, "steps b"]:
-    return jnp.diagonal(chunk.pivot, axis1=1, axis2=2).reshape(-1, chunk.node_size)
+def _solve(lower: Float[np.ndarray, "B B"], rows: Float[np.ndarray, "n B"]) -> None:
+    """``L⁻¹ x`` of each row x, in place; arrays are contiguous."""
+    dtrsm(1.0, lower.T, rows.T, lower=0, trans_a=1, overwrite_b=1)
 
 
-@jax.jit
-def _gradient(chunk: NormalChunk) -> Float[Array, "steps b"]:
-    return chunk.below[:, -1].reshape(-1, chunk.node_size)
-
-
-@jax.jit
-def _start_front(start: Rows) -> tuple[Float[Array, "B+t B"], Float[Array, "t t"]]:
-    """What rows of the first W − 1 nodes contribute to their block, as if steps before had."""
-    block = start.states.reshape(start.residual.shape[0], -1)
-    tail = jnp.concatenate([start.parameters, start.residual[:, None]], axis=1)
-    return jnp.concatenate([block.T @ block, tail.T @ block]), tail.T @ tail
-
-
-@jax.jit
-def _assemble_chunk(
-    rows: Rows, live: Int[Array, ""], front: Float[Array, "B+t B"], corner: Float[Array, "t t"]
-) -> tuple[NormalChunk, Float[Array, "B+t B"], Float[Array, "t t"]]:
-    """Block columns of one chunk.
-
-    ``live`` counts the nodes of the recording from the first of this chunk on. ``front`` is what the steps before
-    contribute to the first block; the same for the chunk after is returned. ``corner`` is summed up.
-    """
-    steps, m, window, size = rows.states.shape
-    group = window - 1
-    blocks, block = steps // group, group * size
-    # Steps beyond the recording are replaced, not multiplied by zero: they may be NaN.
-    is_step = jnp.arange(steps) < live - group
-    states = jnp.where(is_step[:, None, None, None], rows.states, 0.0).reshape(blocks, group, m, window, size)
-    tail = jnp.concatenate([rows.parameters, rows.residual[..., None]], axis=-1)
-    tail = jnp.where(is_step[:, None, None], tail, 0.0)
-
-    # Step i of a group covers nodes i … i+W−1 among the 2(W−1) nodes of two blocks.
-    placed = [
-        jnp.pad(states[:, i], ((0, 0), (0, 0), (i, group - 1 - i), (0, 0))).reshape(blocks, m, 2 * block)
-        for i in range(group)
-    ]
-    wide = jnp.concatenate([jnp.concatenate(placed, axis=1), tail.reshape(blocks, group * m, -1)], axis=-1)
-    # wide: (blocks, group·m, 2B + t). Batched products of small matrices are fast only if the transpose is laid
-    # out in memory, which the barrier enforces.
-    transposed = lax.optimization_barrier(jnp.swapaxes(wide, 1, 2))
-    products = transposed @ wide[:, :, : 2 * block]
-    on_own, on_next = products[:, :, :block], products[:, block:, block:]
-    from_before = jnp.concatenate([front[None], on_next[:-1]])
-
-    is_padding = jnp.repeat(jnp.arange(steps) >= live, size).reshape(blocks, block)
-    pivot = on_own[:, :block] + from_before[:, :block] + jnp.eye(block) * is_padding[:, :, None]
-    below = on_own[:, block:].at[:, block:].add(from_before[:, block:])
-    flat = tail.reshape(steps * m, -1)
-    return NormalChunk(pivot, below, size), on_next[-1], corner + flat.T @ flat
-
-
-@jax.jit
-def _change_chunk(
-    chunk: NormalChunk,
-    states: Float[Array, "steps b"],
-    following: Float[Array, " B"],
-    tail: Float[Array, " t"],
-) -> tuple[Float[Array, ""], Float[Array, " B"]]:
-    """Share of one chunk in ``2 gᵀδ + δᵀJᵀJδ``, and its first block's step; ``following`` is the next chunk's."""
-    step = states.reshape(chunk.pivot.shape[:2])
-    after = jnp.concatenate([step[1:], following[None]])
-    rest = jnp.concatenate([after, jnp.broadcast_to(tail, (len(step), len(tail)))], axis=1)
-    own = jnp.einsum("ki,kij,kj->", step, chunk.pivot, step)
-    return own + 2.0 * jnp.einsum("ki,kij,kj->", rest, chunk.below, step), step[0]
-
-
-@jax.jit
-def _eliminate_chunk(
-    chunk: NormalChunk,
-    damping: Float[Array, "steps b"],
-    front: Float[Array, "B+t B"],
-    corner: Float[Array, "t t"],
-) -> tuple[ChunkFactor, Float[Array, "B+t B"], Float[Array, "t t"]]:
-    """Eliminate the blocks of one chunk; ``front`` is the Schur complement S from the chunk before."""
-    blocks, block, _ = chunk.pivot.shape
-    pivots = chunk.pivot + jnp.eye(block) * damping.reshape(blocks, 1, block)
-
-    def eliminate(
-        front: Float[Array, "B+t B"], columns: tuple[Array, Array]
-    ) -> tuple[Float[Array, "B+t B"], tuple[Array, Array]]:
-        pivot, below = columns
-        lower = lax.linalg.cholesky(pivot - front[:block], symmetrize_input=False)
-        remaining = below - jnp.pad(front[block:], ((block, 0), (0, 0)))
-        panel = lax.linalg.triangular_solve(lower, remaining, lower=True, transpose_a=True)
-        return panel @ panel[:block].T, (lower, panel)
-
-    front, (lower, panel) = lax.scan(eliminate, front, (pivots, chunk.below))
-    tail = panel[:, block:]
-    ratio = jnp.diagonal(lower, axis1=1, axis2=2) ** 2 / jnp.diagonal(pivots, axis1=1, axis2=2)
-    margin = jnp.where(jnp.isfinite(ratio), ratio, 0.0).min()
-    return (
-        ChunkFactor(lower, panel, margin, chunk.node_size),
-        front,
-        corner - jnp.einsum("kti,kui->tu", tail, tail),
-    )
-
-
-@jax.jit
-def _back_substitute_chunk(
-    chunk: ChunkFactor, following: Float[Array, "B *columns"], tail: Float[Array, "t *columns"]
-) -> tuple[Float[Array, "steps b *columns"], Float[Array, "B *columns"]]:
-    """Steps of the nodes of a chunk, and of its first block, given that of the first block after."""
-    blocks, block, _ = chunk.lower.shape
-    known = jnp.tensordot(chunk.panel[:, block:], tail, axes=(1, 0))
-
-    def substitute(following: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        lower, to_next, known = row
-        step = -_solve_transposed(lower, to_next.T @ following + known)
-        return step, step
-
-    rows = (chunk.lower, chunk.panel[:, :block], known)
-    first, steps = lax.scan(substitute, following, rows, reverse=True)
-    nodes = blocks * block // chunk.node_size
-    return steps.reshape(nodes, chunk.node_size, *tail.shape[1:]), first
-
-
-@jax.jit
-def _forward_substitute_chunk(
-    chunk: ChunkFactor, gradient: Float[Array, "steps b"], following: Float[Array, " B"]
-) -> tuple[ChunkFactor, Float[Array, " B"], Float[Array, " t"]]:
-    """Replace the gradient row of the panels; also returned: what the next block and the tail must subtract."""
-    blocks, block, _ = chunk.lower.shape
-
-    def substitute(used: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        lower, to_next, gradient = row
-        solved = _solve(lower, gradient - used)
-        return to_next @ solved, solved
-
-    rows = (chunk.lower, chunk.panel[:, :block], gradient.reshape(blocks, block))
-    following, solved = lax.scan(substitute, following, rows)
-    panel = chunk.panel.at[:, -1].set(solved)
-    used = jnp.einsum("kti,ki->t", panel[:, block:], solved)
-    return ChunkFactor(chunk.lower, panel, chunk.margin, chunk.node_size), following, used
-
-
-@jax.jit
-def _covariance_chunk(
-    chunk: ChunkFactor, following: Float[Array, "B+p B"], parameters: Float[Array, "p p"]
-) -> tuple[Float[Array, "steps b b"], Float[Array, "B+p B"]]:
-    """Covariances of the nodes of a chunk; ``following`` is that of the next block with itself and the parameters."""
-    blocks, block, _ = chunk.lower.shape
-
-    def follow(following: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
-        lower, panel = row
-        of_parameters = jnp.concatenate([following[block:].T, parameters])
-        carried = panel.T @ jnp.concatenate([following, of_parameters], axis=1)
-        # Solved one block and one matrix after the other. All blocks in one batch would be no faster, and two batched
-        # calls of a library routine at a time can wait for each other's threads for ever on a machine with few cores.
-        middle = carried @ panel + jnp.eye(block)
-        solved = _solve_transposed(lower, jnp.concatenate([middle, carried[:, block:]], axis=1))
-        own = _solve_transposed(lower, solved[:, :block].T)
-        return jnp.concatenate([own, -solved[:, block:].T]), own
-
-    first, own = lax.scan(follow, following, (chunk.lower, chunk.panel[:, :-1]), reverse=True)
-    group = block // chunk.node_size
-    nodes = jnp.einsum("kgigj->kgij", own.reshape(blocks, group, chunk.node_size, group, chunk.node_size))
-    return nodes.reshape(blocks * group, chunk.node_size, chunk.node_size), first
-
-
-def _solve(lower: Float[Array, "*k B B"], right: Array) -> Array:
-    """``L⁻¹ x``."""
-    return jax.scipy.linalg.solve_triangular(lower, right, lower=True)
-
-
-def _solve_transposed(lower: Float[Array, "*k B B"], right: Array) -> Array:
-    """``L⁻ᵀ x``."""
-    return jax.scipy.linalg.solve_triangular(lower, right, trans="T", lower=True)
+def _solve_transposed(lower: Float[np.ndarray, "B B"], rows: Float[np.ndarray, "n B"]) -> None:
+    """``L⁻ᵀ x`` of each row x, in place; arrays are contiguous."""
+    dtrsm(1.0, lower.T, rows.T, lower=0, trans_a=0, overwrite_b=1)

@@ -221,7 +221,8 @@ def _relax(gain: float, damping: Damping) -> float:
 class Proposal:
     """A step of the quadratic model."""
 
-    states: tuple[front.ByChunks, ...]
+    states: tuple[np.ndarray, ...]
+    """Of the nodes of each recording."""
     parameters: np.ndarray
     change: float
     """Change of the quadratic model's cost (negative), without damping."""
@@ -251,7 +252,7 @@ def propose(
         normal.change(own, box.step[place]) for normal, own, place in zip(here.normals, states, places, strict=True)
     )
     change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
-    largest = [float(np.max(np.abs(np.asarray(chunk)))) for own in states for chunk in own]
+    largest = [float(np.max(np.abs(own))) for own in states]
     size = max(float(np.max(np.abs(box.step) / _sizes(problem, here), initial=0.0)), *largest)
     return Proposal(states, box.step, change, size, box)
 
@@ -262,11 +263,8 @@ def _sizes(problem: Problem, here: Linearisation) -> np.ndarray:
     return np.maximum(problem.parameters.spread(lambda p: p.scale), flat)
 
 
-def _state_damping(normal: front.Normal, alpha: float, damping: Damping) -> list[np.ndarray]:
-    rest = objective.unseen(normal)
-    if damping == "identity":
-        return [alpha + still for still in rest]
-    return [alpha * np.asarray(d) + still for d, still in zip(normal.diagonals(), rest, strict=True)]
+def _state_damping(normal: front.Normal, alpha: float, damping: Damping) -> np.ndarray:
+    return objective.unseen(normal) + alpha * (1.0 if damping == "identity" else normal.diagonal())
 
 
 def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:
@@ -280,7 +278,9 @@ def _parameter_damping(problem: Problem, here: Linearisation, alpha: float, damp
     if damping == "identity":
         return np.full(problem.parameters.size, alpha)
     floor = here.cost.total / problem.parameters.spread(lambda p: p.scale) ** 2
-    return alpha * (_parameter_diagonal(problem, here) + floor)
+    # Never without a floor: parameters that the data hardly tell would wander to a bound for nothing.
+    least = INSIGNIFICANT / max(problem.sample_count(), 1)
+    return alpha * _parameter_diagonal(problem, here) + max(alpha, least) * floor
 
 
 def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
@@ -288,12 +288,12 @@ def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
         return settings.start_damping
     if settings.damping == "scaled":
         return 0.1
-    largest = max(float(np.max(np.asarray(d))) for normal in here.normals for d in normal.diagonals())
+    largest = max(float(np.max(normal.diagonal())) for normal in here.normals)
     return 1e-6 * max([largest, *(float(np.max(n.parameter_diagonal(), initial=0.0)) for n in here.normals)])
 
 
 def _gradient_norm(here: Linearisation) -> float:
-    parts = [np.asarray(g).ravel() for normal in here.normals for g in normal.gradients()]
+    parts = [normal.gradient().ravel() for normal in here.normals]
     parts += [normal.parameter_gradient() for normal in here.normals]
     # hypot does not overflow where a wild start would.
     return float(np.hypot.reduce(np.concatenate([*parts, here.prior_gradient])))

@@ -183,8 +183,4 @@ def log_determinant(problem: Problem, here: Linearisation) -> float:
     # Directions without information are no unknowns of the data: a floor keeps them from counting.
     floor = np.finfo(float).eps * values.max(initial=1e-300) * max(len(values), 1)
     total = float(np.sum(np.log(np.maximum(values, floor)) - 2.0 * np.log(scale)))
-    for factor in factors:
-        for chunk in factor.chunks:
-            diagonal = np.diagonal(np.asarray(chunk.lower), axis1=1, axis2=2)
-            total += 2.0 * float(np.sum(np.log(diagonal)))
-    return total
+    return total + sum(factor.log_determinant() for factor in factors)

@@ -153,16 +153,15 @@ def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) 
     return start_rows(problem.plan, parts, weights.dynamics, problem.timestep)
 
 
-def unseen(normal: front.Normal) -> list[np.ndarray]:
+def unseen(normal: front.Normal) -> np.ndarray:
     """Damping for unknowns that no residual depends on, so that they stay where they are; next to nothing for others.
 
     The last node of a window of four is such a one when no sample lies behind the last step. If one does, the samples
     see some directions of that node and mix others (the turn of a pole against its cart): there the trace of
     Marquardt's damping keeps the matrix from being singular.
     """
-    diagonals = [np.asarray(diagonal) for diagonal in normal.diagonals()]
-    nothing = ROUNDING * max(float(diagonal.max(initial=0.0)) for diagonal in diagonals)
-    return [np.where(diagonal <= nothing, 1.0, TRACE * diagonal) for diagonal in diagonals]
+    diagonal = normal.diagonal()
+    return np.where(diagonal <= ROUNDING * diagonal.max(initial=0.0), 1.0, TRACE * diagonal)
 
 
 def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -185,10 +184,7 @@ def _padded(nodes: Nodes, begin: int, length: int) -> Nodes:
     return jax.tree.map(fill, nodes)
 
 
-def plus(problem: Problem, point: Point, states: tuple[front.ByChunks, ...], increments: np.ndarray) -> Point:
+def plus(problem: Problem, point: Point, states: tuple[np.ndarray, ...], increments: np.ndarray) -> Point:
     """``x ⊞ δ`` of all unknowns."""
-    nodes = tuple(
-        problem.kernels.retract(own, front.unchunk(steps, len(own.pose.position)))
-        for own, steps in zip(point.nodes, states, strict=True)
-    )
+    nodes = tuple(problem.kernels.retract(own, steps) for own, steps in zip(point.nodes, states, strict=True))
     return Point(problem.parameters.plus(point.values, increments), nodes)

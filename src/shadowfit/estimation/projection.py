@@ -31,14 +31,12 @@ The second part telescopes: over the whole recording nothing is added.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Float
+from scipy.linalg.lapack import dposv
 
 from shadowfit.estimation import front
 
@@ -53,6 +51,21 @@ PASSES = 6
 # that nothing has seen yet count as unknown.
 UNKNOWN_YET = 1e-13
 
+MakeRows = Callable[[], Sequence[front.Rows]]
+"""Makes the rows of a recording, in chunks; they take several times the memory of what is kept of them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Innovations:
+    """What each step contributes, with the states that it knows of."""
+
+    leverage: Float[np.ndarray, "n m"]
+    """Share of each residual that the states take up, between 0 and 1; parameters not counted."""
+    leverage_sum: Float[np.ndarray, "m m"]
+    """``Σ_k J_x,k H_xx⁻¹ J_x,kᵀ`` over the steps."""
+    scores: Float[np.ndarray, "blocks p"]
+    """Contribution of each block of steps to ``Tᵀr``, by its innovations."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Projection:
@@ -65,16 +78,11 @@ class Projection:
     start_rows: Float[np.ndarray, "s p"]
     """T of the rows of the first states."""
     start_residual: Float[np.ndarray, " s"]
-    leverage: Float[np.ndarray, "n m"]
-    """Share of each residual that the states take up, between 0 and 1; parameters not counted."""
-    leverage_sum: Float[np.ndarray, "m m"]
-    """``Σ_k J_x,k H_xx⁻¹ J_x,kᵀ`` over the steps."""
-    scores: Float[np.ndarray, "blocks p"]
-    """Contribution of each block of steps to ``Tᵀr``, by its innovations."""
     ridge: float
     """Multiple of the diagonal in the factor; zero where the states are all observed."""
     settled: bool
     """Whether the corrections have ended."""
+    find_innovations: Callable[[Projection], Innovations]
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:
@@ -85,237 +93,183 @@ class Projection:
     @property
     def gradient(self) -> Float[np.ndarray, " p"]:
         """``Tᵀr``."""
-        return np.einsum("kmp,km->p", self.rows, self.residual) + self.start_rows.T @ self.start_residual
+        steps, count, parameters = self.rows.shape
+        inner = self.rows.reshape(steps * count, parameters).T @ self.residual.ravel()
+        return inner + self.start_rows.T @ self.start_residual
 
     def flat(self) -> Float[np.ndarray, "rows p"]:
         """All rows of T, those of the first states last."""
         steps, count, parameters = self.rows.shape  # there may be no parameters
         return np.concatenate([self.rows.reshape(steps * count, parameters), self.start_rows])
 
+    @functools.cached_property
+    def innovations(self) -> Innovations:
+        """Leverages and innovation scores; found when first needed, as they cost more than all the rest."""
+        return self.find_innovations(self)
 
-def factorise(normal: front.Normal, at_rest: Sequence[np.ndarray]) -> tuple[front.Factor, float]:
+
+def factorise(normal: front.Normal, at_rest: Float[np.ndarray, "N b"]) -> tuple[front.Factor, float]:
     """The undamped factor, or the one with the least damping that has one; and the multiple of the diagonal used.
 
-    ``at_rest`` is the damping of unknowns that no row depends on, by chunks.
+    ``at_rest`` is the damping of unknowns that no row depends on.
     """
-    diagonals = [np.asarray(diagonal) for diagonal in normal.diagonals()]
+    diagonal = normal.diagonal()
     for ridge in RIDGES:
-        damping = [still + ridge * diagonal for still, diagonal in zip(at_rest, diagonals, strict=True)]
-        factor = front.factorise(normal, damping)
+        factor = front.factorise(normal, at_rest + ridge * diagonal)
         reduced = factor.reduced()
         if reduced.ok and np.all(np.isfinite(reduced.matrix)):
             break
     return factor, ridge
 
 
-def project(
-    rows: Sequence[front.Rows], start: front.Rows, factor: front.Factor, steps: int, ridge: float = 0.0
-) -> Projection:
+def project(make_rows: MakeRows, start: front.Rows, factor: front.Factor, steps: int, ridge: float = 0.0) -> Projection:
     """Project the states out of the rows of one recording.
 
     Args:
-        rows: in the factor's chunks. All of them are held at a time, which takes about as much memory as the factor.
+        make_rows: makes the rows of all steps. All of them are held at a time, which takes about as much memory as
+            the factor.
         start: rows of the first states.
         factor: of the normal matrix of these rows, undamped or nearly so.
         steps: n; rows behind are padding.
         ridge: multiple of the diagonal in the factor.
     """
-    follow = list(factor.sensitivities())
+    chunks = list(_placed(make_rows(), steps))
+    states, table, residual = (
+        np.concatenate(parts) for parts in zip(*(_flat(rows) for _, rows in chunks), strict=True)
+    )
+    first_states, first_table, first_residual = _flat(start)
+    window = chunks[0][1].states.shape[2]
+    follow = factor.sensitivities()
     for number in range(PASSES):
-        first, gradient = _project_start(start, follow[0])
-        found, gradients = [], []
-        for index, chunk in enumerate(rows):
-            after = follow[index + 1] if index + 1 < len(follow) else jnp.zeros_like(follow[index])
-            part, own, gradient = _project_chunk(chunk, follow[index], after, steps - index * len(follow[0]), gradient)
-            found.append(part)
-            gradients.append(own)
-        correction, effect = _solve(factor, gradients)
-        information = sum(np.einsum("kmp,kmp->p", np.asarray(p), np.asarray(p)) for p in found) + np.sum(first**2, 0)
+        projected = table + np.matmul(states, _windows(follow, steps, window))
+        first = first_table + first_states @ follow[: window - 1].reshape(first_states.shape[1], follow.shape[-1])
+        left = np.zeros_like(follow)
+        left[: window - 1] = (first_states.T @ first).reshape(left[: window - 1].shape)
+        gradients = np.matmul(np.swapaxes(states, 1, 2), projected).reshape(steps, window, *follow.shape[1:])
+        for i in range(window):
+            left[i : i + steps] += gradients[:, i]
+        correction, effect = factor.solve(left)
+        information = np.einsum("kmp,kmp->p", projected, projected) + np.einsum("mp,mp->p", first, first)
         settled = bool(np.all(effect <= SETTLED * information))
         if settled or number + 1 == PASSES:
             break
-        follow = [own - change for own, change in zip(follow, correction, strict=True)]
-    table = np.concatenate([np.asarray(part) for part in found])[:steps]
-    knowledge = _knowledge(factor)
-    leverages, sums, corrections, residuals, smooth = [], np.zeros(()), [], [], []
-    for index, chunk in enumerate(rows):
-        live = steps - index * len(follow[0])
-        part = _innovate_chunk(chunk, found[index], factor.chunks[index], knowledge[index], live)
-        leverages.append(np.asarray(part.leverage))
-        sums = sums + np.asarray(part.leverage_sum)
-        corrections.append(np.asarray(part.pending))
-        smooth.append(np.asarray(part.smooth))
-        residuals.append(np.asarray(chunk.residual))
-    # Blocks behind the end are left out; what the last ones leave pending is nothing.
-    blocks = -(-steps // (rows[0].states.shape[2] - 1))
-    total = np.cumsum(np.concatenate(smooth), axis=0)[:blocks] - np.concatenate(corrections)[:blocks]
-    total = total + np.asarray(first).T @ np.asarray(start.residual)
-    total[-1] += np.concatenate(corrections)[blocks - 1]
+        follow = follow - correction
     return Projection(
-        table,
-        np.concatenate(residuals)[:steps],
-        np.asarray(first),
-        np.asarray(start.residual),
-        np.concatenate(leverages)[:steps],
-        np.asarray(sums),
-        np.diff(total, axis=0, prepend=0.0),
-        ridge,
-        settled,
+        projected, residual, first, first_residual, ridge, settled, functools.partial(innovate, make_rows, factor)
     )
 
 
-@jax.jit
-def _project_start(start: front.Rows, follow: Float[Array, "steps b p"]) -> tuple[Array, Array]:
-    """T of the start's rows, and what they leave in the gradients of the first nodes."""
-    window = start.states.shape[1]
-    rows = start.parameters + jnp.einsum("mwb,wbp->mp", start.states, follow[:window])
-    return rows, jnp.einsum("mwb,mp->wbp", start.states, rows)
-
-
-@jax.jit
-def _project_chunk(
-    rows: front.Rows,
-    follow: Float[Array, "steps b p"],
-    after: Float[Array, "steps b p"],
-    live: Array,
-    carried: Float[Array, "w-1 b p"],
-) -> tuple[Float[Array, "steps m p"], Float[Array, "steps b p"], Float[Array, "w-1 b p"]]:
-    """T of one chunk, ``J_xᵀT`` of its nodes, and what its last steps leave to the nodes of the next chunk."""
-    steps, _, window, size = rows.states.shape
-    is_step = (jnp.arange(steps) < live)[:, None, None]
-    extended = jnp.concatenate([follow, after[: window - 1]])
-    table = rows.parameters
-    for i in range(window):
-        table = table + jnp.einsum("kmb,kbp->kmp", rows.states[:, :, i], extended[i : i + steps])
-    table = jnp.where(is_step, table, 0.0)
-    gradient = jnp.zeros((steps + window - 1, size, table.shape[-1])).at[: window - 1].add(carried)
-    for i in range(window):
-        part = jnp.einsum("kmb,kmp->kbp", jnp.where(is_step, rows.states[:, :, i], 0.0), table)
-        gradient = gradient.at[i : i + steps].add(part)
-    return table, gradient[:steps], gradient[steps:]
-
-
-def _solve(factor: front.Factor, gradients: list[Array]) -> tuple[list[Array], Float[np.ndarray, " p"]]:
-    """``H_xx⁻¹G`` by chunks, and the diagonal of ``GᵀH_xx⁻¹G``."""
-    block, columns = factor.chunks[0].lower.shape[-1], gradients[0].shape[-1]
-    used, halfway, effect = jnp.zeros((block, columns)), [], np.zeros(columns)
-    for chunk, gradient in zip(factor.chunks, gradients, strict=True):
-        solved, used = _forward_chunk(chunk, gradient, used)
-        halfway.append(solved)
-        effect = effect + np.sum(np.asarray(solved) ** 2, axis=(0, 1))
-    following, found = jnp.zeros((block, columns)), []
-    for chunk, solved in zip(reversed(factor.chunks), reversed(halfway), strict=True):
-        nodes, following = _backward_chunk(chunk, solved, following)
-        found.append(nodes)
-    return found[::-1], effect
-
-
-@jax.jit
-def _forward_chunk(chunk: front.ChunkFactor, gradient: Float[Array, "steps b p"], used: Array) -> tuple[Array, Array]:
-    blocks, block, _ = chunk.lower.shape
-
-    def substitute(used: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        lower, to_next, right = row
-        solved = jax.scipy.linalg.solve_triangular(lower, right - used, lower=True)
-        return to_next @ solved, solved
-
-    rows = (chunk.lower, chunk.panel[:, :block], gradient.reshape(blocks, block, -1))
-    used, solved = lax.scan(substitute, used, rows)
-    return solved, used
-
-
-@jax.jit
-def _backward_chunk(chunk: front.ChunkFactor, solved: Array, following: Array) -> tuple[Array, Array]:
-    blocks, block, _ = chunk.lower.shape
-
-    def substitute(following: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        lower, to_next, solved = row
-        step = jax.scipy.linalg.solve_triangular(lower, solved - to_next.T @ following, trans="T", lower=True)
-        return step, step
-
-    rows = (chunk.lower, chunk.panel[:, :block], solved)
-    first, steps = lax.scan(substitute, following, rows, reverse=True)
-    return steps.reshape(blocks * block // chunk.node_size, chunk.node_size, -1), first
-
-
-def _knowledge(factor: front.Factor) -> list[Array]:
-    """Joint covariance of each block of states and the next one, parameters fixed, by chunks: (blocks, 2B, 2B)."""
-    block = factor.chunks[0].lower.shape[-1]
-    following, found = jnp.zeros((block, block)), []
-    for chunk in reversed(factor.chunks):
-        joint, following = _knowledge_chunk(chunk, following)
-        found.append(joint)
-    return found[::-1]
-
-
-@jax.jit
-def _knowledge_chunk(chunk: front.ChunkFactor, following: Float[Array, "B B"]) -> tuple[Array, Array]:
-    """``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time."""
-    block = chunk.lower.shape[-1]
-
-    def back(following: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
-        lower, to_next = row
-        carried = to_next.T @ following
-        middle = jnp.eye(block) + carried @ to_next
-        solved = jax.scipy.linalg.solve_triangular(
-            lower, jnp.concatenate([middle, carried], axis=1), trans="T", lower=True
-        )
-        own = jax.scipy.linalg.solve_triangular(lower, solved[:, :block].T, trans="T", lower=True)
-        cross = -solved[:, block:]
-        return own, jnp.block([[own, cross], [cross.T, following]])
-
-    first, joint = lax.scan(back, following, (chunk.lower, chunk.panel[:, :block]), reverse=True)
-    return joint, first
-
-
-class _Innovations(eqx.Module):
-    leverage: Float[Array, "steps m"]
-    leverage_sum: Float[Array, "m m"]
-    smooth: Float[Array, "blocks p"]
-    """Sums of ``Tᵀr`` over the steps of a block."""
-    pending: Float[Array, "blocks p"]
-    """``c_Tᵀ N⁻¹ c_r`` after each block."""
-
-
-@jax.jit
-def _innovate_chunk(
-    rows: front.Rows, table: Float[Array, "steps m p"], chunk: front.ChunkFactor, knowledge: Array, live: Array
-) -> _Innovations:
-    steps, m, window, size = rows.states.shape
+def innovate(make_rows: MakeRows, factor: front.Factor, projected: Projection) -> Innovations:
+    """Leverages and innovation scores of a recording."""
+    steps, window = len(projected.residual), factor.block // factor.node_size + 1
+    knowledge = _knowledge(factor)
+    leverage, total = np.empty_like(projected.residual), 0.0
+    pending = _Pending(factor)
+    for begin, rows in _placed(make_rows(), steps):
+        states = _flat(rows)[0]
+        own = slice(begin, begin + len(states))
+        taken = np.matmul(states, _windows_of(knowledge, begin, len(states), window, factor.node_size))
+        share = np.matmul(taken, np.swapaxes(states, 1, 2))
+        leverage[own] = np.diagonal(share, axis1=1, axis2=2)
+        total = total + share.sum(axis=0)
+        pending.add(begin, states, projected.rows[own], projected.residual[own])
+    smooth = np.matmul(projected.residual[:, None], projected.rows)[:, 0]
     group = window - 1
-    blocks, block = steps // group, group * size
-    is_step = jnp.arange(steps) < live
-    states = jnp.where(is_step[:, None, None, None], rows.states, 0.0).reshape(blocks, group, m, window, size)
-    residual = jnp.where(is_step[:, None], rows.residual, 0.0)
-    # Step i of a group covers nodes i … i+W−1 among the 2(W−1) nodes of two blocks.
-    placed = jnp.stack(
-        [
-            jnp.pad(states[:, i], ((0, 0), (0, 0), (i, group - 1 - i), (0, 0))).reshape(blocks, m, 2 * block)
-            for i in range(group)
-        ],
-        axis=1,
-    )
-    taken = jnp.einsum("jgmx,jxy,jgny->jgmn", placed, knowledge, placed, optimize="optimal")
-    leverage = jnp.diagonal(taken, axis1=2, axis2=3).reshape(steps, m)
+    ends = np.append(np.arange(group, steps, group), steps)
+    sums = np.cumsum(smooth, axis=0)[ends - 1] + projected.start_rows.T @ projected.start_residual
+    # What the last steps leave pending is nothing.
+    sums[:-1] -= pending.contributions()[: len(ends) - 1]
+    return Innovations(leverage, np.asarray(total), np.diff(sums, axis=0, prepend=0.0))
 
-    own = table.reshape(blocks, group, m, -1)
-    seen = residual.reshape(blocks, group, m)
-    ahead = placed[..., block:]
-    past = jnp.einsum("jgmx,jgmy->jxy", ahead, ahead)
-    to_next = chunk.panel[:, :block]
-    known = past - jnp.einsum("jxi,jyi->jxy", to_next, to_next)
-    floor = UNKNOWN_YET * jnp.diagonal(past, axis1=1, axis2=2)
-    # Nothing at all reaches the nodes behind the end.
-    known = known + jnp.eye(block) * jnp.where(floor > 0.0, floor, 1.0)[:, :, None]
-    by_table, by_residual = jnp.einsum("jgmx,jgmp->jxp", ahead, own), jnp.einsum("jgmx,jgm->jx", ahead, seen)
 
-    def solve(_: None, row: tuple[Array, Array, Array]) -> tuple[None, Array]:
-        matrix, left, right = row
-        lower = lax.linalg.cholesky(matrix, symmetrize_input=False)
-        both = jax.scipy.linalg.solve_triangular(lower, jnp.concatenate([left, right[:, None]], axis=1), lower=True)
-        return None, both[:, :-1].T @ both[:, -1]
+def _placed(chunks: Sequence[front.Rows], steps: int) -> list[tuple[int, front.Rows]]:
+    """Rows with the number of their first step, without those behind the last one."""
+    found, begin = [], 0
+    for rows in chunks:
+        live = min(len(rows.residual), steps - begin)
+        if live > 0:
+            parts = (np.asarray(part)[:live] for part in (rows.states, rows.parameters, rows.residual))
+            found.append((begin, front.Rows(*parts)))
+        begin += len(rows.residual)
+    return found
 
-    _, pending = lax.scan(solve, None, (known, by_table, by_residual))
-    return _Innovations(
-        leverage, taken.sum(axis=(0, 1)), jnp.einsum("jgmp,jgm->jp", own, seen), jnp.nan_to_num(pending)
-    )
+
+def _flat(rows: front.Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States' rows with the window's nodes side by side, parameters' rows, residuals."""
+    states = np.asarray(rows.states)
+    return states.reshape(*states.shape[:-2], -1), np.asarray(rows.parameters), np.asarray(rows.residual)
+
+
+def _windows(nodes: Float[np.ndarray, "N b p"], steps: int, window: int) -> Float[np.ndarray, "n W*b p"]:
+    """What the nodes of each step's window hold, side by side."""
+    return np.concatenate([nodes[i : i + steps] for i in range(window)], axis=1)
+
+
+def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2B 2B"]:
+    """Joint covariance of each block of states and the next one, parameters fixed.
+
+    ``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time.
+    """
+    block = factor.block
+    found = np.zeros((len(factor.lower), 2 * block, 2 * block))
+    following = np.zeros((block, block))
+    for j in range(len(found) - 1, -1, -1):
+        own, across = factor.precede(j, following, factor.to_next[j])
+        found[j, :block, :block], found[j, block:, block:] = own, following
+        found[j, :block, block:], found[j, block:, :block] = across, across.T
+        following = own
+    return found
+
+
+def _windows_of(
+    joint: Float[np.ndarray, "blocks 2B 2B"], first: int, count: int, window: int, size: int
+) -> Float[np.ndarray, "steps W*b W*b"]:
+    """Covariance of the nodes of each step's window; ``first`` is the number of the first step."""
+    group = window - 1
+    found = np.empty((count, window * size, window * size))
+    for i in range(group):
+        begin = (i - first) % group
+        own = found[begin::group]
+        j, nodes = (first + begin) // group, slice(i * size, (i + window) * size)
+        own[...] = joint[j : j + len(own), nodes, nodes]
+    return found
+
+
+class _Pending:
+    """What the past leaves for the next block of states, ``c_Tᵀ N⁻¹ c_r``, added up from the rows."""
+
+    def __init__(self, factor: front.Factor) -> None:
+        blocks, block = factor.lower.shape[:2]
+        self.factor = factor
+        self.past = np.zeros((blocks, block, block))
+        self.by_table = np.zeros((blocks, block, len(factor.corner) - 1))
+        self.by_residual = np.zeros((blocks, block))
+
+    def add(self, first: int, states: np.ndarray, table: np.ndarray, residual: np.ndarray) -> None:
+        """Rows of some steps, of which ``first`` is the number of the first one."""
+        size, block = self.factor.node_size, self.factor.block
+        group = block // size
+        for i in range(group):
+            begin = (i - first) % group
+            # Steps that begin with node i of a block see i + 1 nodes of the next one.
+            ahead = states[begin::group, :, (group - i) * size :]
+            transposed = np.swapaxes(ahead, 1, 2)
+            j, seen = (first + begin) // group, (i + 1) * size
+            here = slice(j, j + len(ahead))
+            self.past[here, :seen, :seen] += np.matmul(transposed, ahead)
+            self.by_table[here, :seen] += np.matmul(transposed, table[begin::group])
+            self.by_residual[here, :seen] += np.matmul(transposed, residual[begin::group, :, None])[..., 0]
+
+    def contributions(self) -> Float[np.ndarray, "blocks p"]:
+        """``c_Tᵀ N⁻¹ c_r`` after each block; nothing where the past does not know the states."""
+        to_next = self.factor.to_next
+        known = self.past - np.matmul(to_next, np.swapaxes(to_next, 1, 2))
+        floor = UNKNOWN_YET * np.diagonal(self.past, axis1=1, axis2=2)
+        # Nothing at all reaches the nodes behind the end.
+        np.einsum("kii->ki", known)[...] += np.where(floor > 0.0, floor, 1.0)
+        found = np.zeros((len(known), self.by_table.shape[-1]))
+        for j, (matrix, right) in enumerate(zip(known, self.by_residual, strict=True)):
+            _, solved, failed = dposv(matrix.T, right, lower=0)
+            if not failed:
+                found[j] = solved @ self.by_table[j]
+        return np.nan_to_num(found)

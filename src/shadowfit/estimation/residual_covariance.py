@@ -85,7 +85,7 @@ def group_noise(
                 squares += residual.T @ residual
                 known = np.count_nonzero(here[:, rows], axis=0)
                 by_parameters = np.einsum("kip,pq,kjq->ij", table, inverse, table, optimize=True)
-                freedom += np.diag(known.astype(float)) - own.leverage_sum[rows, rows] - by_parameters
+                freedom += np.diag(known.astype(float)) - own.innovations.leverage_sum[rows, rows] - by_parameters
                 count += int(known.max(initial=0))
         found.append(GroupNoise(kind.name, squares, count, 0.5 * (freedom + freedom.T)))
     return tuple(found)

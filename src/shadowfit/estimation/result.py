@@ -184,8 +184,7 @@ class Estimate:
         """
         place = self.problem.parameters.places(recording)
         own = self.covariance[np.ix_(place, place)] / self.weights.reference**2
-        blocks = self.factors[recording].covariances(own)
-        found = front.unchunk(blocks, self.problem.node_count(recording))
+        found = self.factors[recording].covariances(own)
         variance = np.diagonal(found, axis1=1, axis2=2) * self.weights.reference**2
         first, steps = self.problem.plan.centre, self.problem.tracks[recording].steps
         table = np.sqrt(np.maximum(variance[first : first + steps], 0.0))
