@@ -228,7 +228,7 @@ class Factor:
     def precede(
         self, j: int, later: Float[np.ndarray, "x x"], panel: Float[np.ndarray, "x B"]
     ) -> tuple[Float[np.ndarray, "B B"], Float[np.ndarray, "B x"]]:
-        """Covariance of block j, and that with what it follows through the panel, given the covariance of the latter."""
+        """Covariance of block j, and that with what it follows through the panel, whose own is given."""
         carried = later @ panel
         middle = panel.T @ carried
         middle.flat[:: self.block + 1] += 1.0

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
 
 from shadowfit.dynamics.placement import place
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.parameters import Values
 from shadowfit.estimation.problem import Problem, Track, sensor_channels
 from shadowfit.geometry import Pose
-from shadowfit.kernels import over_time
+from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
@@ -94,7 +93,7 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
     plan = problem.plan
     before = plan.centre
     after = plan.window - 1 - before
-    increments = differences(poses.position, poses.orientation)
+    increments = differences(poses[1:], poses[:-1])
     ends = Pose(*(x[np.array([0] * before + [-1] * after, int)] for x in (poses.position, poses.orientation)))
     far = np.array([-increments[0]] * before + [k * increments[-1] for k in range(1, after + 1)])
     moved = problem.kernels.retract(Nodes(ends, None), far.reshape(len(far), -1))
@@ -105,21 +104,9 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
             (moved.pose.orientation, poses.orientation),
         )
     )
+    filled = Pose(position, orientation)
     if plan.unknowns == "configuration":
-        return Nodes(Pose(position, orientation), None)
-    increments = differences(position, orientation)
+        return Nodes(filled, None)
+    increments = differences(filled[1:], filled[:-1])
     velocity = np.concatenate([increments[:1], increments]) / problem.timestep
-    return Nodes(Pose(position, orientation), velocity)
-
-
-def differences(position: np.ndarray, orientation: np.ndarray) -> Float[np.ndarray, "n bodies 6"]:
-    """``q_{k+1} ⊟ q_k`` for all k."""
-    count, bodies = position.shape[:2]
-    found = over_time(_minus, [], [], [position[0], orientation[0]] * 2, "pose difference")(
-        [], [], [position[1:], orientation[1:], position[:-1], orientation[:-1]]
-    )
-    return found[0].reshape(count - 1, bodies, 6)
-
-
-def _minus(_: list, __: list, poses: list) -> Array:
-    return Pose(poses[0], poses[1]).minus(Pose(poses[2], poses[3]))
+    return Nodes(filled, velocity)

@@ -25,10 +25,10 @@ import numpy as np
 
 from shadowfit.estimation import front, objective
 from shadowfit.estimation.evidence import gather
-from shadowfit.estimation.initial import differences
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress, Status, minimise
 from shadowfit.estimation.objective import Linearisation, Point, Weights
 from shadowfit.estimation.problem import Problem
+from shadowfit.geometry.differences import differences
 
 # Errors of the dynamics at the first κ, as a fraction of the impulses of a time step.
 FIRST_ERROR = 0.01
@@ -102,7 +102,7 @@ def first_state_weight(problem: Problem, start: Point) -> float:
     """A decade of κ at which errors of the dynamics are a hundredth of the typical impulse of a step [N s, N m s]."""
     sizes = []
     for nodes in start.nodes:
-        velocity = differences(nodes.pose.position, nodes.pose.orientation) / problem.timestep
+        velocity = differences(nodes.pose[1:], nodes.pose[:-1]) / problem.timestep
         change = np.sqrt(np.mean(np.diff(velocity, axis=0).reshape(len(velocity) - 1, -1, 2, 3) ** 2, axis=(0, 3)))
         for body, (straight, turning) in zip(problem.mechanism.bodies.values, change, strict=True):
             inertia = float(np.trace(np.asarray(body.inertia.matrix()))) / 3.0

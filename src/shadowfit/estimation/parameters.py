@@ -11,12 +11,12 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.geometry import rotations
+from shadowfit.kernels import mapped
 from shadowfit.mechanism.mechanism import Mechanism
 
 # A mass or inertia may shrink or grow by this factor: zero is not physical and cannot be simulated, and one that the
@@ -137,7 +137,7 @@ class ParameterSet:
             copies = self.recordings if parameter.per_recording else 1
             own = increments[start : start + parameter.size * copies]
             if parameter.is_rotation:
-                turns.append(np.asarray(_turned(next(old_turns), own.reshape(copies, 3))))
+                turns.append(_turned(next(old_turns), own.reshape(copies, 3)))
             else:
                 # Adding and subtracting must not leave the box by rounding.
                 numbers.append(np.clip(next(old_numbers) + own, parameter.lower, parameter.upper))
@@ -150,7 +150,7 @@ class ParameterSet:
         numbers, turns = zip(values.numbers, other.numbers, strict=True), zip(values.turns, other.turns, strict=True)
         for parameter in self.parameters:
             own, start = next(turns) if parameter.is_rotation else next(numbers)
-            entries.append(np.asarray(_turned_by(own, start)).ravel() if parameter.is_rotation else own - start)
+            entries.append(_turned_by(own, start).ravel() if parameter.is_rotation else own - start)
         return np.concatenate(entries) if entries else np.zeros(0)
 
     def bounds(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
@@ -186,15 +186,14 @@ class Values:
     turns: tuple[np.ndarray, ...]
 
 
-# Compiled as one: on the host each of its operations would be compiled by itself.
-@jax.jit
-def _turned(quaternions: Float[Array, "n 4"], increments: Float[Array, "n 3"]) -> Float[Array, "n 4"]:
-    return rotations.normalise(rotations.plus_local(quaternions, increments))
+@mapped
+def _turned(quaternion: Float[Array, "4"], increment: Float[Array, "3"]) -> Float[Array, "4"]:
+    return rotations.normalise(rotations.plus_local(quaternion, increment))
 
 
-@jax.jit
-def _turned_by(quaternions: Float[Array, "n 4"], others: Float[Array, "n 4"]) -> Float[Array, "n 3"]:
-    return rotations.log(rotations.multiply(rotations.conjugate(others), quaternions))
+@mapped
+def _turned_by(quaternion: Float[Array, "4"], other: Float[Array, "4"]) -> Float[Array, "3"]:
+    return rotations.log(rotations.multiply(rotations.conjugate(other), quaternion))
 
 
 def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 1) -> ParameterSet:

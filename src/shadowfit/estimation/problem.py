@@ -13,13 +13,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.dynamics.simulate import Discretization
 from shadowfit.dynamics.state import State
@@ -28,8 +27,8 @@ from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import ChunkData, Plan, Unknowns, write
 from shadowfit.estimation.parameters import ParameterSet, Values
 from shadowfit.estimation.step_kernels import StepKernels, is_own
-from shadowfit.geometry import Pose, rotations
-from shadowfit.kernels import fingerprint, remembered
+from shadowfit.geometry import Pose
+from shadowfit.kernels import TooLargeError, UnsupportedError, fingerprint, reach, remembered
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, PointPosition
@@ -372,57 +371,48 @@ def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, wind
         options.unknowns,
         options.huber,
     )
-    found = _remembered_dependencies(draft, mechanism, parameters)
+    found = _remembered_dependencies(draft, mechanism)
     acting = transition.Columns(tuple(found["geometry"]), tuple(found["bodies"]))
     return dataclasses.replace(draft, columns=acting, sensor_columns=tuple(found["sensors"]))
 
 
-def _remembered_dependencies(plan: Plan, mechanism: Mechanism, parameters: ParameterSet) -> dict[str, list[int]]:
+def _remembered_dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
     """The same for every problem of this plan and structure; kept from run to run like compiled code."""
-    leaves, structure = jax.tree.flatten(mechanism)
     if not is_own(mechanism):
-        return _dependencies(plan, mechanism, parameters)
-    zeros = [(np.asarray(leaf) == 0.0).tolist() for leaf in leaves]
-    name = fingerprint("dependencies", f"{plan} {structure} {zeros}")
-    return remembered(name, lambda: _dependencies(plan, mechanism, parameters))
+        return _dependencies(plan, mechanism)
+    leaves, structure = jax.tree.flatten(mechanism)
+    special = [np.where(np.isin(leaf, (0.0, 1.0)), leaf, np.nan).tolist() for leaf in leaves]
+    name = fingerprint("dependencies", f"{plan} {structure} {special}")
+    return remembered(name, lambda: _dependencies(plan, mechanism))
 
 
-def _dependencies(plan: Plan, mechanism: Mechanism, parameters: ParameterSet) -> dict[str, list[int]]:
-    """Which parameters change the geometry, the bodies and the sensors' readings, found by differentiation."""
-    named = parameters.named(parameters.start())
-    # General values: at the start a derivative may vanish that does not later (turning gravity about the vertical).
-    numbers = np.array([named[name] for name in plan.numbers]) + np.linspace(0.1, 0.2, len(plan.numbers))
-    turns = np.array([named[name] for name in plan.turns]).reshape(-1, 4)
-    tangents, readings = _dependency_jacobians(plan, mechanism, numbers, turns)
-    geometry = [(group.kind, group.a, group.b) for group in tangents.groups]
-    bodies = (tangents.bodies, tangents.gravity, tangents.forces)
-    return {"geometry": _moved(geometry), "bodies": _moved(bodies), "sensors": _moved(readings)}
-
-
-def _moved(tangents: object) -> list[int]:
-    """Columns (last axis) with an entry that is not zero."""
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tangents)]
-    if not leaves or leaves[0].shape[-1] == 0:
-        return []
-    moved = np.any([np.any(leaf.reshape(-1, leaf.shape[-1]) != 0.0, axis=0) for leaf in leaves if leaf.size], axis=0)
-    return [int(i) for i in np.flatnonzero(moved)]
-
-
-@eqx.filter_jit
-def _dependency_jacobians(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> tuple[Elements, Array]:
+def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
+    """Which parameters change the geometry, the bodies and the sensors' readings, read off the operations."""
+    leaves, structure = jax.tree.flatten(mechanism)
+    # Zeros and ones shape the operations; all other numbers are as good as any, and must not cancel by chance.
+    rng = np.random.default_rng(0)
+    general = [np.where(np.isin(leaf, (0.0, 1.0)), leaf, rng.uniform(2.0, 3.0, np.shape(leaf))) for leaf in leaves]
+    numbers = rng.uniform(2.0, 3.0, len(plan.numbers))
+    turns = np.tile([0.5, 0.1, 0.7, 0.5], (len(plan.turns), 1))
     bodies = len(mechanism.bodies)
-    # A general position, velocity and rotation: no derivative vanishes by symmetry.
-    turns = rotations.plus(turns, jnp.tile(jnp.array([0.3, -0.2, 0.1]), (turns.shape[0], 1)))
-    angle = jnp.linspace(0.3, 1.1, bodies * 6).reshape(bodies, 6)
-    state = State(Pose(angle[:, :3], jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0]), (bodies, 1))).plus(angle), angle)
 
-    def everything(increments: Array) -> tuple[Elements, Array]:
-        now = write(plan, mechanism, numbers, turns, increments)
-        view = StateView(now, state)
-        readings = jnp.concatenate([sensor.read(view) for sensor in now.sensors.values])
-        return assemble(now), readings
+    def everything(given: Array) -> tuple[list[Array], list[Array], list[Array]]:
+        moving = [part.reshape(bodies, -1) for part in jnp.split(given[plan.parameters :], [bodies * 3, bodies * 7])]
+        now = write(plan, jax.tree.unflatten(structure, general), numbers, turns, given[: plan.parameters])
+        view = StateView(now, State(Pose(moving[0], moving[1]), moving[2]))
+        elements = assemble(now)
+        geometry = [(group.kind, group.a, group.b) for group in elements.groups]
+        acting = (elements.bodies, elements.gravity, elements.forces)
+        return jax.tree.leaves(geometry), jax.tree.leaves(acting), [sensor.read(view) for sensor in now.sensors.values]
 
-    return jax.jacfwd(everything)(jnp.zeros(plan.parameters))
+    names = ("geometry", "bodies", "sensors")
+    counts = [len(part) for part in jax.eval_shape(everything, np.zeros(plan.parameters + 13 * bodies))]
+    try:
+        found = reach(everything, np.zeros(plan.parameters + 13 * bodies))
+    except (UnsupportedError, TooLargeError):
+        return {name: list(range(plan.parameters)) for name in names}
+    places = np.split(np.array(found)[:, : plan.parameters], np.cumsum(counts)[:-1])
+    return {name: np.flatnonzero(part.any(axis=0)).tolist() for name, part in zip(names, places, strict=True)}
 
 
 # --- data of a chunk ---

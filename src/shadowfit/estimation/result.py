@@ -23,6 +23,8 @@ from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.threads import one_thread
 from shadowfit.estimation.uncertainty import Uncertainty, check_kind
 from shadowfit.geometry import Pose, rotations
+from shadowfit.geometry.differences import differences
+from shadowfit.kernels import mapped
 from shadowfit.mechanism.mechanism import Mechanism
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
@@ -262,11 +264,11 @@ class Estimate:
         return "\n".join(lines)
 
 
-_log = jax.jit(rotations.log)
+_log = mapped(rotations.log)
 
 
 def _rotation_vectors(quaternions: np.ndarray) -> np.ndarray:
-    return np.asarray(_log(quaternions)).ravel()
+    return _log(quaternions).ravel()
 
 
 def _states_at_steps(problem: Problem, nodes: Nodes, steps: int) -> State:
@@ -277,11 +279,7 @@ def _states_at_steps(problem: Problem, nodes: Nodes, steps: int) -> State:
         return State(pose, nodes.velocity[first : first + steps])
     before = Pose(nodes.pose.position[:steps], nodes.pose.orientation[:steps])
     after = Pose(nodes.pose.position[2 : 2 + steps], nodes.pose.orientation[2 : 2 + steps])
-    velocity = 0.5 * (np.asarray(_minus(after, pose)) + np.asarray(_minus(pose, before))) / problem.timestep
-    return State(pose, velocity)
-
-
-_minus = jax.jit(lambda later, earlier: later.minus(earlier))
+    return State(pose, 0.5 * (differences(after, pose) + differences(pose, before)) / problem.timestep)
 
 
 @jax.jit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -12,6 +11,7 @@ from shadowfit.dynamics.simulate import Discretization
 from shadowfit.errors import OpenJointError, SimulationError
 from shadowfit.estimation import Estimate
 from shadowfit.geometry import Pose
+from shadowfit.geometry.differences import differences
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording, held_input_average
 
@@ -29,7 +29,7 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
         before = Pose(
             nodes.pose.position[first - 1 : first - 1 + steps], nodes.pose.orientation[first - 1 : first - 1 + steps]
         )
-        return State(states.pose, _minus(states.pose, before) / problem.timestep)
+        return State(states.pose, differences(states.pose, before) / problem.timestep)
     if nodes.velocity is not None and problem.plan.discretization == "exact":
         following = nodes.velocity[first + 1 : first + 1 + steps]
         return State(states.pose, 0.5 * (states.velocity + following))
@@ -39,9 +39,6 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
 def discretization(estimate: Estimate) -> Discretization:
     """The discrete equations of motion that a fit used."""
     return "spook" if estimate.problem.plan.discretization == "spook" else "exact"
-
-
-_minus = jax.jit(lambda later, earlier: later.minus(earlier))
 
 
 def roll_out(

@@ -7,6 +7,8 @@ faster than batched operations on small arrays, and compiles faster as well.
 
 from shadowfit.kernels.batched import OverTime, by_xla, over_time
 from shadowfit.kernels.kernel import Kernel, fingerprint, kernel
+from shadowfit.kernels.mapped import mapped
+from shadowfit.kernels.reach import reach
 from shadowfit.kernels.scalars import TooLargeError
 from shadowfit.kernels.store import remembered
 from shadowfit.kernels.unroll import UnsupportedError
@@ -19,6 +21,8 @@ __all__ = [
     "by_xla",
     "fingerprint",
     "kernel",
+    "mapped",
     "over_time",
+    "reach",
     "remembered",
 ]

@@ -1,0 +1,32 @@
+"""Functions of a few small arrays, mapped over rows by compiled code."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from shadowfit.kernels.batched import over_time
+
+
+def mapped(function: Callable[..., jax.Array]) -> Callable[..., np.ndarray]:
+    """The function over the first axis of all its arguments; it must depend on nothing else.
+
+    For what is called with arrays of any length, or only once: nothing is compiled anew, and the code is kept.
+    """
+
+    def one(_: list, __: list, varying: list) -> jax.Array:
+        return function(*varying)
+
+    @functools.wraps(function)
+    def over_rows(*arrays: np.ndarray) -> np.ndarray:
+        rows = [np.asarray(array) for array in arrays]
+        if not len(rows[0]):
+            shapes = [jax.ShapeDtypeStruct(row.shape[1:], float) for row in rows]
+            return np.zeros((0, *jax.eval_shape(function, *shapes).shape))
+        key = f"{function.__module__}.{function.__qualname__}"
+        return over_time(one, [], [], [np.empty(row.shape[1:]) for row in rows], key)([], [], rows)[0]
+
+    return over_rows
