@@ -50,6 +50,7 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
     """Solve a problem from its initial trajectory."""
     began = time.perf_counter()
     with one_thread():
+        objective.prepare(problem, problem.parameters.start(), objective.default_weights(problem, 1.0))
         start = start_point(problem)
         initialised = time.perf_counter()
         if problem.options.state_weight == "auto":

@@ -21,6 +21,7 @@ from shadowfit.estimation.linearise import Costs, Nodes
 from shadowfit.estimation.parameters import Values
 from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts
 from shadowfit.estimation.start_state import start_rows
+from shadowfit.geometry import Pose
 
 # Diagonal entries this small, relative to the largest, are rounding errors of zero.
 ROUNDING = 1e-25
@@ -99,6 +100,18 @@ def default_weights(problem: Problem, state_weight: float) -> Weights:
         inverse = np.linalg.inv(np.diag(covariance) if covariance.ndim == 1 else covariance)
         root = np.linalg.cholesky(inverse * size / np.trace(inverse)).T
     return Weights(np.sqrt(state_weight) * root, tuple(std / reference), reference)
+
+
+def prepare(problem: Problem, values: Values, weights: Weights) -> None:
+    """Have the code of the rows made in the background, while the states to start from are found."""
+    length = CHUNK + problem.plan.window - 1
+    bodies = len(problem.mechanism.bodies)
+    velocity = np.zeros((length, bodies, 6)) if problem.plan.unknowns == "full" else None
+    blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
+    for index, track in enumerate(problem.tracks):
+        numbers, turns = problem.current(values, index)
+        data = chunk_data(track, problem.commands_at(values, index), weights.std, 0)
+        problem.kernels.prepare_rows(numbers, turns, blank, data, weights.dynamics, problem.timestep)
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:

@@ -30,6 +30,8 @@ from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
 
 Arrays = list[Any]
+_Call = tuple[Callable[..., Any], Arrays, Arrays]
+"""A function with its constants and what varies over time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,18 +67,8 @@ class StepKernels:
         standard deviation behind a weight of one, in which a robust loss counts.
         """
         steps, samples = data.fraction.shape
-        windows = [
-            np.stack([x[i : i + steps] for i in range(self.plan.window)], axis=1) for x in jax.tree.leaves(nodes)
-        ]
-        step = np.asarray(timestep)
-        weight = _weight(dynamics_weight)
-        moving = self._run(
-            _dynamics_rows, [numbers, turns, weight, step], [*windows, data.command, data.command_derivatives]
-        )
-        repeated = windows if samples == 1 else [np.repeat(x, samples, axis=0) for x in windows]
-        readings = [x.reshape(steps * samples, 1, *x.shape[2:]) for x in (*data.measured, *data.weight, data.fraction)]
-        seen = self._run(_observation_rows, [numbers, turns, step, np.asarray(reference)], [*repeated, *readings])
-        *observed, costs = seen
+        dynamics, observation = self._row_calls(numbers, turns, nodes, data, dynamics_weight, timestep, reference)
+        moving, (*observed, costs) = self._run(*dynamics), self._run(*observation)
         parts = [
             np.concatenate([x, y.reshape(steps, samples * y.shape[1], *x.shape[2:])], axis=1)
             for x, y in zip(moving, observed, strict=True)
@@ -86,6 +78,46 @@ class StepKernels:
         # A wild start may overflow; the optimiser notices.
         with np.errstate(over="ignore"):
             return Rows(*parts), Costs(np.sum(moving[2][:counted] ** 2), sensors)
+
+    def prepare_rows(
+        self,
+        numbers: np.ndarray,
+        turns: np.ndarray,
+        nodes: Nodes,
+        data: ChunkData,
+        dynamics_weight: np.ndarray,
+        timestep: float,
+    ) -> None:
+        """Have the code of `rows` made in the background, for arrays like these."""
+        for call in self._row_calls(numbers, turns, nodes, data, dynamics_weight, timestep, 1.0):
+            self._made_for(*call)
+
+    def _row_calls(
+        self,
+        numbers: np.ndarray,
+        turns: np.ndarray,
+        nodes: Nodes,
+        data: ChunkData,
+        dynamics_weight: np.ndarray,
+        timestep: float,
+        reference: float,
+    ) -> tuple[_Call, _Call]:
+        """What gives the rows of the dynamics, of the steps, and those of the observations, of all samples."""
+        steps, samples = data.fraction.shape
+        windows = [
+            np.stack([x[i : i + steps] for i in range(self.plan.window)], axis=1) for x in jax.tree.leaves(nodes)
+        ]
+        step = np.asarray(timestep)
+        repeated = windows if samples == 1 else [np.repeat(x, samples, axis=0) for x in windows]
+        readings = [x.reshape(steps * samples, 1, *x.shape[2:]) for x in (*data.measured, *data.weight, data.fraction)]
+        return (
+            (
+                _dynamics_rows,
+                [numbers, turns, _weight(dynamics_weight), step],
+                [*windows, data.command, data.command_derivatives],
+            ),
+            (_observation_rows, [numbers, turns, step, np.asarray(reference)], [*repeated, *readings]),
+        )
 
     def start_parts(self, numbers: np.ndarray, turns: np.ndarray, nodes: Nodes) -> start_state.StartParts:
         """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""
@@ -105,6 +137,12 @@ class StepKernels:
     def _run(
         self, function: Callable[..., Any], constants: Arrays, varying: Arrays, carry: Arrays | None = None
     ) -> Arrays:
+        made = self._made_for(function, constants, varying, carry)
+        return made(self.settings, constants, varying, carry)
+
+    def _made_for(
+        self, function: Callable[..., Any], constants: Arrays, varying: Arrays, carry: Arrays | None = None
+    ) -> OverTime:
         # A weight may be a vector or a matrix, a chunk may hold more or fewer samples.
         kind = (function, *(np.shape(x) for x in constants), *(np.shape(x)[1:] for x in varying))
         if kind not in self._made:
@@ -113,7 +151,7 @@ class StepKernels:
             one = functools.partial(function, self.plan, structure)
             shapes = [*(carry or []), *(np.empty(np.shape(x)[1:]) for x in varying)]
             self._made[kind] = over_time(one, self.settings, constants, shapes, key, len(carry or []), self.largest)
-        return self._made[kind](self.settings, constants, varying, carry)
+        return self._made[kind]
 
 
 def _weight(matrix: np.ndarray) -> np.ndarray:

@@ -8,10 +8,14 @@ must stay so; all other numbers may change from call to call. A kernel may carry
 time (``carried``), where they are its first varying inputs. Compiled code is kept in the user's cache directory.
 Where everything a function depends on belongs to this package, a key tells it beforehand, and not even tracing is
 needed again.
+
+Machine code is made in the background: whoever asks for several kernels before calling the first one traces the next
+while LLVM works on the last.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import functools
 import hashlib
@@ -37,13 +41,10 @@ Leaves = Sequence[np.ndarray]
 class Kernel:
     """Compiled code with the layout of what it reads and writes."""
 
-    code: machine.Loaded
+    code: _Code
     fixed: np.ndarray
     """Which of the settings shape the code."""
     fixed_values: np.ndarray
-    shapes: tuple[tuple[int, ...], ...]
-    """Shapes of the outputs for one time."""
-    scratch: int
 
     def __call__(
         self, settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None
@@ -61,12 +62,13 @@ class Kernel:
         table = np.empty((padded, sum(column.shape[1] for column in columns)))
         np.concatenate(columns, axis=1, out=table[:times])
         table[times:] = table[times - 1]
-        sizes = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
+        sizes = [int(np.prod(shape, dtype=int)) for shape in self.code.shapes]
         results = np.zeros((padded, sum(sizes)))
         known = np.concatenate([flat[~self.fixed], _flat(constants)])
-        self.code(known, table, results, np.empty(self.scratch), None if carry is None else _flat(carry))
+        scratch = np.empty(self.code.scratch)
+        self.code.loaded(known, table, results, scratch, None if carry is None else _flat(carry))
         parts = np.split(results[:times], np.cumsum(sizes)[:-1], axis=1)
-        return [part.reshape(times, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        return [part.reshape(times, *shape) for part, shape in zip(parts, self.code.shapes, strict=True)]
 
 
 def kernel(
@@ -94,22 +96,48 @@ def kernel(
     name = fingerprint(layout, key if traced is None else str(traced))
     if name not in _loaded:
         found = store.load(name)
-        if found is None:
+        if found is not None:
+            _loaded[name] = _Code(found.shapes, found.scratch, found)
+        else:
             traced = traced or trace(function, list(settings), list(constants), list(varying))
-            found = _compile(traced, settings, constants, varying, fixed, carried, largest)
-            store.save(name, found)
-        _loaded[name] = (machine.Loaded(found.code), found.shapes, found.scratch)
-    code, outputs, scratch = _loaded[name]
-    return Kernel(code, fixed, flat[fixed], outputs, scratch)
+            written = _write(traced, settings, constants, varying, fixed, carried, largest)
+            making = _background.submit(_make, name, *written)
+            _loaded[name] = _Code(*written[1:], making)
+    return Kernel(_loaded[name], fixed, flat[fixed])
 
 
-_loaded: dict[str, tuple[machine.Loaded, tuple[tuple[int, ...], ...], int]] = {}
+@dataclasses.dataclass(frozen=True)
+class _Code:
+    """Machine code that exists, or is being made."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    """Shapes of the outputs for one time."""
+    scratch: int
+    made: store.Compiled | concurrent.futures.Future[store.Compiled]
+
+    @functools.cached_property
+    def loaded(self) -> machine.Loaded:
+        """The code in memory; waits for it."""
+        made = self.made if isinstance(self.made, store.Compiled) else self.made.result()
+        return machine.Loaded(made.code)
+
+
+_loaded: dict[str, _Code] = {}
 """Code of this process; the same kernel is asked for by every problem of a kind."""
+# One thread: LLVM's interface to Python lets one caller in at a time.
+_background = concurrent.futures.ThreadPoolExecutor(1, "kernels")
 
 
-def _compile(
+def _make(name: str, text: str, shapes: tuple[tuple[int, ...], ...], scratch: int) -> store.Compiled:
+    made = store.Compiled(machine.compile_to_object(text), shapes, scratch)
+    store.save(name, made)
+    return made
+
+
+def _write(
     traced: Any, settings: Leaves, constants: Leaves, varying: Leaves, fixed: np.ndarray, carried: int, largest: int
-) -> store.Compiled:
+) -> tuple[str, tuple[tuple[int, ...], ...], int]:
+    """Assembly of a traced function, shapes of its outputs, and the working space it needs."""
     scalars = Scalars(largest)
     places = itertools.count()
     given = zip(_flat(settings), fixed, strict=True)
@@ -129,7 +157,7 @@ def _compile(
     wanted = [(i, node) for i, node in enumerate(entries.tolist()) if node != scalars.zero or i < kept]
     text = machine.assembly(scalars, first_varying, width - kept, wanted, kept)
     shapes = tuple(tuple(output.shape) for output in outputs)
-    return store.Compiled(machine.compile_to_object(text), shapes, machine.scratch_size(scalars))
+    return text, shapes, machine.scratch_size(scalars)
 
 
 def _flat(arrays: Leaves) -> np.ndarray:
