@@ -2,9 +2,9 @@
 
 Method: the Furuta pendulum in double precision, released from near upright with a sinusoidal motor voltage. A single
 trajectory has ``--steps`` steps, a batch 256 trajectories of a fiftieth of that; times are the best of ``--repeat``
-runs
-of a compiled program, compilation is the wall time of tracing and compiling it once in this process, without a cache on
-disk. MuJoCo runs its own C loop (``mujoco.rollout``, one thread, semi-implicit Euler) on the model that the tests use.
+runs of a compiled program, compilation is the wall time of tracing and compiling it once in this process, without a
+cache on disk. MuJoCo runs its own C loop (``mujoco.rollout``, one thread, semi-implicit Euler) on the model that the
+tests use.
 
 Targets: 20,000 steps/s for one trajectory without dry friction, 3,000 with it in both hinges, a batch of 256 ten times
 that in total, and compilation below 4 s.
@@ -26,7 +26,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from shadowfit.dynamics import State, exact, place, rollout, spook
+from shadowfit.dynamics import State, exact, place, rollout, rollouts, spook
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.velocity_problem import complementary_count
@@ -86,14 +86,15 @@ def ours(friction: bool, stepper: str, batch: int, steps: int, repeat: int) -> T
     def run(mechanism: Mechanism, state: State, signals: np.ndarray) -> dict[str, jax.Array]:
         return rollout(mechanism, state, signals, TIMESTEP, stepper).readings
 
-    function = run
+    def run_all(mechanism: Mechanism, states: State, signals: np.ndarray) -> dict[str, jax.Array]:
+        return rollouts(mechanism, states, signals, TIMESTEP, stepper).readings
+
     if batch > 1:
         rng = np.random.default_rng(0)
         speeds = 0.5 * rng.normal(size=batch)
         states = [place(mechanism, {"hinge2": np.pi - 0.05 - 0.1 * abs(s)}, {"hinge1": s}) for s in speeds]
         state = jax.tree.map(lambda *x: jnp.stack(x), *states)
-        function = jax.vmap(run, in_axes=(None, 0, None))
-    program, seconds = compiled(function, mechanism, state, signals)
+    program, seconds = compiled(run_all if batch > 1 else run, mechanism, state, signals)
     duration = best(lambda: program(mechanism, state, signals), repeat)
     target = (3_000 if friction else 20_000) * (10 if batch > 1 else 1) if stepper == "spook" else None
     if batch > 1 and not friction:

@@ -11,10 +11,11 @@ import pytest
 
 from dynamics.scenes import STEPPERS, flat, orders, run, with_joints
 from shadowfit.complementarity import Status
-from shadowfit.dynamics import State, place, rollout, simulate
+from shadowfit.dynamics import State, place, rollout, rollouts, simulate
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.energy import kinetic
 from shadowfit.dynamics.exact import NewtonStatus
+from shadowfit.dynamics.simulate import TOGETHER
 from shadowfit.errors import SimulationError, UnknownNameError
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import (
@@ -178,6 +179,21 @@ def test_a_batch_equals_its_members(stepper: str) -> None:
     for i in range(4):
         alone = one(jax.tree.map(lambda x, i=i: x[i], states), viscous[i])
         np.testing.assert_allclose(flat(jax.tree.map(lambda x, i=i: x[i], together)), flat(alone), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("own_signals", [False, True])
+def test_rollouts_are_those_of_their_members(own_signals: bool) -> None:
+    """More trajectories than are stepped together, some of them left over."""
+    mechanism = builtin.furuta()
+    count, steps = TOGETHER + 2, 5
+    states = [place(mechanism, {"hinge2": angle}) for angle in np.linspace(0.1, 3.0, count)]
+    together = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    signals = np.random.default_rng(0).normal(size=(count, 1, steps) if own_signals else (1, steps))
+    found = jax.jit(lambda s, u: rollouts(mechanism, s, u, 0.01).readings["theta2"])(together, signals)
+    one = jax.jit(lambda s, u: rollout(mechanism, s, u, 0.01).readings["theta2"])
+    for i in (0, TOGETHER - 1, TOGETHER, count - 1):
+        expected = one(states[i], signals[i] if own_signals else signals)
+        np.testing.assert_allclose(found[i], expected, atol=1e-12)
 
 
 def contradicting_stops() -> Mechanism:

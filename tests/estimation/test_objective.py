@@ -59,7 +59,7 @@ def test_normal_equations_are_those_of_the_full_jacobian(scene):
 
 
 def test_elimination_equals_full_matrices(scene):
-    _, _, _, here, rows = scene
+    problem, _, _, here, rows = scene
     normal = here.normals[0]
     # Full matrices are inverted in units in which every diagonal entry is one; else rounding would hide the comparison.
     unit = 1.0 / np.sqrt(normal.diagonal())

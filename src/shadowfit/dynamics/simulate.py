@@ -142,6 +142,28 @@ def rollout(
     return _rollout(mechanism, assemble(mechanism), initial, signals, step, None, discretization, diagnostics)
 
 
+# Trajectories that are stepped together: their numbers fit the processor's cache. All 256 of a batch at once take 1.4
+# times as long.
+TOGETHER = 64
+
+
+def rollouts(
+    mechanism: Mechanism,
+    initial: State,
+    signals: Float[Array, "*batch inputs steps"],
+    timestep: Float[Array, ""] | float,
+    discretization: Discretization = "spook",
+    diagnostics: bool = False,
+) -> Trajectory:
+    """Many trajectories: :func:`rollout` over states with a first axis, and signals of each or the same for all."""
+    given = (initial, signals) if jnp.ndim(signals) == 3 else (initial,)
+
+    def one(given: tuple[Any, ...]) -> Trajectory:
+        return rollout(mechanism, given[0], (*given, signals)[1], timestep, discretization, diagnostics)
+
+    return jax.lax.map(one, given, batch_size=TOGETHER)
+
+
 class _Moment(eqx.Module):
     """What the loop hands from step to step."""
 
