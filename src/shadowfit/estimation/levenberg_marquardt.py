@@ -40,6 +40,10 @@ SMALLEST_DAMPING = 1e-15
 # A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
 # deviation. Along the kinks of dry friction the cost would creep on for long.
 INSIGNIFICANT = 0.01
+# From a decrease of χ² below this on, parameters that the data do not tell (standard deviations of ten typical sizes)
+# are held: they would wander to a bound for the rest of it. Before, a start value may be wrong by orders of magnitude,
+# and its size says nothing.
+NEARLY_THERE = 0.1
 
 
 class Status(enum.Enum):
@@ -129,19 +133,20 @@ def minimise(
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(here, settings)
     log = [_log(problem, first_number, here, alpha, np.nan, np.nan, 0, began)]
-    status, last, small = Status.ITERATIONS, None, 0
+    status, last, small, near = Status.ITERATIONS, None, 0, False
     try:
         _report(progress, log[-1])
         for number in range(first_number + 1, first_number + settings.max_iterations + 1):
             if settings.gradient_tolerance > 0.0 and _gradient_norm(here) <= settings.gradient_tolerance:
                 status = Status.GRADIENT
                 break
-            trial = _descend(problem, here, weights, alpha, settings, last)
+            trial = _descend(problem, here, weights, alpha, settings, last, near)
             if trial.accepted is None:
                 status = trial.ended or Status.STUCK
                 break
             decrease = here.cost.total - trial.accepted.cost.total
             small = small + 1 if decrease <= _insignificant(problem, here, settings) else 0
+            near = near or decrease <= NEARLY_THERE * _share(problem, here)
             here, alpha, last = trial.accepted, trial.damping, trial.box
             log.append(_log(problem, number, here, alpha, trial.gain, trial.step, trial.count, began))
             _report(progress, log[-1])
@@ -173,13 +178,14 @@ def _descend(
     alpha: float,
     settings: LevenbergMarquardt,
     guess: BoxStep | None,
+    near: bool,
 ) -> _Trial:
     """Raise the damping until a step decreases the cost."""
     grow, count, was_finite = 2.0, 0, False
     insignificant = _insignificant(problem, here, settings)
     while alpha <= LARGEST_DAMPING:
         count += 1
-        proposal = propose(problem, here, alpha, settings.damping, guess)
+        proposal = propose(problem, here, alpha, settings.damping, guess, near)
         if proposal is not None:
             promised = -proposal.change
             ended = None
@@ -205,9 +211,13 @@ def _descend(
 
 
 def _insignificant(problem: Problem, here: Linearisation, settings: LevenbergMarquardt) -> float:
-    """Decrease of the cost that does not matter: a fraction of one degree of freedom's share of it."""
-    share = INSIGNIFICANT / max(problem.sample_count(), 1)
-    return max(settings.decrease_tolerance, share) * here.cost.total
+    """Decrease of the cost that does not matter."""
+    return max(settings.decrease_tolerance * here.cost.total, INSIGNIFICANT * _share(problem, here))
+
+
+def _share(problem: Problem, here: Linearisation) -> float:
+    """One degree of freedom's share of the cost: a decrease of χ² by one."""
+    return here.cost.total / max(problem.sample_count(), 1)
 
 
 def _relax(gain: float, damping: Damping) -> float:
@@ -232,9 +242,17 @@ class Proposal:
 
 
 def propose(
-    problem: Problem, here: Linearisation, alpha: float, damping: Damping, guess: BoxStep | None = None
+    problem: Problem,
+    here: Linearisation,
+    alpha: float,
+    damping: Damping,
+    guess: BoxStep | None = None,
+    near: bool = False,
 ) -> Proposal | None:
-    """The damped step; None if the damped model is not positive definite."""
+    """The damped step; None if the damped model is not positive definite.
+
+    Near the minimum parameters that the data do not tell are held.
+    """
     parameters = problem.parameters
     factors = [front.factorise(normal, _state_damping(normal, alpha, damping)) for normal in here.normals]
     places = [parameters.places(i) for i in range(len(here.normals))]
@@ -242,6 +260,8 @@ def propose(
     if not reduced.ok:
         return None
     matrix = reduced.matrix + np.diag(here.prior_matrix + _parameter_damping(problem, here, alpha, damping))
+    if near:
+        matrix += np.diag(INSIGNIFICANT * _share(problem, here) / _sizes(problem, here) ** 2)
     gradient = reduced.gradient + here.prior_gradient
     lower, upper = parameters.bounds(here.point.values)
     box = box_step(matrix, gradient, lower, upper, guess)
@@ -278,9 +298,7 @@ def _parameter_damping(problem: Problem, here: Linearisation, alpha: float, damp
     if damping == "identity":
         return np.full(problem.parameters.size, alpha)
     floor = here.cost.total / problem.parameters.spread(lambda p: p.scale) ** 2
-    # Never without a floor: parameters that the data hardly tell would wander to a bound for nothing.
-    least = INSIGNIFICANT / max(problem.sample_count(), 1)
-    return alpha * _parameter_diagonal(problem, here) + max(alpha, least) * floor
+    return alpha * (_parameter_diagonal(problem, here) + floor)
 
 
 def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
