@@ -107,21 +107,30 @@ def test_validate(fitted, csv):
 @pytest.mark.parametrize(
     ("text", "name", "free"),
     [
-        ("a.b", "a.b", Free()),
-        ("a.b=2", "a.b", Free(start=2.0)),
-        ("*.viscous@0:1e-2", "*.viscous", Free(lower=0.0, upper=0.01)),
-        ("a=-1@-2:", "a", Free(start=-1.0, lower=-2.0)),
-        ("a@:3", "a", Free(upper=3.0)),
+        ("hinge.viscous", "hinge.viscous", Free()),
+        ("hinge.viscous=2", "hinge.viscous", Free(start=2.0)),
+        ("*.visc*@0:1e-2", "hinge.viscous", Free(lower=0.0, upper=0.01)),
+        ("hinge.dry=-1@-2:", "hinge.dry", Free(start=-1.0, lower=-2.0)),
+        ("hinge.dry@:3", "hinge.dry", Free(upper=3.0)),
     ],
 )
 def test_free_parameters(text, name, free):
-    assert free_parameters([text]) == {name: free}
+    assert free_parameters([text], read_model("pendulum")) == {name: free}
+
+
+def test_priors_and_values_of_each_recording():
+    pendulum = read_model("pendulum")
+    found = free_parameters(["hinge.viscous", "theta.offset"], pendulum, {"hinge.viscous": 1e-3}, ["theta.*"])
+    assert found == {"hinge.viscous": Free(prior=1e-3), "theta.offset": Free(per_recording=True)}
+    for wrong in ({"priors": {"hinge.dry": 1.0}}, {"each": ["hinge.d*"]}):
+        with pytest.raises(OptionError, match="name it with --free as well"):
+            free_parameters(["hinge.viscous"], pendulum, **wrong)
 
 
 @pytest.mark.parametrize("text", ["", "=1", "a=", "a@", "a@1", "a@:", "a=x", "a@1:y", "a=1@"])
 def test_free_parameters_that_are_not_written_right(text):
     with pytest.raises(OptionError, match="--free"):
-        free_parameters([text])
+        free_parameters([text], read_model("pendulum"))
 
 
 def test_state_weight():

@@ -19,7 +19,7 @@ def demo(
     from shadowfit.cli import runtime
 
     runtime.start_jax()
-    from shadowfit.cli.fit import fit_and_save, show_result
+    from shadowfit.cli.fit import fit_and_save
     from shadowfit.estimation import Free, LevenbergMarquardt, Options
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.models import load_model
@@ -39,7 +39,7 @@ def demo(
         out,
         text=loaded.text,
         quiet=quiet,
+        json=json,
         truth=twin.truth,
     )
-    show_result(summary, out, json=json)
     raise typer.Exit(0 if summary["converged"] else 1)

@@ -22,6 +22,7 @@ from shadowfit.cli.options import (
     Settings,
     apply_settings,
     free_parameters,
+    numbers,
     state_weight,
 )
 
@@ -44,6 +45,20 @@ def fit(
             metavar="NAME[=START][@LO:HI]",
             help="A parameter to estimate, or a pattern such as '*.inertia.*'. May be repeated; without any, only the "
             "motion is estimated.",
+        ),
+    ] = None,
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--prior",
+            metavar="NAME=STD",
+            help="What is known of a free parameter beforehand: a standard deviation around its start, in its unit.",
+        ),
+    ] = None,
+    each: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--each", metavar="NAME", help="A free parameter with a value of its own in each recording, or a pattern."
         ),
     ] = None,
     settings: Settings = None,
@@ -88,9 +103,9 @@ def fit(
     from shadowfit.estimation import LevenbergMarquardt, Options
     from shadowfit.models import load_model
 
-    parameters = free_parameters(free or ())
     loaded = load_model(model)
     mechanism = apply_settings(loaded.mechanism, settings or ())
+    parameters = free_parameters(free or (), mechanism, numbers(prior or (), "--prior"), each or ())
     measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=quiet)
     options = Options(
         timestep=timestep,
@@ -109,9 +124,9 @@ def fit(
         out,
         text=loaded.text,
         quiet=quiet,
+        json=json,
         kind=intervals.value,
     )
-    show_result(summary, out, json=json)
     raise typer.Exit(0 if summary["converged"] else 1)
 
 
@@ -125,20 +140,29 @@ def fit_and_save(
     *,
     text: str | None,
     quiet: bool,
+    json: bool,
     truth: Mapping[str, float] | None = None,
     kind: Kind = "gauss-newton",
 ) -> dict[str, Any]:
-    """Fit with progress shown, and write the result with its report; returns the contents of ``result.json``."""
+    """Fit with progress shown, print the answer, and write the result with its report.
+
+    Returns the contents of ``result.json``, which is all that is printed with ``json``.
+    """
     from shadowfit import estimation
     from shadowfit.cli import console, runtime
     from shadowfit.cli.progress import fit_progress
     from shadowfit.cli.recordings import spoken_warnings
+    from shadowfit.cli.verdict import parameter_table
     from shadowfit.evaluation import load_result, save_estimate, write_report
+    from shadowfit.evaluation.summary import parameters
 
     before = runtime.compile_seconds()
     with spoken_warnings(recordings, quiet) as spoken, fit_progress(quiet) as progress:
         estimate = estimation.fit(mechanism, recordings, free, options=options, optimiser=optimiser, progress=progress)
     compiling = runtime.compile_seconds() - before
+    if not json and estimate.parameters:
+        # At once: writing the result, with its rollout, takes longer than the fit.
+        console.output().print(parameter_table(parameters(estimate, kind, truth)))
     with contextlib.nullcontext() if quiet else console.messages().status("writing the result"):
         summary = save_estimate(
             estimate,
@@ -151,21 +175,18 @@ def fit_and_save(
             kind=kind,
         )
         write_report(load_result(out))
+    _conclude(summary, out, json=json)
     return summary
 
 
-def show_result(summary: Mapping[str, Any], out: Path, *, json: bool) -> None:
-    """The result on standard output: as one JSON object, or as text."""
+def _conclude(summary: Mapping[str, Any], out: Path, *, json: bool) -> None:
+    """The summary as one JSON object, or the verdict and where the result is."""
     if json:
         import json as notation
 
         typer.echo(notation.dumps(summary, ensure_ascii=False, allow_nan=False))
         return
-    from shadowfit.cli import console
-    from shadowfit.cli.verdict import parameter_table
     from shadowfit.evaluation import verdict
 
-    if summary["parameters"]:
-        console.output().print(parameter_table(summary))
     typer.echo(verdict.sentence(summary))
     typer.echo(f"Result in {out}; open {out / 'report.html'} in a browser")

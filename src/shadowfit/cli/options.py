@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -85,8 +85,32 @@ def numbers(texts: Iterable[str], option: str) -> dict[str, float]:
     return {name: _number(value, f"{option} {name}") for name, value in assignments(texts, option).items()}
 
 
-def free_parameters(texts: Iterable[str]) -> dict[str, Free]:
-    """``["hinge*.viscous", "arm.mass=0.3@0.1:1"]`` → name or pattern → how it is estimated."""
+def free_parameters(
+    texts: Iterable[str], mechanism: Mechanism, priors: Mapping[str, float] | None = None, each: Iterable[str] = ()
+) -> dict[str, Free]:
+    """``["hinge*.viscous", "arm.mass=0.3@0.1:1"]`` → name → how it is estimated.
+
+    ``priors`` and ``each`` name some of them, or patterns: with a prior, or with a value for each recording.
+    """
+    import dataclasses
+
+    found = _requests(texts, mechanism)
+    for option, names in (("--prior", priors or {}), ("--each", each)):
+        for pattern in names:
+            chosen = [name for name in _matching(pattern, mechanism) if name in found]
+            if not chosen:
+                raise OptionError(f"{option} {pattern}: no parameter of this name is free; name it with --free as well")
+            for name in chosen:
+                change = {"prior": priors[pattern]} if option == "--prior" and priors else {"per_recording": True}
+                found[name] = dataclasses.replace(found[name], **change)
+    return found
+
+
+def _matching(pattern: str, mechanism: Mechanism) -> Sequence[str]:
+    return mechanism.match(pattern) if any(c in pattern for c in "*?[") else [pattern]
+
+
+def _requests(texts: Iterable[str], mechanism: Mechanism) -> dict[str, Free]:
     from shadowfit.estimation import Free
 
     found = {}
@@ -98,7 +122,8 @@ def free_parameters(texts: Iterable[str]) -> dict[str, Free]:
         if not name or (equals and not start) or (at and not (colon and (lower or upper))):
             raise OptionError(f"{where}: write NAME, NAME=START or NAME=START@LOWER:UPPER (one bound may be left out)")
         values = [_number(part, where) if part else None for part in (start, lower, upper)]
-        found[name] = Free(start=values[0], lower=values[1], upper=values[2])
+        for own in _matching(name, mechanism):
+            found[own] = Free(start=values[0], lower=values[1], upper=values[2])
     return found
 
 

@@ -32,8 +32,10 @@ _clock = _CompileClock()
 
 
 def compile_seconds() -> float:
-    """Time spent compiling since the start of JAX [s]."""
-    return _clock.seconds or 0.0
+    """Time spent compiling since the start of JAX [s], by XLA and for kernels."""
+    from shadowfit.kernels import making_seconds
+
+    return (_clock.seconds or 0.0) + making_seconds()
 
 
 def start_jax() -> None:

@@ -9,11 +9,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def parameter_table(summary: Mapping[str, Any]) -> Table:
-    """The parameters of a result: start, value, standard deviation, interval, and the truth where it is known."""
+def parameter_table(rows: Mapping[str, Any]) -> Table:
+    """The parameters of a result: start, value, deviation, interval, and the truth where it is known."""
     from shadowfit.cli import console
 
-    rows = summary["parameters"]
     known = any("truth" in row for row in rows.values())
     numeric = ("start", "value", "std", "95 % interval", *(["truth"] if known else []))
     table = console.table("Parameters", "name", *numeric, "unit", "", numeric=numeric)

@@ -63,10 +63,7 @@ def summarise(
             "cost_observation": estimate.cost_observation,
             "state_weight": estimate.state_weight,
             "uncertainty": {"kind": kind, "level": LEVEL, "degrees_of_freedom": spread.degrees},
-            "parameters": {
-                row.name: _parameter(row, interval, truth or {})
-                for row, interval in zip(estimate.table(kind), spread.intervals(LEVEL), strict=True)
-            },
+            "parameters": parameters(estimate, kind, truth),
             "not_identifiable": [finding.text for finding in estimate.findings],
             "seconds": {
                 "total": seconds.total,
@@ -108,6 +105,13 @@ def summarise(
             },
         }
     )
+
+
+def parameters(estimate: Estimate, kind: Kind, truth: Mapping[str, float] | None = None) -> dict[str, dict[str, Any]]:
+    """The parameter table of a fit, with standard deviations and intervals of a kind."""
+    intervals = estimate.uncertainty(kind).intervals(LEVEL)
+    rows = zip(estimate.table(kind), intervals, strict=True)
+    return as_json({row.name: _parameter(row, interval, truth or {}) for row, interval in rows})
 
 
 def _parameter(row: ParameterEstimate, interval: Interval, truth: Mapping[str, float]) -> dict[str, Any]:

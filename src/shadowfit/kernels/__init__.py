@@ -6,7 +6,7 @@ faster than batched operations on small arrays, and compiles faster as well.
 """
 
 from shadowfit.kernels.batched import OverTime, by_xla, over_time
-from shadowfit.kernels.kernel import Kernel, fingerprint, kernel
+from shadowfit.kernels.kernel import Kernel, fingerprint, kernel, making_seconds
 from shadowfit.kernels.mapped import mapped
 from shadowfit.kernels.reach import reach
 from shadowfit.kernels.scalars import TooLargeError
@@ -21,6 +21,7 @@ __all__ = [
     "by_xla",
     "fingerprint",
     "kernel",
+    "making_seconds",
     "mapped",
     "over_time",
     "reach",

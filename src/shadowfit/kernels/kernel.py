@@ -16,11 +16,13 @@ while LLVM works on the last.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import hashlib
 import itertools
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +101,10 @@ def kernel(
         if found is not None:
             _loaded[name] = _Code(found.shapes, found.scratch, found)
         else:
-            traced = traced or trace(function, list(settings), list(constants), list(varying))
-            written = _write(traced, settings, constants, varying, fixed, carried, largest)
-            making = _background.submit(_make, name, *written)
-            _loaded[name] = _Code(*written[1:], making)
+            with _making():
+                traced = traced or trace(function, list(settings), list(constants), list(varying))
+                written = _write(traced, settings, constants, varying, fixed, carried, largest)
+            _loaded[name] = _Code(*written[1:], _background.submit(_make, name, *written))
     return Kernel(_loaded[name], fixed, flat[fixed])
 
 
@@ -118,14 +120,30 @@ class _Code:
     @functools.cached_property
     def loaded(self) -> machine.Loaded:
         """The code in memory; waits for it."""
-        made = self.made if isinstance(self.made, store.Compiled) else self.made.result()
-        return machine.Loaded(made.code)
+        with _making():
+            made = self.made if isinstance(self.made, store.Compiled) else self.made.result()
+            return machine.Loaded(made.code)
 
 
 _loaded: dict[str, _Code] = {}
 """Code of this process; the same kernel is asked for by every problem of a kind."""
 # One thread: LLVM's interface to Python lets one caller in at a time.
 _background = concurrent.futures.ThreadPoolExecutor(1, "kernels")
+
+
+_spent = [0.0]
+
+
+@contextlib.contextmanager
+def _making() -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    _spent[0] += time.perf_counter() - began
+
+
+def making_seconds() -> float:
+    """Time that callers have spent making kernels or waiting for them [s]."""
+    return _spent[0]
 
 
 def _make(name: str, text: str, shapes: tuple[tuple[int, ...], ...], scratch: int) -> store.Compiled:
