@@ -7,7 +7,8 @@ import pytest
 
 from estimation.scenes import full_furuta, problem_of, shaken
 from shadowfit.estimation import objective
-from shadowfit.estimation.step_kernels import StepKernels, is_own
+from shadowfit.estimation.step_kernels import StepKernels
+from shadowfit.kernels import is_own
 from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording

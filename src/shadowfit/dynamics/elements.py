@@ -7,6 +7,7 @@ body behind the last, with zero inverse mass, so that no element needs a special
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -16,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.geometry import matrices, rotations
+from shadowfit.kernels import is_own, over_time
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.joint import WORLD, Joint
@@ -165,8 +167,27 @@ def assemble(mechanism: Mechanism) -> Elements:
     )
 
 
-assembled = eqx.filter_jit(assemble)
-"""``assemble``, compiled: for callers that hold numbers, not tracers."""
+def assembled(mechanism: Mechanism) -> Elements:
+    """``assemble``, compiled: for callers that hold numbers, not tracers."""
+    leaves, structure = jax.tree.flatten(mechanism)
+    numbers = [np.asarray(leaf) for leaf in leaves]
+    arrays, static = _shapes(structure, tuple((leaf.shape, leaf.dtype) for leaf in numbers))
+
+    def as_arrays(settings: list, _: list, __: list) -> list[Array]:
+        return jax.tree.leaves(eqx.filter(assemble(jax.tree.unflatten(structure, settings)), eqx.is_array))
+
+    key = f"assemble {structure}" if is_own(mechanism) else None
+    once = [np.zeros(1)]
+    found = over_time(as_arrays, numbers, [], once, key)(numbers, [], [np.zeros((1, 1))])
+    values = [value[0].astype(like.dtype) for value, like in zip(found, jax.tree.leaves(arrays), strict=True)]
+    return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), values), static)
+
+
+@functools.lru_cache(maxsize=256)
+def _shapes(structure: Any, leaves: tuple[tuple[tuple[int, ...], Any], ...]) -> tuple[Elements, Elements]:
+    """Arrays of an assembled mechanism as shapes, and all that is no array."""
+    blank = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(shape, kind) for shape, kind in leaves])
+    return eqx.partition(eqx.filter_eval_shape(assemble, blank), lambda x: isinstance(x, jax.ShapeDtypeStruct))
 
 
 def _contact(

@@ -26,9 +26,9 @@ from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import ChunkData, Plan, Unknowns, write
 from shadowfit.estimation.parameters import ParameterSet, Values
-from shadowfit.estimation.step_kernels import StepKernels, is_own
+from shadowfit.estimation.step_kernels import StepKernels
 from shadowfit.geometry import Pose
-from shadowfit.kernels import TooLargeError, UnsupportedError, fingerprint, reach, remembered
+from shadowfit.kernels import TooLargeError, UnsupportedError, fingerprint, is_own, reach, remembered
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, PointPosition

@@ -25,7 +25,7 @@ from shadowfit.estimation import inverse_kinematics, linearise, start_state
 from shadowfit.estimation.front import Rows
 from shadowfit.estimation.linearise import ChunkData, Costs, Nodes, Plan
 from shadowfit.geometry import Pose, rotations
-from shadowfit.kernels import OverTime, over_time
+from shadowfit.kernels import OverTime, is_own, over_time
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -209,13 +209,3 @@ def _retract(_: Plan, __: Any, ___: Arrays, ____: Arrays, varying: Arrays) -> Ar
     moved = Pose(nodes[0], nodes[1]).plus(parts[:, :6])
     found = [moved.position, rotations.normalise(moved.orientation)]
     return [*found, nodes[2] + parts[:, 6:]] if len(nodes) > 2 else found
-
-
-def is_own(part: Any) -> bool:
-    """Whether all parts of a mechanism are of this package, so that its source tells what they do."""
-    if isinstance(part, list | tuple):
-        return all(is_own(x) for x in part)
-    if dataclasses.is_dataclass(part):
-        inside = type(part).__module__.startswith("shadowfit.")
-        return inside and all(is_own(getattr(part, field.name)) for field in dataclasses.fields(part))
-    return not callable(part)

@@ -8,6 +8,7 @@ faster than batched operations on small arrays, and compiles faster as well.
 from shadowfit.kernels.batched import OverTime, by_xla, over_time
 from shadowfit.kernels.kernel import Kernel, fingerprint, kernel, making_seconds
 from shadowfit.kernels.mapped import mapped
+from shadowfit.kernels.own import is_own
 from shadowfit.kernels.reach import reach
 from shadowfit.kernels.scalars import TooLargeError
 from shadowfit.kernels.store import remembered
@@ -20,6 +21,7 @@ __all__ = [
     "UnsupportedError",
     "by_xla",
     "fingerprint",
+    "is_own",
     "kernel",
     "making_seconds",
     "mapped",
