@@ -171,31 +171,31 @@ class Factor:
     def _follow(self, tail: Float[np.ndarray, "columns t"]) -> Float[np.ndarray, "N b columns"]:
         """Steps of the states for steps of the parameters and multiples of the gradient."""
         right = np.matmul(-tail, self.panel[:, self.block :])
-        return self._as_columns(self.substitute_back(right))
+        return self._as_columns(self._substitute_back(right))
 
     def _as_columns(self, rows: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "N b columns"]:
         return _of_nodes(np.swapaxes(rows, 1, 2), self.nodes, self.node_size)
 
-    def solve(
-        self, right: Float[np.ndarray, "N b columns"]
-    ) -> tuple[Float[np.ndarray, "N b columns"], Float[np.ndarray, " columns"]]:
-        """``H_xx⁻¹ G`` for columns G, and the diagonal of ``GᵀH_xx⁻¹G``."""
-        blocks, columns = len(self.lower), right.shape[-1]
-        rows = _by_blocks(right.reshape(self.nodes, self.node_size * columns), blocks, self.block * columns)
-        halfway = self.substitute(np.swapaxes(rows.reshape(blocks, self.block, columns), 1, 2).copy())
-        sizes = np.einsum("kci,kci->c", halfway, halfway)
-        return self._as_columns(self.substitute_back(halfway)), sizes
+    def halfway(self, right: Float[np.ndarray, "N b columns"]) -> Float[np.ndarray, "blocks columns B"]:
+        """``L⁻¹ G`` of all blocks for columns G, whose squares are the diagonal of ``GᵀH_xx⁻¹G``.
 
-    def substitute(self, right: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "blocks columns B"]:
-        """Solve ``L_j y_j = x_j − P_{j−1}[next] y_{j−1}`` in place; each row is one right-hand side."""
-        used = np.zeros_like(right[0])
-        for lower, to_next, row in zip(self.lower, self.to_next, right, strict=True):
+        Forwards in time, ``L_j y_j = x_j − P_{j−1}[next] y_{j−1}``.
+        """
+        blocks, columns = len(self.lower), right.shape[-1]
+        filled = _by_blocks(right.reshape(self.nodes, self.node_size * columns), blocks, self.block * columns)
+        rows = np.swapaxes(filled.reshape(blocks, self.block, columns), 1, 2).copy()
+        used = np.zeros_like(rows[0])
+        for lower, to_next, row in zip(self.lower, self.to_next, rows, strict=True):
             np.subtract(row, used, out=row)
             _solve(lower, row)
             used = row @ to_next.T
-        return right
+        return rows
 
-    def substitute_back(self, right: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "blocks columns B"]:
+    def onwards(self, halfway: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "N b columns"]:
+        """``H_xx⁻¹ G`` from ``L⁻¹ G``, which is overwritten."""
+        return self._as_columns(self._substitute_back(halfway))
+
+    def _substitute_back(self, right: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "blocks columns B"]:
         """Solve ``L_jᵀ y_j = x_j − P_j[next]ᵀ y_{j+1}`` in place; each row is one right-hand side."""
         following = np.zeros_like(right[0])
         for lower, to_next, row in zip(self.lower[::-1], self.to_next[::-1], right[::-1], strict=True):

@@ -148,12 +148,13 @@ def project(make_rows: MakeRows, start: front.Rows, factor: front.Factor, steps:
         gradients = np.matmul(np.swapaxes(states, 1, 2), projected).reshape(steps, window, *follow.shape[1:])
         for i in range(window):
             left[i : i + steps] += gradients[:, i]
-        correction, effect = factor.solve(left)
+        halfway = factor.halfway(left)
+        effect = np.einsum("kci,kci->c", halfway, halfway)
         information = np.einsum("kmp,kmp->p", projected, projected) + np.einsum("mp,mp->p", first, first)
         settled = bool(np.all(effect <= SETTLED * information))
         if settled or number + 1 == PASSES:
             break
-        follow = follow - correction
+        follow = follow - factor.onwards(halfway)
     return Projection(
         projected, residual, first, first_residual, ridge, settled, functools.partial(innovate, make_rows, factor)
     )
