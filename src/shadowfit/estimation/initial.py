@@ -114,11 +114,14 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
 
 def differences(position: np.ndarray, orientation: np.ndarray) -> Float[np.ndarray, "n bodies 6"]:
     """``q_{k+1} ⊟ q_k`` for all k."""
-    count, bodies = position.shape[:2]
-    found = over_time(_minus, [], [], [position[0], orientation[0]] * 2, "pose difference")(
-        [], [], [position[1:], orientation[1:], position[:-1], orientation[:-1]]
-    )
-    return found[0].reshape(count - 1, bodies, 6)
+    return minus(Pose(position[1:], orientation[1:]), Pose(position[:-1], orientation[:-1]))
+
+
+def minus(later: Pose, earlier: Pose) -> Float[np.ndarray, "n bodies 6"]:
+    """``q₁ ⊟ q₀`` of many poses."""
+    arrays = [later.position, later.orientation, earlier.position, earlier.orientation]
+    found = over_time(_minus, [], [], [x[0] for x in arrays], "pose difference")([], [], arrays)
+    return found[0].reshape(*later.position.shape[:2], 6)
 
 
 def _minus(_: list, __: list, poses: list) -> Array:

@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation import front
-from shadowfit.estimation.linearise import Costs, Nodes
+from shadowfit.estimation.linearise import Costs, Nodes, Truncation
 from shadowfit.estimation.parameters import Values
-from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts
+from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts, no_truncation
 from shadowfit.estimation.start_state import start_rows
 
 # Diagonal entries this small, relative to the largest, are rounding errors of zero.
@@ -51,6 +51,8 @@ class Point:
 
     values: Values
     nodes: tuple[Nodes, ...]
+    truncation: tuple[Truncation, ...] | None = None
+    """Errors of the discretisation that are taken off the residuals of each recording; None: none are known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,12 +132,13 @@ def chunk_rows(
     track, nodes = problem.tracks[index], point.nodes[index]
     numbers, turns = problem.current(point.values, index)
     table = problem.commands_at(point.values, index)
+    known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
     for begin in chunk_starts(len(nodes.pose.position)):
         rows, cost = problem.kernels.rows(
             numbers,
             turns,
             _padded(nodes, begin, CHUNK + problem.plan.window - 1),
-            chunk_data(track, table, weights.std, begin),
+            chunk_data(track, table, weights.std, known, begin),
             weights.dynamics,
             problem.timestep,
             track.steps - begin,
@@ -191,4 +194,4 @@ def plus(problem: Problem, point: Point, states: tuple[front.ByChunks, ...], inc
         problem.kernels.retract(own, front.unchunk(steps, len(own.pose.position)))
         for own, steps in zip(point.nodes, states, strict=True)
     )
-    return Point(problem.parameters.plus(point.values, increments), nodes)
+    return Point(problem.parameters.plus(point.values, increments), nodes, point.truncation)

@@ -30,6 +30,8 @@ from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
 
 Arrays = list[Any]
+# Reference standard deviation that makes every residual small for a robust loss.
+UNBOUNDED = 1e100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +73,15 @@ class StepKernels:
         step = np.asarray(timestep)
         weight = _weight(dynamics_weight)
         moving = self._run(
-            _dynamics_rows, [numbers, turns, weight, step], [*windows, data.command, data.command_derivatives]
+            _dynamics_rows,
+            [numbers, turns, weight, step],
+            [*windows, data.command, data.command_derivatives, data.truncation],
         )
         repeated = windows if samples == 1 else [np.repeat(x, samples, axis=0) for x in windows]
-        readings = [x.reshape(steps * samples, 1, *x.shape[2:]) for x in (*data.measured, *data.weight, data.fraction)]
+        readings = [
+            x.reshape(steps * samples, 1, *x.shape[2:])
+            for x in (*data.measured, *data.weight, *data.shift, data.fraction)
+        ]
         seen = self._run(_observation_rows, [numbers, turns, step, np.asarray(reference)], [*repeated, *readings])
         *observed, costs = seen
         parts = [
@@ -86,6 +93,35 @@ class StepKernels:
         # A wild start may overflow; the optimiser notices.
         with np.errstate(over="ignore"):
             return Rows(*parts), Costs(np.sum(moving[2][:counted] ** 2), sensors)
+
+    def dynamics_residuals(
+        self, numbers: np.ndarray, turns: np.ndarray, poses: Pose, command: tuple[np.ndarray, np.ndarray], timestep: float
+    ) -> np.ndarray:
+        """Dynamics residuals [N s, N m s] at all but the first and the last of poses a time-step apart."""
+        size = 6 * poses.position.shape[1]
+        inside = len(poses.position) - 2
+        windows = [np.stack([x[i : i + inside] for i in range(3)], axis=1) for x in jax.tree.leaves(poses)]
+        varying = [*windows, *command, np.zeros((inside, size))]
+        return self._run(_dynamics_rows, [numbers, turns, np.ones(size), np.asarray(timestep)], varying)[2]
+
+    def reading_residuals(
+        self,
+        numbers: np.ndarray,
+        turns: np.ndarray,
+        windows: Pose,
+        fraction: np.ndarray,
+        measured: Arrays,
+        timestep: float,
+    ) -> Arrays:
+        """Residuals of each sensor at samples with a window of poses each, in the sensors' units."""
+        count = len(fraction)
+        weight = [np.ones((count, 1))] * len(measured)
+        sizes = [sensor.error_size() for sensor in self.mechanism.sensors.values]
+        shift = [np.zeros((count, 1, size)) for size in sizes]
+        readings = [*(values[:, None] for values in measured), *weight, *shift, fraction[:, None]]
+        constants = [numbers, turns, np.asarray(timestep), np.asarray(UNBOUNDED)]
+        found = self._run(_observation_rows, constants, [*jax.tree.leaves(windows), *readings])[2]
+        return np.split(found, np.cumsum(sizes)[:-1], axis=1)
 
     def start_parts(self, numbers: np.ndarray, turns: np.ndarray, nodes: Nodes) -> start_state.StartParts:
         """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""
@@ -129,8 +165,8 @@ def _as_nodes(arrays: Arrays) -> Nodes:
 def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Rows:
     numbers, turns, weight, timestep = constants
     prepared = linearise.prepare(plan, jax.tree.unflatten(structure, settings), numbers, turns)
-    *windows, command, slopes = varying
-    data = ChunkData(command, slopes, (), (), jnp.zeros(0))
+    *windows, command, slopes, truncation = varying
+    data = ChunkData(command, slopes, (), (), jnp.zeros(0), truncation, ())
     motion = linearise.dynamics_rows(plan, prepared, _as_nodes(windows), data, timestep)
     return linearise.weighted(motion, jnp.diag(weight) if weight.ndim == 1 else weight)
 
@@ -144,9 +180,8 @@ def _observation_rows(
     count = 2 if plan.unknowns == "configuration" else 3
     windows, rest = varying[:count], varying[count:]
     sensors = len(mechanism.sensors)
-    data = ChunkData(
-        jnp.zeros(0), jnp.zeros((0, 0)), tuple(rest[:sensors]), tuple(rest[sensors : 2 * sensors]), rest[-1]
-    )
+    measured, weight, shift = (tuple(rest[i * sensors : (i + 1) * sensors]) for i in range(3))
+    data = ChunkData(jnp.zeros(0), jnp.zeros((0, 0)), measured, weight, rest[-1], jnp.zeros(0), shift)
     return linearise.observation_rows(plan, prepared, _as_nodes(windows), data, timestep, reference)
 
 

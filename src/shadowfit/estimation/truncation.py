@@ -1,0 +1,110 @@
+"""Errors of the discretisation, from the estimated motion itself: what deferred correction takes off the residuals.
+
+The discrete equations of motion are of second order: on the true motion the dynamics residual of a step h is not zero
+but ``E = O(h³)``, and a fit that asks for zero finds parameters that are off by ``O(h²)``. The same residual with a
+step m times as fine is m² times better, and it can be evaluated on a curve through the states. Both see the same
+equation: the residual of a step is a mean of the balance of momentum over ``[t_k − h, t_k + h]``, whose inertial part is
+the second difference of the configurations, which is the sum of the fine ones with the weights of a hat:
+
+    R_k = Σ_{|j|<m} (1 − |j|/m) r_{h/m}(t_k + j h/m),        E_k = (r_h − R_k) m²/(m² − 1)
+
+The factor extrapolates to vanishing steps, which leaves ``O(h⁵)``. Accelerations drop out of the difference, so that E
+compares forces along the curve (at one instant, and as a mean over the step) and amplifies no noise; jumps of held
+inputs and of dry friction are resolved m times finer. A fit with E held, E renewed at its result, and so on, settles
+quickly: each round multiplies what is left by about ``(ωh)²/12``. Where it stands, the motion satisfies the better
+equations. Derivatives of E do not enter.
+
+Samples see the states through a parabola over three steps; the error of that, against the same curve, is treated alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation.initial import minus
+from shadowfit.estimation.linearise import Nodes, Truncation
+from shadowfit.estimation.objective import Point
+from shadowfit.estimation.problem import Problem, commands
+from shadowfit.geometry import Pose
+
+# m: fine steps in a step.
+FINER = 4
+# States that a piece of the curve goes through: a polynomial of fifth degree.
+NODES = 6
+
+
+def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
+    """Errors of the discretisation along the states of one recording."""
+    return Truncation(_of_dynamics(problem, point, recording), _of_readings(problem, point, recording))
+
+
+def _of_dynamics(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps r"]:
+    """E of each step [N s, N m s]."""
+    nodes = point.nodes[recording]
+    intervals = len(nodes.pose.position) - 1
+    fine = curve(problem, nodes, np.arange(intervals * FINER + 1) / FINER)
+    coarse = _residuals(problem, point, recording, nodes.pose, 1)
+    found = _residuals(problem, point, recording, fine, FINER)
+    weights = 1.0 - np.abs(np.arange(1 - FINER, FINER)) / FINER
+    inside = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::FINER]
+    return (coarse - inside @ weights) * FINER**2 / (FINER**2 - 1.0)
+
+
+def _residuals(
+    problem: Problem, point: Point, recording: int, poses: Pose, finer: int
+) -> Float[np.ndarray, "times r"]:
+    """Dynamics residuals with a step ``h/finer``, at all but the first and the last of poses that lie so far apart."""
+    track, timestep = problem.tracks[recording], problem.timestep / finer
+    times = track.start_time - problem.timestep + timestep * np.arange(1, len(poses.position) - 1)
+    values = point.values
+    command = commands(problem.plan, track.recording, problem.written(values, recording), times, timestep)
+    return problem.kernels.dynamics_residuals(*problem.current(values, recording), poses, command, timestep)
+
+
+def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
+    """Residual through the parabola less that through the curve, for each sensor."""
+    track, nodes = problem.tracks[recording], point.nodes[recording]
+    sensors = problem.mechanism.sensors.values
+    if problem.plan.on_grid and not any(sensor.needs_velocity for sensor in sensors):
+        return tuple(np.zeros((*track.fraction.shape, sensor.error_size())) for sensor in sensors)
+    step = np.arange(track.steps)[:, None] + np.zeros_like(track.fraction)
+    at = (step + problem.plan.centre + track.fraction).ravel()
+    near = nodes.pose, step.ravel().astype(int)
+    windows = Pose(*(np.stack([x[near[1] + i] for i in range(3)], axis=1) for x in (near[0].position, near[0].orientation)))
+    around = [curve(problem, nodes, at + offset / FINER) for offset in (-1, 0, 1)]
+    close = Pose(*(np.stack(x, axis=1) for x in zip(*((p.position, p.orientation) for p in around), strict=True)))
+    measured = [values.reshape(len(at), -1) for values in track.measured]
+    numbers, turns = problem.current(point.values, recording)
+    read = problem.kernels.reading_residuals
+    rough = read(numbers, turns, windows, track.fraction.ravel(), measured, problem.timestep)
+    better = read(numbers, turns, close, np.zeros(len(at)), measured, problem.timestep / FINER)
+    return tuple(
+        np.where(here[..., None], (a - b).reshape(*track.fraction.shape, -1), 0.0)
+        for a, b, here in zip(rough, better, track.present, strict=True)
+    )
+
+
+def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
+    """Poses of a smooth curve through the states, at places counted in steps from the first state.
+
+    ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states in the tangent space of the
+    nearest one.
+    """
+    position, orientation = nodes.pose.position, nodes.pose.orientation
+    count = min(NODES, len(position))
+    first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, len(position) - count)
+    base = np.clip(np.round(at).astype(int), 0, len(position) - 1)
+    index = first[:, None] + np.arange(count)
+    distance = at[:, None] - index
+    weights = np.ones_like(distance)
+    for i in range(count):
+        for j in range(count):
+            if i != j:
+                weights[:, i] *= distance[:, j] / (i - j)
+    anchor = np.repeat(base, count)
+    increments = minus(
+        Pose(position[index.ravel()], orientation[index.ravel()]), Pose(position[anchor], orientation[anchor])
+    )
+    steps = np.einsum("ni,nik->nk", weights, increments.reshape(len(at), count, -1))
+    return problem.kernels.retract(Nodes(Pose(position[base], orientation[base]), None), steps).pose
