@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.estimation import inverse_kinematics, linearise, start_state
+from shadowfit.estimation.frame import Frame, frame
 from shadowfit.estimation.front import Rows
 from shadowfit.estimation.linearise import ChunkData, Costs, Nodes, Plan
 from shadowfit.geometry import Pose, rotations
@@ -123,6 +124,10 @@ class StepKernels:
         found = self._run(_observation_rows, constants, [*jax.tree.leaves(windows), *readings])[2]
         return np.split(found, np.cumsum(sizes)[:-1], axis=1)
 
+    def frames(self, numbers: np.ndarray, turns: np.ndarray, poses: Pose) -> Frame:
+        """Rows of the gaps and inertia along poses."""
+        return Frame(*self._run(_frame, [numbers, turns], jax.tree.leaves(poses)))
+
     def start_parts(self, numbers: np.ndarray, turns: np.ndarray, nodes: Nodes) -> start_state.StartParts:
         """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""
         return start_state.StartParts(*self._run(_start_parts, [numbers, turns], jax.tree.leaves(nodes)))
@@ -183,6 +188,10 @@ def _observation_rows(
     measured, weight, shift = (tuple(rest[i * sensors : (i + 1) * sensors]) for i in range(3))
     data = ChunkData(jnp.zeros(0), jnp.zeros((0, 0)), measured, weight, rest[-1], jnp.zeros(0), shift)
     return linearise.observation_rows(plan, prepared, _as_nodes(windows), data, timestep, reference)
+
+
+def _frame(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Frame:
+    return frame(plan, jax.tree.unflatten(structure, settings), constants[0], constants[1], Pose(*varying))
 
 
 def _start_parts(

@@ -26,10 +26,13 @@ from shadowfit.estimation.initial import minus
 from shadowfit.estimation.linearise import Nodes, Truncation
 from shadowfit.estimation.objective import Point
 from shadowfit.estimation.problem import Problem, commands
+from shadowfit.estimation.frame import Frame
 from shadowfit.geometry import Pose
 
 # m: fine steps in a step.
 FINER = 4
+# Damping of redundant constraints, relative to the others.
+REDUNDANT = 1e-10
 # States that a piece of the curve goes through: a polynomial of fifth degree.
 NODES = 6
 
@@ -40,15 +43,51 @@ def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
 
 
 def _of_dynamics(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps r"]:
-    """E of each step [N s, N m s]."""
+    """E of each step [N s, N m s], as the dynamics residual has it."""
     nodes = point.nodes[recording]
     intervals = len(nodes.pose.position) - 1
+    frames = problem.kernels.frames(*problem.current(point.values, recording), nodes.pose)
+    coarse = _impulses(problem, point, recording, nodes.pose, 1)
     fine = curve(problem, nodes, np.arange(intervals * FINER + 1) / FINER)
-    coarse = _residuals(problem, point, recording, nodes.pose, 1)
-    found = _residuals(problem, point, recording, fine, FINER)
+    found = _impulses(problem, point, recording, fine, FINER)
     weights = 1.0 - np.abs(np.arange(1 - FINER, FINER)) / FINER
-    inside = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::FINER]
-    return (coarse - inside @ weights) * FINER**2 / (FINER**2 - 1.0)
+    mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::FINER] @ weights
+    return _as_residuals(frames, (coarse - mean) * FINER**2 / (FINER**2 - 1.0))
+
+
+def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer: int) -> Float[np.ndarray, "times r"]:
+    """Impulses ``A (v' − φ)`` that are missing in steps of ``h/finer``, at all but the first and last of the poses."""
+    residuals = _residuals(problem, point, recording, poses, finer)
+    inside = Pose(poses.position[1:-1], poses.orientation[1:-1])
+    frames = problem.kernels.frames(*problem.current(point.values, recording), inside)
+    return np.einsum("nrs,ns->nr", frames.inertia, _velocities(frames, residuals))
+
+
+def _velocities(frames: Frame, residuals: Float[np.ndarray, "n r"]) -> Float[np.ndarray, "n r"]:
+    """``v' − φ`` from the residuals ``M₀ (v' − φ)``."""
+    bodies = frames.reference.shape[1]
+    return np.linalg.solve(frames.reference, residuals.reshape(-1, bodies, 6, 1)).reshape(residuals.shape)
+
+
+def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Float[np.ndarray, "steps r"]:
+    """Residuals ``M₀ w`` of missing impulses p: the part of p that moves the machine.
+
+    w is the velocity that joints closed at the end of the step allow, ``G_{k+1} w = 0``, whose impulse differs from p by
+    what the joints take up: ``A w = p − G_kᵀ μ``. (How fast gaps close depends on the time-step and is no physics.)
+    """
+    jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
+    velocity = np.linalg.solve(frames.inertia[1:-1], np.concatenate([impulses[..., None], jacobian.mT], axis=2))
+    free, response = velocity[..., 0], velocity[..., 1:]
+    count = jacobian.shape[1]
+    if count > 0:
+        coupling = following @ response
+        # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
+        trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
+        damped = coupling + trace[:, None, None] * np.eye(count)
+        taken = np.linalg.solve(damped, np.einsum("ngr,nr->ng", following, free)[..., None])
+        free = free - (response @ taken)[..., 0]
+    bodies = frames.reference.shape[1]
+    return np.einsum("nbij,nbj->nbi", frames.reference[1:-1], free.reshape(-1, bodies, 6)).reshape(impulses.shape)
 
 
 def _residuals(
