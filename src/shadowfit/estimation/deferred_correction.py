@@ -9,8 +9,10 @@ from shadowfit.estimation.objective import Point, Weights
 from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.truncation import truncation
 
-# Most rounds. What is left of an error falls by a factor of ten or more in each.
-ROUNDS = 5
+# Most rounds. What is left of an error falls by a factor of ten or more in each, except where dry friction reverses.
+ROUNDS = 4
+# Rounds end when χ² changes by less than this.
+SETTLED = 0.1
 # Damping to start from the solution of the round before.
 WARM_DAMPING = 1e-6
 
@@ -40,9 +42,11 @@ def minimise_corrected(
     for _ in range(ROUNDS - 1):
         if not outcome.status.converged:
             break
+        before = outcome.linearisation.cost.total
         again = renewed(problem, outcome.linearisation.point)
         outcome = minimise(problem, again, weights, warm, progress, log[-1].number)
         log.extend(outcome.log[1:])
-        if len(outcome.log) <= 2:
+        change = abs(outcome.linearisation.cost.total - before)
+        if change <= SETTLED / max(problem.sample_count(), 1) * before:
             break
     return dataclasses.replace(outcome, log=tuple(log))

@@ -51,7 +51,7 @@ EVIDENCE = 2.0
 # A fit of the scan stops when χ² would fall by less than this. (Unfinished fits are less likely than they could be: with
 # three iterations for each κ the scan ended four decades too low on recordings without errors of the dynamics.)
 UNFINISHED = 0.5
-SCAN_ITERATIONS = 20
+SCAN_ITERATIONS = 12
 # Largest factor by which a sensor's standard deviation may change at once, and the one beyond which a fit is repeated.
 LARGEST_CHANGE, NOTABLE_CHANGE = 10.0, 1.2
 
@@ -110,15 +110,14 @@ def estimate_noise(
     best = scan.fitted(start, weights, first=True)
     if not best.outcome.status.converged:
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights
-    levels = sensor_levels(problem, best.outcome.linearisation, weights)
-    if np.max(np.abs(np.log(levels))) > np.log(NOTABLE_CHANGE):
-        best = scan.fitted(best.outcome.linearisation.point, _with_sensors(weights, levels))
     tried = _climb(scan, best)
+    levels, slope = _told(problem, _preferred(tried))
+    if np.max(np.abs(np.log(levels))) > np.log(NOTABLE_CHANGE):
+        best = _preferred(tried)
+        tried = _climb(scan, scan.fitted(best.outcome.linearisation.point, _with_sensors(best.weights, levels)))
+        levels, slope = _told(problem, _preferred(tried))
     best = _preferred(tried)
-    here, weights = best.outcome.linearisation, best.weights
-    evidence = gather(problem, here, weights)
-    weights = _with_sensors(weights, _levels(evidence, weights))
-    weights = _with_state_weight(weights, _refined(tried, best, _slope(evidence)))
+    weights = _with_state_weight(_with_sensors(best.weights, levels), _refined(tried, best, slope))
     outcome = scan.finished(best, weights)
     chosen = outcome if _usable(outcome) else best.outcome
     return dataclasses.replace(chosen, log=tuple(scan.log)), weights if _usable(outcome) else best.weights
@@ -195,10 +194,12 @@ def _levels(evidence: Evidence, weights: Weights) -> np.ndarray:
     return np.clip(levels, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
 
 
-def _slope(evidence: Evidence) -> float:
-    """``∂(−2 log L)/∂ log κ``."""
+def _told(problem: Problem, found: _Candidate) -> tuple[np.ndarray, float]:
+    """Levels of the sensors relative to those of a fit, and the slope ``∂(−2 log L)/∂ log κ`` there."""
+    evidence = gather(problem, found.outcome.linearisation, found.weights)
     dynamics = evidence.noise[0]
-    return float(np.trace(dynamics.squares)) / evidence.reference**2 - dynamics.degrees
+    slope = float(np.trace(dynamics.squares)) / evidence.reference**2 - dynamics.degrees
+    return _levels(evidence, found.weights), slope
 
 
 def deviance(problem: Problem, here: Linearisation, weights: Weights) -> tuple[float, float]:

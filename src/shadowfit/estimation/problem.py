@@ -135,18 +135,27 @@ class Problem:
         return self.mechanism.write(self.parameters.named(values, recording))
 
     @functools.cached_property
-    def fixed_commands(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """Commands of each recording at the start values: they stay unless a parameter acts on an input."""
-        return tuple(self._commands(track, self.mechanism) for track in self.tracks)
+    def _fixed_commands(self) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
+        """Commands at the start values, by recording and fineness: they stay unless a parameter acts on an input."""
+        return {}
 
-    def commands_at(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
-        """Commands of one recording, and their derivatives, at given parameter values."""
-        if not self.plan.input_columns:
-            return self.fixed_commands[recording]
-        return self._commands(self.tracks[recording], self.written(values, recording))
+    def commands_at(self, values: Values, recording: int, finer: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Commands of one recording, and their derivatives, at given parameter values.
 
-    def _commands(self, track: Track, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
-        return commands(self.plan, track.recording, mechanism, track.times(self.timestep), self.timestep)
+        One for each step, or for steps that are ``finer`` times as short, over the same time: from one step before the
+        first to one behind the last, both ends left out.
+        """
+        if self.plan.input_columns:
+            return self._commands(recording, finer, self.written(values, recording))
+        key = (recording, finer)
+        if key not in self._fixed_commands:
+            self._fixed_commands[key] = self._commands(recording, finer, self.mechanism)
+        return self._fixed_commands[key]
+
+    def _commands(self, recording: int, finer: int, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+        track, timestep = self.tracks[recording], self.timestep / finer
+        times = track.start_time - self.timestep + timestep * np.arange(1, (track.steps + 1) * finer)
+        return commands(self.plan, track.recording, mechanism, times, timestep)
 
     def current(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and rotations of a recording, in the order of the plan."""

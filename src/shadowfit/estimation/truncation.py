@@ -25,7 +25,7 @@ from jaxtyping import Float
 from shadowfit.estimation.initial import minus
 from shadowfit.estimation.linearise import Nodes, Truncation
 from shadowfit.estimation.objective import Point
-from shadowfit.estimation.problem import Problem, commands
+from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.frame import Frame
 from shadowfit.geometry import Pose
 
@@ -57,9 +57,10 @@ def _of_dynamics(problem: Problem, point: Point, recording: int) -> Float[np.nda
 
 def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer: int) -> Float[np.ndarray, "times r"]:
     """Impulses ``A (v' − φ)`` that are missing in steps of ``h/finer``, at all but the first and last of the poses."""
-    residuals = _residuals(problem, point, recording, poses, finer)
-    inside = Pose(poses.position[1:-1], poses.orientation[1:-1])
-    frames = problem.kernels.frames(*problem.current(point.values, recording), inside)
+    now = problem.current(point.values, recording)
+    command = problem.commands_at(point.values, recording, finer)
+    residuals = problem.kernels.dynamics_residuals(*now, poses, command, problem.timestep / finer)
+    frames = problem.kernels.frames(*now, _taken(poses, slice(1, -1)))
     return np.einsum("nrs,ns->nr", frames.inertia, _velocities(frames, residuals))
 
 
@@ -90,38 +91,38 @@ def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Floa
     return np.einsum("nbij,nbj->nbi", frames.reference[1:-1], free.reshape(-1, bodies, 6)).reshape(impulses.shape)
 
 
-def _residuals(
-    problem: Problem, point: Point, recording: int, poses: Pose, finer: int
-) -> Float[np.ndarray, "times r"]:
-    """Dynamics residuals with a step ``h/finer``, at all but the first and the last of poses that lie so far apart."""
-    track, timestep = problem.tracks[recording], problem.timestep / finer
-    times = track.start_time - problem.timestep + timestep * np.arange(1, len(poses.position) - 1)
-    values = point.values
-    command = commands(problem.plan, track.recording, problem.written(values, recording), times, timestep)
-    return problem.kernels.dynamics_residuals(*problem.current(values, recording), poses, command, timestep)
-
-
 def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
     """Residual through the parabola less that through the curve, for each sensor."""
     track, nodes = problem.tracks[recording], point.nodes[recording]
     sensors = problem.mechanism.sensors.values
-    if problem.plan.on_grid and not any(sensor.needs_velocity for sensor in sensors):
+    moving = any(sensor.needs_velocity for sensor in sensors)
+    if problem.plan.on_grid and not moving:
         return tuple(np.zeros((*track.fraction.shape, sensor.error_size())) for sensor in sensors)
-    step = np.arange(track.steps)[:, None] + np.zeros_like(track.fraction)
-    at = (step + problem.plan.centre + track.fraction).ravel()
-    near = nodes.pose, step.ravel().astype(int)
-    windows = Pose(*(np.stack([x[near[1] + i] for i in range(3)], axis=1) for x in (near[0].position, near[0].orientation)))
-    around = [curve(problem, nodes, at + offset / FINER) for offset in (-1, 0, 1)]
-    close = Pose(*(np.stack(x, axis=1) for x in zip(*((p.position, p.orientation) for p in around), strict=True)))
+    step = np.repeat(np.arange(track.steps), track.fraction.shape[1])
+    at = step + problem.plan.centre + track.fraction.ravel()
+    # Speeds on the curve: by differences over a fine step.
+    beside = (-1.0 / FINER, 0.0, 1.0 / FINER) if moving else (0.0, 0.0, 0.0)
     measured = [values.reshape(len(at), -1) for values in track.measured]
     numbers, turns = problem.current(point.values, recording)
     read = problem.kernels.reading_residuals
-    rough = read(numbers, turns, windows, track.fraction.ravel(), measured, problem.timestep)
+    rough = read(
+        numbers, turns, _windows([_taken(nodes.pose, step + i) for i in range(3)]), track.fraction.ravel(), measured, problem.timestep
+    )
+    close = _windows([curve(problem, nodes, at + offset) for offset in beside])
     better = read(numbers, turns, close, np.zeros(len(at)), measured, problem.timestep / FINER)
     return tuple(
         np.where(here[..., None], (a - b).reshape(*track.fraction.shape, -1), 0.0)
         for a, b, here in zip(rough, better, track.present, strict=True)
     )
+
+
+def _taken(poses: Pose, index: np.ndarray | slice) -> Pose:
+    return Pose(poses.position[index], poses.orientation[index])
+
+
+def _windows(poses: list[Pose]) -> Pose:
+    """Poses of several times beside each other, on a second axis."""
+    return Pose(*(np.stack(x, axis=1) for x in zip(*((p.position, p.orientation) for p in poses), strict=True)))
 
 
 def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
@@ -130,20 +131,24 @@ def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
     ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states in the tangent space of the
     nearest one.
     """
-    position, orientation = nodes.pose.position, nodes.pose.orientation
-    count = min(NODES, len(position))
-    first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, len(position) - count)
-    base = np.clip(np.round(at).astype(int), 0, len(position) - 1)
+    nodes_count = len(nodes.pose.position)
+    count = min(NODES, nodes_count)
+    first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, nodes_count - count)
+    base = np.clip(np.round(at).astype(int), 0, nodes_count - 1)
     index = first[:, None] + np.arange(count)
-    distance = at[:, None] - index
-    weights = np.ones_like(distance)
+    # Many places share their states.
+    pairs, where = np.unique(base[:, None] * nodes_count + index, return_inverse=True)
+    increments = minus(_taken(nodes.pose, pairs % nodes_count), _taken(nodes.pose, pairs // nodes_count))
+    near = increments.reshape(len(pairs), -1)[where.reshape(index.shape)]
+    steps = np.einsum("ni,nik->nk", _lagrange(at - first, count), near)
+    return problem.kernels.retract(Nodes(_taken(nodes.pose, base), None), steps).pose
+
+
+def _lagrange(at: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, "n count"]:
+    """Weights of the values at 0 … count − 1 in the polynomial through them, at given places."""
+    weights = np.ones((len(at), count))
     for i in range(count):
         for j in range(count):
             if i != j:
-                weights[:, i] *= distance[:, j] / (i - j)
-    anchor = np.repeat(base, count)
-    increments = minus(
-        Pose(position[index.ravel()], orientation[index.ravel()]), Pose(position[anchor], orientation[anchor])
-    )
-    steps = np.einsum("ni,nik->nk", weights, increments.reshape(len(at), count, -1))
-    return problem.kernels.retract(Nodes(Pose(position[base], orientation[base]), None), steps).pose
+                weights[:, i] *= (at - j) / (i - j)
+    return weights
