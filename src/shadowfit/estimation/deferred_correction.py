@@ -13,8 +13,8 @@ from shadowfit.estimation.truncation import truncation
 ROUNDS = 4
 # Rounds end when χ² changes by less than this.
 SETTLED = 0.1
-# Damping to start from the solution of the round before.
-WARM_DAMPING = 1e-6
+# Damping to start from a solution: any more would hold smooth motions, which a large κ weighs (ωh)⁴ times less than others.
+WARM_DAMPING = 1e-12
 
 
 def renewed(problem: Problem, point: Point) -> Point:

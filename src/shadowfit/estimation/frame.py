@@ -22,24 +22,24 @@ class Frame(eqx.Module):
     """G."""
     inertia: Float[Array, "*n r r"]
     """A: masses of the bodies and inertia of the motors' shafts."""
-    reference: Float[Array, "*n bodies 6 6"]
-    """M₀: the bodies' masses at the start values of the parameters, which weigh the dynamics residual."""
+    weighing: Float[Array, "*n r r"]
+    """``A M₀⁻¹``: from a dynamics residual, weighed by the masses M₀ at the start values, to an impulse."""
 
 
 def frame(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, pose: Pose) -> Frame:
     """The frame of one configuration at the current parameters."""
     elements = assemble(write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters)))
-    return Frame(gap_jacobian(elements, pose), _inertia(elements, pose), _masses(assemble(mechanism), pose))
-
-
-def _masses(elements: Elements, pose: Pose) -> Float[Array, "bodies 6 6"]:
-    return body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, pose))
+    inertia, reference = _inertia(elements, pose), assemble(mechanism)
+    lightness = body_forces.inverse_mass(reference, pose)[: elements.body_count]
+    weighing = jnp.einsum("rbi,bij->rbj", inertia.reshape(-1, elements.body_count, 6), lightness)
+    return Frame(gap_jacobian(elements, pose), inertia, weighing.reshape(inertia.shape))
 
 
 def _inertia(elements: Elements, pose: Pose) -> Float[Array, "r r"]:
     """``A = M + Σ Ḡᵀ J_shaft Ḡ`` over the joints with an axis."""
     count = elements.body_count
-    total = jnp.einsum("brc,bd->brdc", _masses(elements, pose), jnp.eye(count)).reshape(6 * count, 6 * count)
+    masses = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, pose))
+    total = jnp.einsum("brc,bd->brdc", masses, jnp.eye(count)).reshape(6 * count, 6 * count)
     whole, _ = with_world(pose, jnp.zeros((count, 6)))
     for group in elements.groups:
         if group.has_axis:

@@ -50,7 +50,7 @@ LARGEST, SMALLEST = 1e10, 1e-2
 EVIDENCE = 2.0
 # A fit of the scan stops when χ² would fall by less than this. (Unfinished fits are less likely than they could be: with
 # three iterations for each κ the scan ended four decades too low on recordings without errors of the dynamics.)
-UNFINISHED = 0.5
+UNFINISHED = 1.0
 SCAN_ITERATIONS = 12
 # Largest factor by which a sensor's standard deviation may change at once, and the one beyond which a fit is repeated.
 LARGEST_CHANGE, NOTABLE_CHANGE = 10.0, 1.2

@@ -61,13 +61,7 @@ def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer
     command = problem.commands_at(point.values, recording, finer)
     residuals = problem.kernels.dynamics_residuals(*now, poses, command, problem.timestep / finer)
     frames = problem.kernels.frames(*now, _taken(poses, slice(1, -1)))
-    return np.einsum("nrs,ns->nr", frames.inertia, _velocities(frames, residuals))
-
-
-def _velocities(frames: Frame, residuals: Float[np.ndarray, "n r"]) -> Float[np.ndarray, "n r"]:
-    """``v' − φ`` from the residuals ``M₀ (v' − φ)``."""
-    bodies = frames.reference.shape[1]
-    return np.linalg.solve(frames.reference, residuals.reshape(-1, bodies, 6, 1)).reshape(residuals.shape)
+    return np.einsum("nrs,ns->nr", frames.weighing, residuals)
 
 
 def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Float[np.ndarray, "steps r"]:
@@ -77,18 +71,16 @@ def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Floa
     what the joints take up: ``A w = p − G_kᵀ μ``. (How fast gaps close depends on the time-step and is no physics.)
     """
     jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
-    velocity = np.linalg.solve(frames.inertia[1:-1], np.concatenate([impulses[..., None], jacobian.mT], axis=2))
-    free, response = velocity[..., 0], velocity[..., 1:]
     count = jacobian.shape[1]
     if count > 0:
-        coupling = following @ response
+        velocity = np.linalg.solve(frames.inertia[1:-1], np.concatenate([impulses[..., None], jacobian.mT], axis=2))
+        closing = following @ velocity
+        coupling = closing[..., 1:]
         # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
         trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
-        damped = coupling + trace[:, None, None] * np.eye(count)
-        taken = np.linalg.solve(damped, np.einsum("ngr,nr->ng", following, free)[..., None])
-        free = free - (response @ taken)[..., 0]
-    bodies = frames.reference.shape[1]
-    return np.einsum("nbij,nbj->nbi", frames.reference[1:-1], free.reshape(-1, bodies, 6)).reshape(impulses.shape)
+        taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :1])
+        impulses = impulses - (jacobian.mT @ taken)[..., 0]
+    return np.linalg.solve(frames.weighing[1:-1], impulses[..., None])[..., 0]
 
 
 def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
