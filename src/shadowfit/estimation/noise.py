@@ -51,7 +51,9 @@ EVIDENCE = 2.0
 # A fit of the scan stops when χ² would fall by less than this. (Unfinished fits are less likely than they could be: with
 # three iterations for each κ the scan ended four decades too low on recordings without errors of the dynamics.)
 UNFINISHED = 1.0
-SCAN_ITERATIONS = 12
+SCAN_ITERATIONS = 6
+# Most steps towards the most likely κ, behind the scan.
+REFINEMENTS = 3
 # Largest factor by which a sensor's standard deviation may change at once, and the one beyond which a fit is repeated.
 LARGEST_CHANGE, NOTABLE_CHANGE = 10.0, 1.2
 
@@ -92,10 +94,9 @@ class _Scan:
         value, scale = deviance(self.problem, outcome.linearisation, weights)
         return _Candidate(outcome, _with_sensors(weights, np.full(len(weights.std), scale)), value)
 
-    def finished(self, found: _Candidate, weights: Weights) -> Outcome:
+    def finished(self, point: Point, weights: Weights) -> Outcome:
         """The fit at the final levels, to its end."""
         warm = dataclasses.replace(self.settings, start_damping=WARM_DAMPING)
-        point = found.outcome.linearisation.point
         outcome = minimise_corrected(self.problem, point, weights, warm, self.progress, self.log[-1].number)
         self.log.extend(outcome.log[1:])
         return outcome
@@ -110,17 +111,16 @@ def estimate_noise(
     best = scan.fitted(start, weights, first=True)
     if not best.outcome.status.converged:
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights
-    tried = _climb(scan, best)
-    levels, slope = _told(problem, _preferred(tried))
-    if np.max(np.abs(np.log(levels))) > np.log(NOTABLE_CHANGE):
-        best = _preferred(tried)
-        tried = _climb(scan, scan.fitted(best.outcome.linearisation.point, _with_sensors(best.weights, levels)))
-        levels, slope = _told(problem, _preferred(tried))
-    best = _preferred(tried)
-    weights = _with_state_weight(_with_sensors(best.weights, levels), _refined(tried, best, slope))
-    outcome = scan.finished(best, weights)
-    chosen = outcome if _usable(outcome) else best.outcome
-    return dataclasses.replace(chosen, log=tuple(scan.log)), weights if _usable(outcome) else best.weights
+    found = _told(problem, _climb(scan, best))
+    if np.max(np.abs(np.log(found.levels))) > np.log(NOTABLE_CHANGE):
+        best = scan.fitted(found.point, _with_sensors(found.weights, found.levels))
+        found = _told(problem, _climb(scan, best))
+    found = _refined(scan, found)
+    weights = _with_sensors(found.weights, found.levels)
+    outcome = scan.finished(found.point, weights)
+    if not _usable(outcome):
+        outcome, weights = found.best.outcome, found.weights
+    return dataclasses.replace(outcome, log=tuple(scan.log)), weights
 
 
 def _climb(scan: _Scan, first: _Candidate) -> list[_Candidate]:
@@ -147,18 +147,76 @@ def _preferred(tried: list[_Candidate]) -> _Candidate:
     return max((one for one in usable if one.deviance <= lowest + EVIDENCE), key=lambda one: one.state_weight)
 
 
-def _refined(tried: list[_Candidate], best: _Candidate, slope: float) -> float:
-    """κ at the lowest point of a parabola from the best fit, with the slope there, through the next one downhill."""
-    downhill = [one for one in tried if (one.state_weight - best.state_weight) * slope < 0.0 and _usable(one.outcome)]
-    if not downhill:
-        return best.state_weight
-    beside = min(downhill, key=lambda one: abs(np.log(one.state_weight / best.state_weight)))
+@dataclasses.dataclass(frozen=True)
+class _Told:
+    """What the residuals of the preferred fit tell about the noise."""
+
+    tried: list[_Candidate]
+    best: _Candidate
+    levels: np.ndarray
+    """Standard deviation of each sensor relative to the one assumed."""
+    slope: float
+    """``∂(−2 log L)/∂ log κ``."""
+
+    @property
+    def weights(self) -> Weights:
+        return self.best.weights
+
+    @property
+    def point(self) -> Point:
+        return self.best.outcome.linearisation.point
+
+
+def _told(problem: Problem, tried: list[_Candidate]) -> _Told:
+    best = _preferred(tried)
+    evidence = gather(problem, best.outcome.linearisation, best.weights)
+    dynamics = evidence.noise[0]
+    slope = float(np.trace(dynamics.squares)) / evidence.reference**2 - dynamics.degrees
+    return _Told(tried, best, _levels(evidence, best.weights), slope)
+
+
+def _refined(scan: _Scan, found: _Told) -> _Told:
+    """The scan's result moved towards the lowest −2 log L, as far as the gain is evidence."""
+    move = _parabola(found)
+    for _ in range(REFINEMENTS):
+        gain = 0.5 * abs(found.slope * move)
+        if not gain > EVIDENCE:
+            break
+        state_weight = float(np.clip(found.best.state_weight * np.exp(move), SMALLEST, LARGEST))
+        moved = scan.fitted(found.point, _with_state_weight(found.weights, state_weight))
+        if not _usable(moved.outcome):
+            break
+        before, found = found, _told(scan.problem, [moved])
+        move = _cubic(before, found)
+    return found
+
+
+def _parabola(found: _Told) -> float:
+    """Step of log κ: from the best fit, with the slope there, along a parabola through the next one downhill."""
+    best, slope = found.best, found.slope
+    others = [one for one in found.tried if (one.state_weight - best.state_weight) * slope < 0.0]
+    if not others:
+        return 0.0
+    beside = min(others, key=lambda one: abs(np.log(one.state_weight / best.state_weight)))
     distance = np.log(beside.state_weight / best.state_weight)
-    curvature = (beside.deviance - best.deviance - slope * distance) / distance**2
-    if not (curvature > 0.0 and slope**2 > 4.0 * curvature * EVIDENCE):
-        return best.state_weight
-    move = np.clip(-0.5 * slope / curvature, -abs(distance), abs(distance))
-    return float(best.state_weight * np.exp(move))
+    curvature = 2.0 * (beside.deviance - best.deviance - slope * distance) / distance**2
+    return _limited(-slope / curvature) if curvature > 0.0 else 0.0
+
+
+def _cubic(before: _Told, now: _Told) -> float:
+    """The same along the cubic with the values and slopes of two fits (Nocedal & Wright, *Numerical Optimization*, 3.59)."""
+    distance = np.log(now.best.state_weight / before.best.state_weight)
+    mean = (now.best.deviance - before.best.deviance) / distance
+    first = before.slope + now.slope - 3.0 * mean
+    inside = first**2 - before.slope * now.slope
+    if not inside > 0.0:
+        return 0.0
+    second = np.sign(distance) * np.sqrt(inside)
+    return _limited(-distance * (now.slope + second - first) / (now.slope - before.slope + 2.0 * second))
+
+
+def _limited(move: float) -> float:
+    return float(np.clip(move, -np.log(STRIDE), np.log(STRIDE)))
 
 
 def first_state_weight(problem: Problem, start: Point) -> float:
@@ -192,14 +250,6 @@ def _levels(evidence: Evidence, weights: Weights) -> np.ndarray:
     found = [noise.level() / weights.reference for noise in evidence.noise[1:]]
     levels = [level if np.isfinite(level) and level > 0.0 else 1.0 for level in found]
     return np.clip(levels, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
-
-
-def _told(problem: Problem, found: _Candidate) -> tuple[np.ndarray, float]:
-    """Levels of the sensors relative to those of a fit, and the slope ``∂(−2 log L)/∂ log κ`` there."""
-    evidence = gather(problem, found.outcome.linearisation, found.weights)
-    dynamics = evidence.noise[0]
-    slope = float(np.trace(dynamics.squares)) / evidence.reference**2 - dynamics.degrees
-    return _levels(evidence, found.weights), slope
 
 
 def deviance(problem: Problem, here: Linearisation, weights: Weights) -> tuple[float, float]:

@@ -93,15 +93,15 @@ def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[
     step = np.repeat(np.arange(track.steps), track.fraction.shape[1])
     at = step + problem.plan.centre + track.fraction.ravel()
     # Speeds on the curve: by differences over a fine step.
-    beside = (-1.0 / FINER, 0.0, 1.0 / FINER) if moving else (0.0, 0.0, 0.0)
+    beside = [curve(problem, nodes, at + place / FINER) for place in ((-1, 0, 1) if moving else (0,))]
     measured = [values.reshape(len(at), -1) for values in track.measured]
     numbers, turns = problem.current(point.values, recording)
     read = problem.kernels.reading_residuals
     rough = read(
         numbers, turns, _windows([_taken(nodes.pose, step + i) for i in range(3)]), track.fraction.ravel(), measured, problem.timestep
     )
-    close = _windows([curve(problem, nodes, at + offset) for offset in beside])
-    better = read(numbers, turns, close, np.zeros(len(at)), measured, problem.timestep / FINER)
+    close = beside if moving else 3 * beside
+    better = read(numbers, turns, _windows(close), np.zeros(len(at)), measured, problem.timestep / FINER)
     return tuple(
         np.where(here[..., None], (a - b).reshape(*track.fraction.shape, -1), 0.0)
         for a, b, here in zip(rough, better, track.present, strict=True)
