@@ -14,7 +14,19 @@ from pathlib import Path
 
 from benchmarks.peers import results, user_code
 from benchmarks.peers.figures import draw_errors, draw_times
-from benchmarks.peers.measures import PLAIN, OURS, Key, covered, errors, grouped, median, middle, ratios, successes, warm
+from benchmarks.peers.measures import (
+    OURS,
+    PLAIN,
+    Key,
+    covered,
+    errors,
+    grouped,
+    median,
+    middle,
+    ratios,
+    successes,
+    warm,
+)
 from benchmarks.peers.methods import METHODS
 from benchmarks.peers.notation import number, percent, table
 from benchmarks.peers.results import Result

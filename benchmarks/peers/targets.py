@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from benchmarks.peers.measures import BOUND, PLAIN, OURS, Key, covered, median, ratios, successes, warm
+from benchmarks.peers.measures import BOUND, OURS, PLAIN, Key, covered, median, ratios, successes, warm
 from benchmarks.peers.methods import METHODS
 from benchmarks.peers.notation import number, table
 from benchmarks.peers.results import Result

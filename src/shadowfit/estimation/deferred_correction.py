@@ -13,7 +13,8 @@ from shadowfit.estimation.truncation import truncation
 ROUNDS = 4
 # Rounds end when χ² changes by less than this.
 SETTLED = 0.1
-# Damping to start from a solution: any more would hold smooth motions, which a large κ weighs (ωh)⁴ times less than others.
+# Damping to start from a solution. Any more would hold back smooth motions: a large κ weighs them (ωh)⁴ times less than
+# the others, and damping does not.
 WARM_DAMPING = 1e-12
 
 

@@ -48,8 +48,8 @@ STRIDE = 100.0
 LARGEST, SMALLEST = 1e10, 1e-2
 # Differences of −2 log L below this are no evidence.
 EVIDENCE = 2.0
-# A fit of the scan stops when χ² would fall by less than this. (Unfinished fits are less likely than they could be: with
-# three iterations for each κ the scan ended four decades too low on recordings without errors of the dynamics.)
+# A fit of the scan stops when χ² would fall by less than this. (Unfinished fits are less likely than they could be:
+# with three iterations for each κ the scan once ended four decades too low on recordings without errors of the dynamics.)
 UNFINISHED = 1.0
 SCAN_ITERATIONS = 6
 # Most steps towards the most likely κ, behind the scan.
@@ -204,7 +204,7 @@ def _parabola(found: _Told) -> float:
 
 
 def _cubic(before: _Told, now: _Told) -> float:
-    """The same along the cubic with the values and slopes of two fits (Nocedal & Wright, *Numerical Optimization*, 3.59)."""
+    """The same along the cubic with the values and slopes of two fits (Nocedal and Wright 2006, equation 3.59)."""
     distance = np.log(now.best.state_weight / before.best.state_weight)
     mean = (now.best.deviance - before.best.deviance) / distance
     first = before.slope + now.slope - 3.0 * mean

@@ -96,7 +96,12 @@ class StepKernels:
             return Rows(*parts), Costs(np.sum(moving[2][:counted] ** 2), sensors)
 
     def dynamics_residuals(
-        self, numbers: np.ndarray, turns: np.ndarray, poses: Pose, command: tuple[np.ndarray, np.ndarray], timestep: float
+        self,
+        numbers: np.ndarray,
+        turns: np.ndarray,
+        poses: Pose,
+        command: tuple[np.ndarray, np.ndarray],
+        timestep: float,
     ) -> np.ndarray:
         """Dynamics residuals [N s, N m s] at all but the first and the last of poses a time-step apart."""
         size = 6 * poses.position.shape[1]

@@ -3,8 +3,8 @@
 The discrete equations of motion are of second order: on the true motion the dynamics residual of a step h is not zero
 but ``E = O(h³)``, and a fit that asks for zero finds parameters that are off by ``O(h²)``. The same residual with a
 step m times as fine is m² times better, and it can be evaluated on a curve through the states. Both see the same
-equation: the residual of a step is a mean of the balance of momentum over ``[t_k − h, t_k + h]``, whose inertial part is
-the second difference of the configurations, which is the sum of the fine ones with the weights of a hat:
+equation: the residual of a step is a mean of the balance of momentum over ``[t_k − h, t_k + h]``. Its inertial part is
+the second difference of the configurations, the sum of the fine ones with the weights of a hat:
 
     R_k = Σ_{|j|<m} (1 − |j|/m) r_{h/m}(t_k + j h/m),        E_k = (r_h − R_k) m²/(m² − 1)
 
@@ -22,11 +22,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.estimation.frame import Frame
 from shadowfit.estimation.initial import minus
 from shadowfit.estimation.linearise import Nodes, Truncation
 from shadowfit.estimation.objective import Point
 from shadowfit.estimation.problem import Problem
-from shadowfit.estimation.frame import Frame
 from shadowfit.geometry import Pose
 
 # m: fine steps in a step.
@@ -67,8 +67,8 @@ def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer
 def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Float[np.ndarray, "steps r"]:
     """Residuals ``M₀ w`` of missing impulses p: the part of p that moves the machine.
 
-    w is the velocity that joints closed at the end of the step allow, ``G_{k+1} w = 0``, whose impulse differs from p by
-    what the joints take up: ``A w = p − G_kᵀ μ``. (How fast gaps close depends on the time-step and is no physics.)
+    w is the velocity that joints closed at the end of the step allow, ``G_{k+1} w = 0``, whose impulse differs from p
+    by what the joints take up: ``A w = p − G_kᵀ μ``. (How fast gaps close depends on the time-step and is no physics.)
     """
     jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
     count = jacobian.shape[1]
@@ -98,7 +98,12 @@ def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[
     numbers, turns = problem.current(point.values, recording)
     read = problem.kernels.reading_residuals
     rough = read(
-        numbers, turns, _windows([_taken(nodes.pose, step + i) for i in range(3)]), track.fraction.ravel(), measured, problem.timestep
+        numbers,
+        turns,
+        _windows([_taken(nodes.pose, step + i) for i in range(3)]),
+        track.fraction.ravel(),
+        measured,
+        problem.timestep,
     )
     close = beside if moving else 3 * beside
     better = read(numbers, turns, _windows(close), np.zeros(len(at)), measured, problem.timestep / FINER)
@@ -120,8 +125,8 @@ def _windows(poses: list[Pose]) -> Pose:
 def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
     """Poses of a smooth curve through the states, at places counted in steps from the first state.
 
-    ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states in the tangent space of the
-    nearest one.
+    ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states, in the tangent space of
+    the nearest one.
     """
     nodes_count = len(nodes.pose.position)
     count = min(NODES, nodes_count)
