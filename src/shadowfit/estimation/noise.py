@@ -48,8 +48,8 @@ STRIDE = 100.0
 LARGEST, SMALLEST = 1e10, 1e-2
 # Differences of −2 log L below this are no evidence.
 EVIDENCE = 2.0
-# A fit of the scan stops when χ² would fall by less than this. (Unfinished fits are less likely than they could be:
-# with three iterations for each κ the scan once ended four decades too low on recordings without errors of the dynamics.)
+# A fit of the scan stops when χ² would fall by less than this, or after so many iterations. (Unfinished fits are less
+# likely than they could be: cut off earlier, the scan ended decades too low on recordings without process noise.)
 UNFINISHED = 1.0
 SCAN_ITERATIONS = 6
 # Most steps towards the most likely κ, behind the scan.

@@ -458,7 +458,7 @@ def _dependency_jacobians(plan: Plan, mechanism: Mechanism, numbers: Array, turn
 def commands(
     plan: Plan, recording: Recording, mechanism: Mechanism, times: np.ndarray, timestep: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Command of steps at given times [s], ``gain·mean(u, delayed) + offset``, and derivatives by the free ones of them.
+    """Command of steps at given times [s], ``gain·mean(u, delayed) + offset``, and derivatives by what is free of it.
 
     The mean is over the interval of a step [s]: from its time on for SPOOK, around it otherwise.
     """

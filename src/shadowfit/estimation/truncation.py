@@ -31,6 +31,8 @@ from shadowfit.geometry import Pose
 
 # m: fine steps in a step.
 FINER = 4
+# Distance of the places, in steps, whose difference is the speed on the curve.
+CLOSE = 1.0 / 64.0
 # Damping of redundant constraints, relative to the others.
 REDUNDANT = 1e-10
 # States that a piece of the curve goes through: a polynomial of fifth degree.
@@ -92,8 +94,7 @@ def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[
         return tuple(np.zeros((*track.fraction.shape, sensor.error_size())) for sensor in sensors)
     step = np.repeat(np.arange(track.steps), track.fraction.shape[1])
     at = step + problem.plan.centre + track.fraction.ravel()
-    # Speeds on the curve: by differences over a fine step.
-    beside = [curve(problem, nodes, at + place / FINER) for place in ((-1, 0, 1) if moving else (0,))]
+    beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
     measured = [values.reshape(len(at), -1) for values in track.measured]
     numbers, turns = problem.current(point.values, recording)
     read = problem.kernels.reading_residuals
@@ -106,7 +107,7 @@ def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[
         problem.timestep,
     )
     close = beside if moving else 3 * beside
-    better = read(numbers, turns, _windows(close), np.zeros(len(at)), measured, problem.timestep / FINER)
+    better = read(numbers, turns, _windows(close), np.zeros(len(at)), measured, problem.timestep * CLOSE)
     return tuple(
         np.where(here[..., None], (a - b).reshape(*track.fraction.shape, -1), 0.0)
         for a, b, here in zip(rough, better, track.present, strict=True)
