@@ -80,8 +80,8 @@ def draw(panels: dict[tuple[str, str], list[Sweep]], path: Path) -> None:
         below.set_yscale("log")
         below.set_xlabel("κ")
         below.legend(fontsize=6)
-    axes[0, 0].set_ylabel("−2 log L above its minimum, + 0.1")
-    axes[1, 0].set_ylabel("error, rms over the recordings [%]")
+    axes[0, 0].set_ylabel("−2 log L, above least, + 0.1")
+    axes[1, 0].set_ylabel("rms error [%]")
     figure.savefig(path, dpi=130)
 
 
