@@ -1,8 +1,8 @@
 """Where ``state_weight="auto"`` lands: likelihood and errors of the parameters against κ, on Furuta twins.
 
 Recordings of the coverage study, released and driven, with sensor noise alone and with impulse noise that κ = 1e4
-belongs to. For each, fits at every decade of κ and the automatic one. Writes ``docs/figures/plateau.png`` and prints the
-table of docs/uncertainty.md. Run ``python -m benchmarks.plateau [--seeds 6]``.
+belongs to. For each, fits at every decade of κ and the automatic one. Writes ``docs/figures/plateau.png`` and prints
+the table of docs/uncertainty.md. Run ``python -m benchmarks.plateau [--seeds 6]``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def sweep(study: Study, condition: Condition, seed: int) -> Sweep:
     """All fits of one recording; each κ starts from its neighbour on the side of the automatic one."""
     automatic = fitted(study, condition, record(study, condition, seed))
     found: dict[float, Estimate] = {}
-    for side in (SWEEP[SWEEP <= automatic.state_weight][::-1], SWEEP[SWEEP > automatic.state_weight]):
+    above = np.searchsorted(SWEEP, automatic.state_weight, side="right")
+    for side in (SWEEP[:above][::-1], SWEEP[above:]):
         last = automatic
         for state_weight in side:
             last = found[state_weight] = at(last, state_weight)
