@@ -10,7 +10,7 @@ from benchmarks.peers.methods import METHODS
 from benchmarks.peers.results import Result
 from benchmarks.peers.tasks import TASKS
 
-OURS, FINE, BOUND = "shadowfit", "shadowfit-fine", "casadi"
+OURS, PLAIN, BOUND = "shadowfit", "shadowfit-plain", "casadi"
 Key = tuple[str, str]
 """Task and method."""
 

@@ -40,8 +40,8 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("shadowfit", "shadowfit, κ auto, 2 ms", "shadowfit_fit", "AUTO", compiles=True, model="toml"),
-        Method("shadowfit-fine", "shadowfit, κ auto, 1 ms", "shadowfit_fit", "AUTO_FINE", compiles=True, model="toml"),
+        Method("shadowfit", "shadowfit, κ auto, corrected", "shadowfit_fit", "AUTO", compiles=True, model="toml"),
+        Method("shadowfit-plain", "shadowfit, κ auto, 2 ms", "shadowfit_fit", "PLAIN", compiles=True, model="toml"),
         Method("shadowfit-default", "shadowfit, defaults", "shadowfit_fit", "DEFAULT", compiles=True, model="toml"),
         Method("paper", "the paper's settings", "shadowfit_fit", "PAPER", compiles=True, model="toml"),
         Method("casadi", "CasADi multiple shooting", "casadi_shooting", equations=True),

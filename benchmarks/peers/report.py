@@ -14,7 +14,19 @@ from pathlib import Path
 
 from benchmarks.peers import results, user_code
 from benchmarks.peers.figures import draw_errors, draw_times
-from benchmarks.peers.measures import FINE, OURS, Key, covered, errors, grouped, median, middle, ratios, successes, warm
+from benchmarks.peers.measures import (
+    OURS,
+    PLAIN,
+    Key,
+    covered,
+    errors,
+    grouped,
+    median,
+    middle,
+    ratios,
+    successes,
+    warm,
+)
 from benchmarks.peers.methods import METHODS
 from benchmarks.peers.notation import number, percent, table
 from benchmarks.peers.results import Result
@@ -85,7 +97,7 @@ def failures(groups: dict[Key, list[Result]], task: str) -> str:
 def ratio_table(groups: dict[Key, list[Result]]) -> str:
     """Errors of shadowfit beside those of CasADi, which has the exact equations."""
     rows = []
-    for method in (OURS, FINE):
+    for method in (OURS, PLAIN):
         for task, name, own, bound, seeds in ratios(groups, method):
             ratio = own / bound if bound > 0.0 else math.inf
             verdict = "yes" if ratio <= ACCURACY else "**no**"

@@ -1,9 +1,9 @@
 """shadowfit, as its documentation recommends for physical parameters of a machine with stiff bearings.
 
-``AUTO``: the state weight and the sensors' noise from the data, one step for each sample; ``AUTO_FINE``: two steps for
-each sample. (A step of two samples is less accurate and slower: samples between the steps need the interpolation of
-four states.) ``DEFAULT``: all settings as they are (κ = 100, 10 ms). ``PAPER``: the residual, the unknowns and the
-damping of the paper, SPOOK, its compliance.
+``AUTO``: the state weight and the sensors' noise from the data, errors of the discretisation corrected, steps of 10 ms
+(the default: five samples in a step). ``PLAIN``: the same without correction, with one step for each sample.
+``DEFAULT``: all settings as they are (κ = 100, 10 ms). ``PAPER``: the residual, the unknowns and the damping of the
+paper, SPOOK, its compliance.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from shadowfit.recordings import Recording
 COMPLIANCE = 1e-9  # m/N and rad/(N m): rigid bearings
 PAPER_COMPLIANCE = 1e-4
 
-AUTO = (Options(state_weight="auto", timestep=INTERVAL), LevenbergMarquardt(), COMPLIANCE)
-AUTO_FINE = (Options(state_weight="auto", timestep=INTERVAL / 2), LevenbergMarquardt(), COMPLIANCE)
+AUTO = (Options(state_weight="auto", correction="deferred"), LevenbergMarquardt(), COMPLIANCE)
+PLAIN = (Options(state_weight="auto", timestep=INTERVAL), LevenbergMarquardt(), COMPLIANCE)
 DEFAULT = (Options(), LevenbergMarquardt(), COMPLIANCE)
 PAPER = (
     Options(residual="inverse", discretization="spook", unknowns="full", stick_time=None),

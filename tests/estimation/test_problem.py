@@ -22,6 +22,11 @@ def swinging(time=TIME, **channels):
     return Recording(time, {"theta": 0.3 * np.cos(5.0 * time), **channels}, name="run")
 
 
+def commands_of(problem, mechanism):
+    track = problem.tracks[0]
+    return commands(problem.plan, track.recording, mechanism, track.times(problem.timestep), problem.timestep)
+
+
 def test_samples_go_to_the_step_that_they_follow():
     time = np.array([0.0, 0.004, 0.012, 0.02, 0.029999999999, 0.047])
     with pytest.warns(UserWarning, match="uneven sampling"):
@@ -70,14 +75,13 @@ def test_commands_and_their_derivatives(discretization, hold, delay):
     recording = Recording(TIME, {"theta1": np.sin(9 * TIME), "theta2": np.cos(7 * TIME), "u": signal})
     free = ["u.gain", "u.offset", "u.delay"]
     problem = problem_of(mechanism, recording, free, discretization=discretization)
-    track = problem.tracks[0]
-    _, slopes = commands(problem, track, mechanism)
+    _, slopes = commands_of(problem, mechanism)
     for column, name in enumerate(free):
         step = 1e-8
         lowest = mechanism.leaf(name).lower
         value = mechanism.get(name)
         below = max(value - step, lowest)
-        ends = [commands(problem, track, mechanism.write({name: x}))[0] for x in (below, value + step)]
+        ends = [commands_of(problem, mechanism.write({name: x}))[0] for x in (below, value + step)]
         numeric = (ends[1] - ends[0]) / (value + step - below)
         np.testing.assert_allclose(slopes[:, :, column], numeric, rtol=1e-5, atol=1e-3)  # of some 100
 
@@ -88,7 +92,7 @@ def test_commands_are_the_simulators():
     recording = Recording(TIME, {"theta1": np.sin(TIME), "theta2": np.cos(TIME), "u": np.append(signal, signal[0, -1])})
     for discretization in ("spook", "exact"):
         problem = problem_of(FURUTA, recording, discretization=discretization)
-        own, _ = commands(problem, problem.tracks[0], FURUTA)
+        own, _ = commands_of(problem, FURUTA)
         np.testing.assert_allclose(own, step_commands(FURUTA, signal, 0.01, discretization), atol=1e-12)
 
 
@@ -100,7 +104,7 @@ def test_bridged_inputs():
     held = signal.copy()
     held[5] = signal[4]
     made = [
-        commands(problem, problem.tracks[0], FURUTA)[0]
+        commands_of(problem, FURUTA)[0]
         for u in (gap, held)
         for problem in [problem_of(FURUTA, Recording(TIME, {"theta1": np.sin(TIME), "theta2": np.cos(TIME), "u": u}))]
     ]

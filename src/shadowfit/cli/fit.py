@@ -11,6 +11,7 @@ import typer
 from shadowfit.cli.options import (
     Begin,
     Channels,
+    Correction,
     Discretization,
     End,
     Intervals,
@@ -78,6 +79,9 @@ def fit(
     discretization: Annotated[
         Discretization, typer.Option(help="exact: physical parameters; spook: those of a SPOOK simulator.")
     ] = Discretization.exact,
+    correction: Annotated[
+        Correction, typer.Option(help="deferred: errors of the time-step are computed and taken off, for exact only.")
+    ] = Correction.none,
     huber: Annotated[
         float | None,
         typer.Option(metavar="N", help="Robust loss: residuals beyond N standard deviations count linearly."),
@@ -111,6 +115,7 @@ def fit(
         timestep=timestep,
         residual=residual.value,
         discretization=discretization.value,
+        correction=correction.value,
         state_weight=state_weight(weight),
         huber=huber,
         cutoff=cutoff,

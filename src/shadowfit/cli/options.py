@@ -56,6 +56,13 @@ class Residual(enum.StrEnum):
     inverse = "inverse"
 
 
+class Correction(enum.StrEnum):
+    """What is done about the errors of the discretisation."""
+
+    none = "none"
+    deferred = "deferred"
+
+
 class Intervals(enum.StrEnum):
     """What the error bars of parameters take the errors of the data to be."""
 

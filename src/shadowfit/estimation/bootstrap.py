@@ -26,7 +26,6 @@ from jaxtyping import Float
 from shadowfit.dynamics.state import State
 from shadowfit.estimation.initial import initial_nodes
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, minimise
-from shadowfit.estimation.objective import Point
 from shadowfit.estimation.problem import Problem, Track
 from shadowfit.estimation.residual_covariance import LEAST_FREEDOM, GroupNoise
 from shadowfit.estimation.result import Estimate
@@ -89,7 +88,7 @@ def bootstrap(
     def refit(own: np.random.SeedSequence) -> np.ndarray | None:
         problem = replicate(estimate, errors, np.random.default_rng(own))
         nodes = tuple(initial_nodes(problem, point.values, i) for i in range(len(problem.tracks)))
-        outcome = minimise(problem, Point(point.values, nodes), estimate.weights, optimiser)
+        outcome = minimise(problem, dataclasses.replace(point, nodes=nodes), estimate.weights, optimiser)
         if not outcome.status.converged:
             return None
         return problem.parameters.minus(outcome.linearisation.point.values, point.values)
@@ -113,8 +112,11 @@ def replicate(estimate: Estimate, errors: Errors, random: np.random.Generator) -
 def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random.Generator) -> Track:
     problem = estimate.problem
     track = problem.tracks[recording]
-    values = estimate.outcome.linearisation.point.values
+    point = estimate.outcome.linearisation.point
+    values = point.values
     drawn = _drawn(estimate, recording, errors, random)
+    truncation = point.truncation
+    known = 0.0 if truncation is None else truncation[recording].dynamics
     bodies = len(problem.mechanism.bodies)
     command, _ = problem.commands_at(values, recording)
     readings = disturbed_readings(
@@ -123,7 +125,7 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
         _first_state(estimate, recording),
         command,
         # With full unknowns a step has two impulse residuals; the one of the velocity moves the simulation.
-        drawn[0].reshape(track.steps, -1, bodies, 6)[:, -1],
+        (drawn[0] + known).reshape(track.steps, -1, bodies, 6)[:, -1],
         problem.timestep,
         problem.plan.discretization,
     )

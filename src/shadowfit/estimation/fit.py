@@ -9,8 +9,9 @@ import jax
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import objective
+from shadowfit.estimation.deferred_correction import minimise_corrected
 from shadowfit.estimation.initial import initial_nodes
-from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Progress, minimise
+from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Progress
 from shadowfit.estimation.noise import estimate_noise
 from shadowfit.estimation.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem import Options, Problem, build_problem
@@ -57,7 +58,7 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
             outcome, weights = estimate_noise(problem, start, optimiser, progress)
         else:
             weights = objective.default_weights(problem, problem.options.state_weight)
-            outcome = minimise(problem, start, weights, optimiser, progress)
+            outcome = minimise_corrected(problem, start, weights, optimiser, progress)
     ended = time.perf_counter()
     return Estimate(problem, weights, outcome, Seconds(ended - began, initialised - began, ended - initialised))
 

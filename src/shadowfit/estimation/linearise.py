@@ -85,6 +85,19 @@ class ChunkData(eqx.Module):
     """One over the standard deviation; zero for a missing sample."""
     fraction: Float[Array, "steps samples"]
     """Time of the samples after the step's own, in steps."""
+    truncation: Float[Array, "steps r"]
+    """What the dynamics residual would be on the true motion, as far as it is known; taken off."""
+    shift: tuple[Float[Array, "steps samples e"], ...]
+    """The same of each sensor's residuals: errors of the interpolation at the samples' times."""
+
+
+class Truncation(eqx.Module):
+    """Known errors of the discretisation along one recording (:mod:`truncation`), held while a fit moves the states."""
+
+    dynamics: Float[Array, "steps r"]
+    """Of the dynamics residuals [N s, N m s]."""
+    readings: tuple[Float[Array, "steps samples e"], ...]
+    """Of each sensor's residuals, in its unit."""
 
 
 class Prepared(eqx.Module):
@@ -165,9 +178,13 @@ def weighted(rows: Rows, weight: Float[Array, "r r"]) -> Rows:
 
 
 def dynamics_rows(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
-    """Dynamics residuals of one step with their derivatives, unweighted."""
-    if plan.unknowns == "full":
-        return _full_dynamics(plan, prepared, window, data, timestep)
+    """Dynamics residuals of one step with their derivatives, unweighted, less their known truncation errors."""
+    full = plan.unknowns == "full"
+    rows = (_full_dynamics if full else _configuration_dynamics)(plan, prepared, window, data, timestep)
+    return Rows(rows.states, rows.parameters, rows.residual - data.truncation)
+
+
+def _configuration_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
     before, now, after = (window.pose[i] for i in range(3))
     velocity, v_now, v_before = _velocity(now, before, timestep)
     new_velocity, n_after, n_now = _velocity(after, now, timestep)
@@ -272,8 +289,8 @@ def observation_rows(
 
     slopes, values = jax.vmap(sample)(data.fraction, data.measured)
     states, parameters, residual, costs = [], [], [], []
-    for (by_nodes, by_parameters), value, weight in zip(slopes, values, data.weight, strict=True):
-        scaled = jnp.where(weight[:, None] > 0.0, value * weight[:, None], 0.0)
+    for (by_nodes, by_parameters), value, weight, shift in zip(slopes, values, data.weight, data.shift, strict=True):
+        scaled = jnp.where(weight[:, None] > 0.0, (value - shift) * weight[:, None], 0.0)
         robust, slope = _robust(scaled, None if plan.huber is None else plan.huber * reference)
         factor = slope * weight[:, None]
         rows = value.shape[0] * value.shape[1]

@@ -5,16 +5,24 @@ states and parameters integrated out, is
 
     −2 log L = Σ_k S_k/σ_k² + log det H − Σ_k N_k log(1/σ_k²) + const,     H = Σ_k J_kᵀJ_k/σ_k²,
 
-for the groups k of residuals (dynamics, each sensor) with sums of squares ``S_k`` and ``N_k`` residuals. For given κ
-it is stationary in the sensors' levels where
+for the groups k of residuals (dynamics, each sensor) with sums of squares ``S_k`` and ``N_k`` residuals. It is
+stationary where
 
-    σ_i² = S_i/(N_i − γ_i),     γ_i = ∂ log det H/∂ log(1/σ_i²),
+    σ_k² = S_k/(N_k − γ_k),     γ_k = ∂ log det H/∂ log(1/σ_k²),
 
-γ_i being the number of unknowns that the sensor determines. κ itself is scanned upwards by decades, from a value that
-allows errors of a hundredth of the impulses that the motion shows (100 for a machine like the paper's, more for a
-smaller one). Each fit starts from the last one, which is also how a large κ is reached without crawling; downwards
-only if the first step up is worse. (Iterating the same condition for κ instead of scanning converges slowly, and from a
-small κ, where the states follow the noise, to a wrong solution.)
+γ_k being the number of unknowns that the group determines; Σ γ_k is the number n of all unknowns, so that a scale s
+common to all levels, at a fixed κ, is known without γ:
+
+    s² = Σ_k S_k/σ_k² / ν,     ν = Σ_k N_k − n.
+
+κ is scanned upwards in strides of a hundred, from a value that allows errors of a hundredth of the impulses that the
+motion shows (100 for a machine like the paper's, more for a smaller one). Each fit starts from the last one, which is
+also how a large κ is reached without crawling, and only goes as far as the likelihood can tell. The scan ends where the
+data speak against more: the largest κ that they allow leaves the fewest unknowns, and on recordings without errors of
+the dynamics the likelihood rises to a plateau that has no end. A parabola through the last values and the slope
+``∂(−2 log L)/∂ log κ = κ S_p/σ₀² − (N_p − γ_p)`` sets the last κ. Downwards the scan goes only if the first
+stride up is worse. (Iterating the stationary condition for κ converges slowly, and from a small κ, where the
+states follow the noise, to a wrong solution.)
 """
 
 from __future__ import annotations
@@ -24,7 +32,8 @@ import dataclasses
 import numpy as np
 
 from shadowfit.estimation import front, objective
-from shadowfit.estimation.evidence import gather
+from shadowfit.estimation.deferred_correction import WARM_DAMPING, minimise_corrected, renewed
+from shadowfit.estimation.evidence import Evidence, gather
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress, Status, minimise
 from shadowfit.estimation.objective import Linearisation, Point, Weights
 from shadowfit.estimation.problem import Problem
@@ -35,67 +44,179 @@ FIRST_ERROR = 0.01
 # Bodies that move less than this, relative to the others, are at rest: their impulses are noise.
 REST = 1e-6
 # Factor between neighbouring values of κ in the scan, and its limits.
-STEP = 10.0
+STRIDE = 100.0
 LARGEST, SMALLEST = 1e10, 1e-2
-# The scan goes on while −2 log L falls by more than this: a smaller gain is no evidence.
+# Differences of −2 log L below this are no evidence.
 EVIDENCE = 2.0
-# Largest factor by which a sensor's standard deviation may change at once.
-LARGEST_CHANGE = 10.0
-# Most iterations at each κ of the scan. A fit that is not finished is less likely than it could be: with three
-# iterations the scan ended four decades too low on recordings without process noise (docs/benchmarks.md).
-SCAN_ITERATIONS = 12
-# Damping to start from the solution of the κ before.
-WARM_DAMPING = 1e-6
+# A fit of the scan stops when χ² would fall by less than this, or after so many iterations. (Unfinished fits are less
+# likely than they could be: cut off earlier, the scan ended decades too low on recordings without process noise.)
+UNFINISHED = 1.0
+SCAN_ITERATIONS = 6
+# Most steps towards the most likely κ, behind the scan.
+REFINEMENTS = 3
+# Largest factor by which a sensor's standard deviation may change at once, and the one beyond which a fit is repeated.
+LARGEST_CHANGE, NOTABLE_CHANGE = 10.0, 1.2
 
 
 @dataclasses.dataclass(frozen=True)
 class _Candidate:
-    """A fit at one κ, with the sensors' noise adapted to it."""
+    """A fit at one κ, with the common scale of the noise adapted to it."""
 
     outcome: Outcome
     weights: Weights
-    state_weight: float
     deviance: float
     """−2 log L up to a constant."""
+
+    @property
+    def state_weight(self) -> float:
+        return self.weights.state_weight
+
+
+@dataclasses.dataclass
+class _Scan:
+    """Fits at one κ after another."""
+
+    problem: Problem
+    settings: LevenbergMarquardt
+    progress: Progress | None
+    log: list
+
+    def fitted(self, point: Point, weights: Weights, first: bool = False) -> _Candidate:
+        """A fit as far as the likelihood can tell, with the discretisation errors of where it starts."""
+        loose = max(self.settings.decrease_tolerance, UNFINISHED / max(self.problem.sample_count(), 1))
+        settings = dataclasses.replace(self.settings, decrease_tolerance=loose)
+        if not first:
+            settings = dataclasses.replace(settings, start_damping=WARM_DAMPING, max_iterations=SCAN_ITERATIONS)
+        start = renewed(self.problem, point)
+        number = self.log[-1].number if self.log else 0
+        outcome = minimise(self.problem, start, weights, settings, self.progress, number)
+        self.log.extend(outcome.log[0 if first else 1 :])
+        value, scale = deviance(self.problem, outcome.linearisation, weights)
+        return _Candidate(outcome, _with_sensors(weights, np.full(len(weights.std), scale)), value)
+
+    def finished(self, point: Point, weights: Weights) -> Outcome:
+        """The fit at the final levels, to its end."""
+        warm = dataclasses.replace(self.settings, start_damping=WARM_DAMPING)
+        outcome = minimise_corrected(self.problem, point, weights, warm, self.progress, self.log[-1].number)
+        self.log.extend(outcome.log[1:])
+        return outcome
 
 
 def estimate_noise(
     problem: Problem, start: Point, settings: LevenbergMarquardt, progress: Progress | None = None
 ) -> tuple[Outcome, Weights]:
     """Scan κ and adapt the sensors' noise; the fit at the most likely values, and its weights."""
-    first = first_state_weight(problem, start)
-    weights = objective.default_weights(problem, first)
-    outcome = minimise(problem, start, weights, settings, progress)
-    log = list(outcome.log)
-    if not outcome.status.converged:
-        return outcome, weights
+    scan = _Scan(problem, settings, progress, [])
+    weights = objective.default_weights(problem, first_state_weight(problem, start))
+    best = scan.fitted(start, weights, first=True)
+    if not best.outcome.status.converged:
+        return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights
+    found = _told(problem, _climb(scan, best))
+    if np.max(np.abs(np.log(found.levels))) > np.log(NOTABLE_CHANGE):
+        best = scan.fitted(found.point, _with_sensors(found.weights, found.levels))
+        found = _told(problem, _climb(scan, best))
+    found = _refined(scan, found)
+    weights = _with_sensors(found.weights, found.levels)
+    outcome = scan.finished(found.point, weights)
+    if not _usable(outcome):
+        outcome, weights = found.best.outcome, found.weights
+    return dataclasses.replace(outcome, log=tuple(scan.log)), weights
 
-    def go_on(outcome: Outcome, weights: Weights, iterations: int) -> Outcome:
-        warm = dataclasses.replace(settings, start_damping=WARM_DAMPING, max_iterations=iterations)
-        following = minimise(problem, outcome.linearisation.point, weights, warm, progress, first_number=log[-1].number)
-        log.extend(following.log[1:])
-        return following
 
-    def adapted(outcome: Outcome, weights: Weights, state_weight: float) -> _Candidate:
-        outcome = go_on(outcome, weights, SCAN_ITERATIONS)
-        weights = _with_sensors(weights, sensor_levels(problem, outcome.linearisation, weights), state_weight)
-        outcome = go_on(outcome, weights, SCAN_ITERATIONS)
-        return _Candidate(outcome, weights, state_weight, deviance(problem, outcome.linearisation, weights))
-
-    best = adapted(outcome, weights, first)
-    for factor in (STEP, 1.0 / STEP):
-        current, moved = best, False
+def _climb(scan: _Scan, first: _Candidate) -> list[_Candidate]:
+    """Fits at larger and larger κ until the data speak against it or do not care; else at smaller ones."""
+    tried = [first]
+    for factor in (STRIDE, 1.0 / STRIDE):
+        current = first
         while SMALLEST <= current.state_weight * factor <= LARGEST and _usable(current.outcome):
-            state_weight = current.state_weight * factor
-            current = adapted(current.outcome, _with_state_weight(current.weights, state_weight), state_weight)
-            if not current.deviance < best.deviance - EVIDENCE:
+            weights = _with_state_weight(current.weights, current.state_weight * factor)
+            current = scan.fitted(current.outcome.linearisation.point, weights)
+            gain = min(one.deviance for one in tried) - current.deviance
+            tried.append(current)
+            if not gain > EVIDENCE:
                 break
-            best, moved = current, True
-        if moved:
+        if _preferred(tried).state_weight > first.state_weight:
             break
-    final = go_on(best.outcome, best.weights, settings.max_iterations)
-    chosen = final if _usable(final) else best.outcome
-    return dataclasses.replace(chosen, log=tuple(log)), best.weights
+    return tried
+
+
+def _preferred(tried: list[_Candidate]) -> _Candidate:
+    """The fit with the largest κ among those that the data do not speak against."""
+    usable = [one for one in tried if _usable(one.outcome)] or tried
+    lowest = min(one.deviance for one in usable)
+    return max((one for one in usable if one.deviance <= lowest + EVIDENCE), key=lambda one: one.state_weight)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Told:
+    """What the residuals of the preferred fit tell about the noise."""
+
+    tried: list[_Candidate]
+    best: _Candidate
+    levels: np.ndarray
+    """Standard deviation of each sensor relative to the one assumed."""
+    slope: float
+    """``∂(−2 log L)/∂ log κ``."""
+
+    @property
+    def weights(self) -> Weights:
+        return self.best.weights
+
+    @property
+    def point(self) -> Point:
+        return self.best.outcome.linearisation.point
+
+
+def _told(problem: Problem, tried: list[_Candidate]) -> _Told:
+    best = _preferred(tried)
+    evidence = gather(problem, best.outcome.linearisation, best.weights)
+    dynamics = evidence.noise[0]
+    slope = float(np.trace(dynamics.squares)) / evidence.reference**2 - dynamics.degrees
+    return _Told(tried, best, _levels(evidence, best.weights), slope)
+
+
+def _refined(scan: _Scan, found: _Told) -> _Told:
+    """The scan's result moved towards the lowest −2 log L, as far as the gain is evidence."""
+    move = _parabola(found)
+    for _ in range(REFINEMENTS):
+        gain = 0.5 * abs(found.slope * move)
+        if not gain > EVIDENCE:
+            break
+        state_weight = float(np.clip(found.best.state_weight * np.exp(move), SMALLEST, LARGEST))
+        moved = scan.fitted(found.point, _with_state_weight(found.weights, state_weight))
+        if not _usable(moved.outcome):
+            break
+        before, found = found, _told(scan.problem, [moved])
+        move = _cubic(before, found)
+    return found
+
+
+def _parabola(found: _Told) -> float:
+    """Step of log κ: from the best fit, with the slope there, along a parabola through the next one downhill."""
+    best, slope = found.best, found.slope
+    others = [one for one in found.tried if (one.state_weight - best.state_weight) * slope < 0.0]
+    if not others:
+        return 0.0
+    beside = min(others, key=lambda one: abs(np.log(one.state_weight / best.state_weight)))
+    distance = np.log(beside.state_weight / best.state_weight)
+    curvature = 2.0 * (beside.deviance - best.deviance - slope * distance) / distance**2
+    return _limited(-slope / curvature) if curvature > 0.0 else 0.0
+
+
+def _cubic(before: _Told, now: _Told) -> float:
+    """The same along the cubic with the values and slopes of two fits (Nocedal and Wright 2006, equation 3.59)."""
+    distance = np.log(now.best.state_weight / before.best.state_weight)
+    mean = (now.best.deviance - before.best.deviance) / distance
+    first = before.slope + now.slope - 3.0 * mean
+    inside = first**2 - before.slope * now.slope
+    if not inside > 0.0:
+        return 0.0
+    second = np.sign(distance) * np.sqrt(inside)
+    return _limited(-distance * (now.slope + second - first) / (now.slope - before.slope + 2.0 * second))
+
+
+def _limited(move: float) -> float:
+    return float(np.clip(move, -np.log(STRIDE), np.log(STRIDE)))
 
 
 def first_state_weight(problem: Problem, start: Point) -> float:
@@ -122,23 +243,31 @@ def sensor_levels(problem: Problem, here: Linearisation, weights: Weights) -> np
 
     ``N_i − γ_i`` are the sensor's degrees of freedom, from the leverages of its residuals.
     """
-    found = [noise.level() / weights.reference for noise in gather(problem, here, weights).noise[1:]]
+    return _levels(gather(problem, here, weights), weights)
+
+
+def _levels(evidence: Evidence, weights: Weights) -> np.ndarray:
+    found = [noise.level() / weights.reference for noise in evidence.noise[1:]]
     levels = [level if np.isfinite(level) and level > 0.0 else 1.0 for level in found]
     return np.clip(levels, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
 
 
-def deviance(problem: Problem, here: Linearisation, weights: Weights) -> float:
-    """−2 log L of the noise levels, up to a constant."""
+def deviance(problem: Problem, here: Linearisation, weights: Weights) -> tuple[float, float]:
+    """−2 log L of the noise levels at their most likely common scale, up to a constant, and that scale."""
     reference = weights.reference
     unknowns = sum(6 * len(problem.mechanism.bodies) * problem.node_count(i) for i in range(len(problem.tracks)))
     unknowns *= 2 if problem.plan.unknowns == "full" else 1
-    total = here.cost.total / reference**2
-    total += log_determinant(problem, here) - 2.0 * (unknowns + _free(problem, here).sum()) * np.log(reference)
-    state_weight = weights.state_weight
-    total -= _dynamics_count(problem) * np.log(state_weight / reference**2)
-    for std, count in zip(weights.std, _sample_counts(problem), strict=True):
+    unknowns += int(_free(problem, here).sum())
+    dynamics, samples = _dynamics_count(problem), _sample_counts(problem)
+    freedom = max(dynamics + sum(samples) - unknowns, 1)
+    squares = here.cost.total / reference**2
+    scale = float(np.clip(np.sqrt(squares / freedom), 1.0 / LARGEST_CHANGE, LARGEST_CHANGE))
+    total = squares / scale**2 + 2.0 * freedom * np.log(scale)
+    total += log_determinant(problem, here) - 2.0 * unknowns * np.log(reference)
+    total -= dynamics * np.log(weights.state_weight / reference**2)
+    for std, count in zip(weights.std, samples, strict=True):
         total += 2.0 * count * np.log(std * reference)
-    return float(total)
+    return float(total), scale
 
 
 def _sample_counts(problem: Problem) -> list[int]:
@@ -158,11 +287,11 @@ def _with_state_weight(weights: Weights, state_weight: float) -> Weights:
     return dataclasses.replace(weights, dynamics=np.sqrt(state_weight / weights.state_weight) * weights.dynamics)
 
 
-def _with_sensors(weights: Weights, levels: np.ndarray, state_weight: float) -> Weights:
+def _with_sensors(weights: Weights, levels: np.ndarray) -> Weights:
+    """Other standard deviations of the sensors, at the same κ."""
     std = np.array(weights.std) * weights.reference * levels
     reference = float(np.exp(np.mean(np.log(std))))
-    changed = Weights(weights.dynamics, tuple((std / reference).tolist()), reference)
-    return _with_state_weight(changed, state_weight)
+    return Weights(weights.dynamics, tuple((std / reference).tolist()), reference)
 
 
 def _free(problem: Problem, here: Linearisation) -> np.ndarray:

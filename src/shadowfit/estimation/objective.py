@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation import front
-from shadowfit.estimation.linearise import Costs, Nodes
+from shadowfit.estimation.linearise import Costs, Nodes, Truncation
 from shadowfit.estimation.parameters import Values
-from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts
+from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts, no_truncation
 from shadowfit.estimation.start_state import start_rows
 from shadowfit.geometry import Pose
 
@@ -52,6 +52,8 @@ class Point:
 
     values: Values
     nodes: tuple[Nodes, ...]
+    truncation: tuple[Truncation, ...] | None = None
+    """Errors of the discretisation that are taken off the residuals of each recording; None: none are known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +112,7 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
     for index, track in enumerate(problem.tracks):
         numbers, turns = problem.current(values, index)
-        data = chunk_data(track, problem.commands_at(values, index), weights.std, 0)
+        data = chunk_data(track, problem.commands_at(values, index), weights.std, no_truncation(problem, index), 0)
         problem.kernels.prepare_rows(numbers, turns, blank, data, weights.dynamics, problem.timestep)
 
 
@@ -143,12 +145,13 @@ def chunk_rows(
     track, nodes = problem.tracks[index], point.nodes[index]
     numbers, turns = problem.current(point.values, index)
     table = problem.commands_at(point.values, index)
+    known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
     for begin in chunk_starts(len(nodes.pose.position)):
         rows, cost = problem.kernels.rows(
             numbers,
             turns,
             _padded(nodes, begin, CHUNK + problem.plan.window - 1),
-            chunk_data(track, table, weights.std, begin),
+            chunk_data(track, table, weights.std, known, begin),
             weights.dynamics,
             problem.timestep,
             track.steps - begin,
@@ -200,4 +203,4 @@ def _padded(nodes: Nodes, begin: int, length: int) -> Nodes:
 def plus(problem: Problem, point: Point, states: tuple[np.ndarray, ...], increments: np.ndarray) -> Point:
     """``x ⊞ δ`` of all unknowns."""
     nodes = tuple(problem.kernels.retract(own, steps) for own, steps in zip(point.nodes, states, strict=True))
-    return Point(problem.parameters.plus(point.values, increments), nodes)
+    return Point(problem.parameters.plus(point.values, increments), nodes, point.truncation)

@@ -24,7 +24,7 @@ from shadowfit.dynamics.simulate import Discretization
 from shadowfit.dynamics.state import State
 from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation import transition
-from shadowfit.estimation.linearise import ChunkData, Plan, Unknowns, write
+from shadowfit.estimation.linearise import ChunkData, Plan, Truncation, Unknowns, write
 from shadowfit.estimation.parameters import ParameterSet, Values
 from shadowfit.estimation.step_kernels import StepKernels
 from shadowfit.geometry import Pose
@@ -38,6 +38,8 @@ from shadowfit.recordings import Recording, check_recording, held_input_average
 CHUNK = 504
 # A sample this close to a time of the grid (in steps) is on it.
 ON_GRID = 1e-6
+
+Correction = Literal["none", "deferred"]
 
 
 class ProblemError(ShadowfitError):
@@ -56,6 +58,9 @@ class Options:
     """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
     unknowns: Unknowns = "configuration"
     """``configuration`` (velocities enforced by the stepper) or ``full`` (the paper's)."""
+    correction: Correction = "none"
+    """``deferred``: errors of the discretisation, of second order in the time-step, are computed from the estimated
+    motion and taken off the residuals (:mod:`truncation`)."""
     state_weight: float | Literal["auto"] = 100.0
     """κ: weight of the squared impulse residual relative to a squared reading of the reference standard deviation;
     ``auto`` estimates it and the sensors' noise from the data."""
@@ -80,7 +85,7 @@ class Track:
     start_time: float
     steps: int
     fraction: np.ndarray
-    """``(steps, samples)``: time of each sample after its step's, in steps."""
+    """``(steps, samples)``: time of each sample after its step's, in steps; of the step before, or of the nearest."""
     measured: tuple[np.ndarray, ...]
     """For each sensor ``(steps, samples, d)``; zero where missing."""
     present: tuple[np.ndarray, ...]
@@ -129,15 +134,27 @@ class Problem:
         return self.mechanism.write(self.parameters.named(values, recording))
 
     @functools.cached_property
-    def fixed_commands(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """Commands of each recording at the start values: they stay unless a parameter acts on an input."""
-        return tuple(commands(self, track, self.mechanism) for track in self.tracks)
+    def _fixed_commands(self) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
+        """Commands at the start values, by recording and fineness: they stay unless a parameter acts on an input."""
+        return {}
 
-    def commands_at(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
-        """Commands of one recording, and their derivatives, at given parameter values."""
-        if not self.plan.input_columns:
-            return self.fixed_commands[recording]
-        return commands(self, self.tracks[recording], self.written(values, recording))
+    def commands_at(self, values: Values, recording: int, finer: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Commands of one recording, and their derivatives, at given parameter values.
+
+        One for each step, or for steps that are ``finer`` times as short, over the same time: from one step before the
+        first to one behind the last, both ends left out.
+        """
+        if self.plan.input_columns:
+            return self._commands(recording, finer, self.written(values, recording))
+        key = (recording, finer)
+        if key not in self._fixed_commands:
+            self._fixed_commands[key] = self._commands(recording, finer, self.mechanism)
+        return self._fixed_commands[key]
+
+    def _commands(self, recording: int, finer: int, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+        track, timestep = self.tracks[recording], self.timestep / finer
+        times = track.start_time - self.timestep + timestep * np.arange(1, (track.steps + 1) * finer)
+        return commands(self.plan, track.recording, mechanism, times, timestep)
 
     def current(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and rotations of a recording, in the order of the plan."""
@@ -158,9 +175,11 @@ def build_problem(
     given = mechanism
     mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
     timestep = default_timestep(recordings) if options.timestep is None else options.timestep
-    tracks = tuple(_track(mechanism, recording, timestep) for recording in recordings)
+    # With the interpolation's error taken off, the three nodes around the nearest step are enough for any sample.
+    centred = options.correction != "none"
+    tracks = tuple(_track(mechanism, recording, timestep, centred) for recording in recordings)
     on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
-    window = 4 if not on_grid else (3 if options.unknowns == "configuration" else 2)
+    window = 4 if not (on_grid or centred) else (3 if options.unknowns == "configuration" else 2)
     plan = _plan(mechanism, parameters, options, window, on_grid)
     return Problem(mechanism, given, parameters, tracks, timestep, plan, options)
 
@@ -186,11 +205,18 @@ def _check_options(options: Options) -> None:
         ("residual", get_args(transition.Residual)),
         ("discretization", get_args(Discretization)),
         ("unknowns", get_args(Unknowns)),
+        ("correction", get_args(Correction)),
     )
     for name, allowed in choices:
         value = getattr(options, name)
         if value not in allowed:
             raise UnknownNameError(f"there is no {name} {value!r}{nearest(str(value), allowed)}")
+    physical = (options.residual, options.discretization, options.unknowns) == ("implicit", "exact", "configuration")
+    if options.correction != "none" and not physical:
+        raise ProblemError(
+            f"the option correction {options.correction!r} needs the residual 'implicit', the discretization 'exact' "
+            "and the unknowns 'configuration'"
+        )
     units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz"}
     for name, unit in units.items():
         value = getattr(options, name)
@@ -297,12 +323,13 @@ def sensor_channels(mechanism: Mechanism, name: str) -> list[str]:
     return [name if component == "" else f"{name}.{component}" for component in components]
 
 
-def _track(mechanism: Mechanism, recording: Recording, timestep: float) -> Track:
+def _track(mechanism: Mechanism, recording: Recording, timestep: float, centred: bool) -> Track:
+    """The recording on its grid; a sample belongs to the nearest step (``centred``), or to the one before it."""
     start = float(recording.time[0])
     place = (recording.time - start) / timestep
     nearest_step = np.round(place)
     place = np.where(np.abs(place - nearest_step) < ON_GRID, nearest_step, place)
-    step = np.floor(place).astype(int)
+    step = (np.round(place) if centred else np.floor(place)).astype(int)
     steps = int(step[-1]) + 1
     if steps < 3:
         raise ProblemError(
@@ -418,25 +445,29 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
 # --- data of a chunk ---
 
 
-def commands(problem: Problem, track: Track, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """Command of each step, ``gain·mean(u, delayed) + offset``, and derivatives by the free ones of those three."""
-    times = track.times(problem.timestep)
-    shift = 0.0 if problem.plan.discretization == "spook" else -0.5
-    first, last = times + shift * problem.timestep, times + (shift + 1.0) * problem.timestep
-    free = set(problem.plan.numbers)
-    table, slopes = np.zeros((track.steps, len(mechanism.inputs))), []
+def commands(
+    plan: Plan, recording: Recording, mechanism: Mechanism, times: np.ndarray, timestep: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Command of steps at given times [s], ``gain·mean(u, delayed) + offset``, and derivatives by what is free of it.
+
+    The mean is over the interval of a step [s]: from its time on for SPOOK, around it otherwise.
+    """
+    shift = 0.0 if plan.discretization == "spook" else -0.5
+    first, last = times + shift * timestep, times + (shift + 1.0) * timestep
+    free = set(plan.numbers)
+    table, slopes = np.zeros((len(times), len(mechanism.inputs))), []
     for column, (name, part) in enumerate(mechanism.inputs.items()):
         gain, offset, delay = float(part.gain), float(part.offset), float(part.delay)
-        time, signal = _finite_input(track.recording, name)
+        time, signal = _finite_input(recording, name)
         mean = held_input_average(time, signal, first, last, hold=part.hold, delay=delay)
         table[:, column] = gain * mean + offset
         # Just before the ends: a delay can only grow from zero, and a sample may lie exactly on an end.
-        early = ON_GRID * problem.timestep if part.hold == "zero" else 0.0
+        early = ON_GRID * timestep if part.hold == "zero" else 0.0
         at_ends = [_held(time, signal, ends - delay - early, part.hold) for ends in (first, last)]
-        by_delay = -gain * (at_ends[1] - at_ends[0]) / problem.timestep
+        by_delay = -gain * (at_ends[1] - at_ends[0]) / timestep
         for leaf, slope in (("gain", mean), ("offset", np.ones_like(mean)), ("delay", by_delay)):
             if f"{name}.{leaf}" in free:
-                spread = np.zeros((track.steps, len(mechanism.inputs)))
+                spread = np.zeros_like(table)
                 spread[:, column] = slope
                 slopes.append(spread)
     derivatives = np.stack(slopes, axis=2) if slopes else np.zeros((*table.shape, 0))
@@ -462,7 +493,18 @@ def chunk_starts(nodes: int) -> range:
     return range(0, nodes, CHUNK)
 
 
-def chunk_data(track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], start: int) -> ChunkData:
+def no_truncation(problem: Problem, recording: int) -> Truncation:
+    """Zeros in place of the errors of the discretisation."""
+    track, sensors = problem.tracks[recording], problem.mechanism.sensors.values
+    size = 6 * len(problem.mechanism.bodies) * (2 if problem.plan.unknowns == "full" else 1)
+    return Truncation(
+        np.zeros((track.steps, size)), tuple(np.zeros((*track.fraction.shape, s.error_size())) for s in sensors)
+    )
+
+
+def chunk_data(
+    track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], known: Truncation, start: int
+) -> ChunkData:
     """Data of the chunk that begins at step ``start``, filled up with zeros behind the recording."""
 
     def cut(values: np.ndarray) -> Float[np.ndarray, "chunk ..."]:
@@ -473,5 +515,11 @@ def chunk_data(track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence
 
     weight = tuple(cut(here) / s for here, s in zip(track.present, std, strict=True))
     return ChunkData(
-        cut(table[0]), cut(table[1]), tuple(cut(values) for values in track.measured), weight, cut(track.fraction)
+        cut(table[0]),
+        cut(table[1]),
+        tuple(cut(values) for values in track.measured),
+        weight,
+        cut(track.fraction),
+        cut(known.dynamics),
+        tuple(cut(values) for values in known.readings),
     )

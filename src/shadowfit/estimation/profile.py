@@ -122,7 +122,7 @@ def held(estimate: Estimate, index: int, value: float, start: Point) -> tuple[Po
     """The fit with one parameter held at a value, and its deviance."""
     problem = _with_held(estimate.problem, index, value)
     moved = problem.parameters.plus(start.values, np.zeros(problem.parameters.size))
-    outcome = minimise(problem, Point(moved, start.nodes), estimate.weights, SETTINGS)
+    outcome = minimise(problem, dataclasses.replace(start, values=moved), estimate.weights, SETTINGS)
     rise = outcome.linearisation.cost.total - estimate.outcome.linearisation.cost.total
     return outcome.linearisation.point, max(float(rise) / estimate.weights.reference**2, 0.0)
 

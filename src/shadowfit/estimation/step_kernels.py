@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.estimation import inverse_kinematics, linearise, start_state
+from shadowfit.estimation.frame import Frame, frame
 from shadowfit.estimation.front import Rows
 from shadowfit.estimation.linearise import ChunkData, Costs, Nodes, Plan
 from shadowfit.geometry import Pose, rotations
@@ -32,6 +33,8 @@ from shadowfit.mechanism.mechanism import Mechanism
 Arrays = list[Any]
 _Call = tuple[Callable[..., Any], Arrays, Arrays]
 """A function with its constants and what varies over time."""
+# Reference standard deviation that makes every residual small for a robust loss.
+UNBOUNDED = 1e100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,15 +112,56 @@ class StepKernels:
         ]
         step = np.asarray(timestep)
         repeated = windows if samples == 1 else [np.repeat(x, samples, axis=0) for x in windows]
-        readings = [x.reshape(steps * samples, 1, *x.shape[2:]) for x in (*data.measured, *data.weight, data.fraction)]
+        readings = [
+            x.reshape(steps * samples, 1, *x.shape[2:])
+            for x in (*data.measured, *data.weight, *data.shift, data.fraction)
+        ]
         return (
             (
                 _dynamics_rows,
                 [numbers, turns, _weight(dynamics_weight), step],
-                [*windows, data.command, data.command_derivatives],
+                [*windows, data.command, data.command_derivatives, data.truncation],
             ),
             (_observation_rows, [numbers, turns, step, np.asarray(reference)], [*repeated, *readings]),
         )
+
+    def dynamics_residuals(
+        self,
+        numbers: np.ndarray,
+        turns: np.ndarray,
+        poses: Pose,
+        command: tuple[np.ndarray, np.ndarray],
+        timestep: float,
+    ) -> np.ndarray:
+        """Dynamics residuals [N s, N m s] at all but the first and the last of poses a time-step apart."""
+        size = 6 * poses.position.shape[1]
+        inside = len(poses.position) - 2
+        windows = [np.stack([x[i : i + inside] for i in range(3)], axis=1) for x in jax.tree.leaves(poses)]
+        varying = [*windows, *command, np.zeros((inside, size))]
+        return self._run(_dynamics_rows, [numbers, turns, np.ones(size), np.asarray(timestep)], varying)[2]
+
+    def reading_residuals(
+        self,
+        numbers: np.ndarray,
+        turns: np.ndarray,
+        windows: Pose,
+        fraction: np.ndarray,
+        measured: Arrays,
+        timestep: float,
+    ) -> Arrays:
+        """Residuals of each sensor at samples with a window of poses each, in the sensors' units."""
+        count = len(fraction)
+        weight = [np.ones((count, 1))] * len(measured)
+        sizes = [sensor.error_size() for sensor in self.mechanism.sensors.values]
+        shift = [np.zeros((count, 1, size)) for size in sizes]
+        readings = [*(values[:, None] for values in measured), *weight, *shift, fraction[:, None]]
+        constants = [numbers, turns, np.asarray(timestep), np.asarray(UNBOUNDED)]
+        found = self._run(_observation_rows, constants, [*jax.tree.leaves(windows), *readings])[2]
+        return np.split(found, np.cumsum(sizes)[:-1], axis=1)
+
+    def frames(self, numbers: np.ndarray, turns: np.ndarray, poses: Pose) -> Frame:
+        """Rows of the gaps and inertia along poses."""
+        return Frame(*self._run(_frame, [numbers, turns], jax.tree.leaves(poses)))
 
     def start_parts(self, numbers: np.ndarray, turns: np.ndarray, nodes: Nodes) -> start_state.StartParts:
         """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""
@@ -167,8 +211,8 @@ def _as_nodes(arrays: Arrays) -> Nodes:
 def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Rows:
     numbers, turns, weight, timestep = constants
     prepared = linearise.prepare(plan, jax.tree.unflatten(structure, settings), numbers, turns)
-    *windows, command, slopes = varying
-    data = ChunkData(command, slopes, (), (), jnp.zeros(0))
+    *windows, command, slopes, truncation = varying
+    data = ChunkData(command, slopes, (), (), jnp.zeros(0), truncation, ())
     motion = linearise.dynamics_rows(plan, prepared, _as_nodes(windows), data, timestep)
     return linearise.weighted(motion, jnp.diag(weight) if weight.ndim == 1 else weight)
 
@@ -182,10 +226,13 @@ def _observation_rows(
     count = 2 if plan.unknowns == "configuration" else 3
     windows, rest = varying[:count], varying[count:]
     sensors = len(mechanism.sensors)
-    data = ChunkData(
-        jnp.zeros(0), jnp.zeros((0, 0)), tuple(rest[:sensors]), tuple(rest[sensors : 2 * sensors]), rest[-1]
-    )
+    measured, weight, shift = (tuple(rest[i * sensors : (i + 1) * sensors]) for i in range(3))
+    data = ChunkData(jnp.zeros(0), jnp.zeros((0, 0)), measured, weight, rest[-1], jnp.zeros(0), shift)
     return linearise.observation_rows(plan, prepared, _as_nodes(windows), data, timestep, reference)
+
+
+def _frame(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Frame:
+    return frame(plan, jax.tree.unflatten(structure, settings), constants[0], constants[1], Pose(*varying))
 
 
 def _start_parts(

@@ -1,0 +1,152 @@
+"""Errors of the discretisation, from the estimated motion itself: what deferred correction takes off the residuals.
+
+The discrete equations of motion are of second order: on the true motion the dynamics residual of a step h is not zero
+but ``E = O(h³)``, and a fit that asks for zero finds parameters that are off by ``O(h²)``. The same residual with a
+step m times as fine is m² times better, and it can be evaluated on a curve through the states. Both see the same
+equation: the residual of a step is a mean of the balance of momentum over ``[t_k − h, t_k + h]``. Its inertial part is
+the second difference of the configurations, the sum of the fine ones with the weights of a hat:
+
+    R_k = Σ_{|j|<m} (1 − |j|/m) r_{h/m}(t_k + j h/m),        E_k = (r_h − R_k) m²/(m² − 1)
+
+The factor extrapolates to vanishing steps, which leaves ``O(h⁵)``. Accelerations drop out of the difference, so that E
+compares forces along the curve (at one instant, and as a mean over the step) and amplifies no noise; jumps of held
+inputs and of dry friction are resolved m times finer. A fit with E held, E renewed at its result, and so on, settles
+quickly: each round multiplies what is left by about ``(ωh)²/12``. Where it stands, the motion satisfies the better
+equations. Derivatives of E do not enter.
+
+Samples see the states through a parabola over three steps; the error of that, against the same curve, is treated alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation.frame import Frame
+from shadowfit.estimation.linearise import Nodes, Truncation
+from shadowfit.estimation.objective import Point
+from shadowfit.estimation.problem import Problem
+from shadowfit.geometry import Pose
+from shadowfit.geometry.differences import differences
+
+# m: fine steps in a step.
+FINER = 4
+# Distance of the places, in steps, whose difference is the speed on the curve.
+CLOSE = 1.0 / 64.0
+# Damping of redundant constraints, relative to the others.
+REDUNDANT = 1e-10
+# States that a piece of the curve goes through: a polynomial of fifth degree.
+NODES = 6
+
+
+def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
+    """Errors of the discretisation along the states of one recording."""
+    return Truncation(_of_dynamics(problem, point, recording), _of_readings(problem, point, recording))
+
+
+def _of_dynamics(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps r"]:
+    """E of each step [N s, N m s], as the dynamics residual has it."""
+    nodes = point.nodes[recording]
+    intervals = len(nodes.pose.position) - 1
+    frames = problem.kernels.frames(*problem.current(point.values, recording), nodes.pose)
+    coarse = _impulses(problem, point, recording, nodes.pose, 1)
+    fine = curve(problem, nodes, np.arange(intervals * FINER + 1) / FINER)
+    found = _impulses(problem, point, recording, fine, FINER)
+    weights = 1.0 - np.abs(np.arange(1 - FINER, FINER)) / FINER
+    mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::FINER] @ weights
+    return _as_residuals(frames, (coarse - mean) * FINER**2 / (FINER**2 - 1.0))
+
+
+def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer: int) -> Float[np.ndarray, "times r"]:
+    """Impulses ``A (v' − φ)`` that are missing in steps of ``h/finer``, at all but the first and last of the poses."""
+    now = problem.current(point.values, recording)
+    command = problem.commands_at(point.values, recording, finer)
+    residuals = problem.kernels.dynamics_residuals(*now, poses, command, problem.timestep / finer)
+    frames = problem.kernels.frames(*now, _taken(poses, slice(1, -1)))
+    return np.einsum("nrs,ns->nr", frames.weighing, residuals)
+
+
+def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Float[np.ndarray, "steps r"]:
+    """Residuals ``M₀ w`` of missing impulses p: the part of p that moves the machine.
+
+    w is the velocity that joints closed at the end of the step allow, ``G_{k+1} w = 0``, whose impulse differs from p
+    by what the joints take up: ``A w = p − G_kᵀ μ``. (How fast gaps close depends on the time-step and is no physics.)
+    """
+    jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
+    count = jacobian.shape[1]
+    if count > 0:
+        velocity = np.linalg.solve(frames.inertia[1:-1], np.concatenate([impulses[..., None], jacobian.mT], axis=2))
+        closing = following @ velocity
+        coupling = closing[..., 1:]
+        # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
+        trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
+        taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :1])
+        impulses = impulses - (jacobian.mT @ taken)[..., 0]
+    return np.linalg.solve(frames.weighing[1:-1], impulses[..., None])[..., 0]
+
+
+def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
+    """Residual through the parabola less that through the curve, for each sensor."""
+    track, nodes = problem.tracks[recording], point.nodes[recording]
+    sensors = problem.mechanism.sensors.values
+    moving = any(sensor.needs_velocity for sensor in sensors)
+    if problem.plan.on_grid and not moving:
+        return tuple(np.zeros((*track.fraction.shape, sensor.error_size())) for sensor in sensors)
+    step = np.repeat(np.arange(track.steps), track.fraction.shape[1])
+    at = step + problem.plan.centre + track.fraction.ravel()
+    beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
+    measured = [values.reshape(len(at), -1) for values in track.measured]
+    numbers, turns = problem.current(point.values, recording)
+    read = problem.kernels.reading_residuals
+    rough = read(
+        numbers,
+        turns,
+        _windows([_taken(nodes.pose, step + i) for i in range(3)]),
+        track.fraction.ravel(),
+        measured,
+        problem.timestep,
+    )
+    close = beside if moving else 3 * beside
+    better = read(numbers, turns, _windows(close), np.zeros(len(at)), measured, problem.timestep * CLOSE)
+    return tuple(
+        np.where(here[..., None], (a - b).reshape(*track.fraction.shape, -1), 0.0)
+        for a, b, here in zip(rough, better, track.present, strict=True)
+    )
+
+
+def _taken(poses: Pose, index: np.ndarray | slice) -> Pose:
+    return Pose(poses.position[index], poses.orientation[index])
+
+
+def _windows(poses: list[Pose]) -> Pose:
+    """Poses of several times beside each other, on a second axis."""
+    return Pose(*(np.stack(x, axis=1) for x in zip(*((p.position, p.orientation) for p in poses), strict=True)))
+
+
+def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
+    """Poses of a smooth curve through the states, at places counted in steps from the first state.
+
+    ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states, in the tangent space of
+    the nearest one.
+    """
+    nodes_count = len(nodes.pose.position)
+    count = min(NODES, nodes_count)
+    first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, nodes_count - count)
+    base = np.clip(np.round(at).astype(int), 0, nodes_count - 1)
+    index = first[:, None] + np.arange(count)
+    # Many places share their states.
+    pairs, where = np.unique(base[:, None] * nodes_count + index, return_inverse=True)
+    increments = differences(_taken(nodes.pose, pairs % nodes_count), _taken(nodes.pose, pairs // nodes_count))
+    near = increments.reshape(len(pairs), -1)[where.reshape(index.shape)]
+    steps = np.einsum("ni,nik->nk", _lagrange(at - first, count), near)
+    return problem.kernels.retract(Nodes(_taken(nodes.pose, base), None), steps).pose
+
+
+def _lagrange(at: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, "n count"]:
+    """Weights of the values at 0 … count − 1 in the polynomial through them, at given places."""
+    weights = np.ones((len(at), count))
+    for i in range(count):
+        for j in range(count):
+            if i != j:
+                weights[:, i] *= (at - j) / (i - j)
+    return weights
