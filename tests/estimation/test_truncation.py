@@ -10,11 +10,11 @@ from reference.reduced_ode import Furuta, Pendulum, solve
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.bootstrap import bootstrap
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.initial import minus
 from shadowfit.estimation.problem import ProblemError
 from shadowfit.estimation.profile import profile
 from shadowfit.estimation.truncation import curve, truncation
 from shadowfit.geometry import Pose
+from shadowfit.geometry.differences import differences
 from shadowfit.mechanism import JointSpeed, Mechanism
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
@@ -87,7 +87,7 @@ def test_curve_through_the_states_is_of_sixth_order():
         some = dataclasses.replace(nodes, pose=Pose(nodes.pose.position[::stride], nodes.pose.orientation[::stride]))
         between = curve(problem, some, np.arange(5.0, 25.0) + 0.5)
         half = slice(5 * stride + stride // 2, 25 * stride, stride)
-        left = minus(between, Pose(nodes.pose.position[half], nodes.pose.orientation[half]))
+        left = differences(between, Pose(nodes.pose.position[half], nodes.pose.orientation[half]))
         worst.append(np.max(np.abs(left)))
     assert worst[0] < 1e-4
     assert np.log2(worst[1] / worst[0]) > 5.0

@@ -179,7 +179,7 @@ def assembled(mechanism: Mechanism) -> Elements:
     key = f"assemble {structure}" if is_own(mechanism) else None
     once = [np.zeros(1)]
     found = over_time(as_arrays, numbers, [], once, key)(numbers, [], [np.zeros((1, 1))])
-    values = [value[0].astype(like.dtype) for value, like in zip(found, jax.tree.leaves(arrays), strict=True)]
+    values = [jnp.asarray(value[0], like.dtype) for value, like in zip(found, jax.tree.leaves(arrays), strict=True)]
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), values), static)
 
 
