@@ -1,12 +1,14 @@
 """A tiny version of each study runs from end to end, and goes on after a stop."""
 
 import contextlib
+import dataclasses
 import json
 
 import pytest
 
 from shadowfit.experiments import reproduce
 from shadowfit.experiments.methods import Size
+from shadowfit.experiments.rig import Rig
 
 TINY = Size(duration=0.1, points=3, series=2)
 
@@ -46,3 +48,16 @@ def test_a_tiny_study(which, tmp_path):
     times = {file: file.stat().st_mtime_ns for file in (tmp_path / "cases").iterdir()}
     run(which, tmp_path)
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "cases").iterdir()} == times, "all cases are kept"
+
+
+@pytest.mark.slow
+def test_the_pendulum_study_of_a_rig(tmp_path):
+    """The twins' own recordings, taken for those of a rig: same fits, nothing about a truth."""
+    run("pendulum", tmp_path / "twins")
+    rig = Rig(tmp_path / "twins" / "twins")
+    size = dataclasses.replace(TINY, rig=rig, series=rig.series())
+    (section,) = reproduce.reproduce("pendulum", tmp_path / "rig", size=size, workers=0, start=None, stage=silent)
+    assert json.loads((tmp_path / "rig" / "results.json").read_text())["failed"] == []
+    assert [table.name for table in section.tables] == ["pendulum_dry", "pendulum_costs"]
+    own, other = (tmp_path / name / "tables" / "pendulum_costs.csv" for name in ("rig", "twins"))
+    assert own.read_text() == other.read_text()

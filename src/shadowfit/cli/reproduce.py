@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shadowfit.cli.cases import OutFolder, Workers
 from shadowfit.cli.options import Quiet
+
+if TYPE_CHECKING:
+    from shadowfit.experiments.methods import Size
 
 
 class Studies(enum.StrEnum):
@@ -25,6 +28,18 @@ def reproduce(
     studies: Annotated[Studies, typer.Argument(help="Which of the paper's studies.")] = Studies.all,
     out: OutFolder = Path("reproduction"),
     workers: Workers = 2,
+    recordings: Annotated[
+        Path | None,
+        typer.Option(
+            "--recordings",
+            metavar="DIR",
+            help="Recordings of a rig in place of the twins: pendulum-0.csv, pendulum-1.csv, … or furuta-release.csv, "
+            "furuta-pulse.csv and furuta-swingup.csv.",
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="FILE", help="Model file of that rig; default: the paper's.")
+    ] = None,
     brief: Annotated[
         bool, typer.Option("--brief", help="Few points and short recordings: a trial, not a result.")
     ] = False,
@@ -43,6 +58,8 @@ def reproduce(
     from shadowfit.experiments.methods import Size
 
     size = Size(duration=0.3, points=3, series=2) if brief else Size()
+    if recordings is not None or model is not None:
+        size = _with_rig(size, studies, recordings, model)
     try:
         sections = experiments.reproduce(
             studies.value,
@@ -62,3 +79,20 @@ def reproduce(
         console.output().print(table)
     typer.echo(f"Results in {out}; open {out / 'index.html'} in a browser")
     raise typer.Exit(1 if any(finding.holds is None for finding in experiments.unmet(sections)) else 0)
+
+
+def _with_rig(size: Size, studies: Studies, recordings: Path | None, model: Path | None) -> Size:
+    """The size with recordings of a rig, whose files must be there."""
+    import dataclasses
+
+    from shadowfit.experiments.rig import STUDIES, Rig, RigError
+
+    if recordings is None:
+        raise RigError("--model is for recordings of a rig; name their folder with --recordings")
+    if studies.value not in STUDIES:
+        raise RigError(f"--recordings goes with one of the studies {', '.join(STUDIES)}; the others need a truth")
+    rig = Rig(recordings, model)
+    series = rig.series() if studies is Studies.pendulum else size.series
+    if series < 2:
+        raise RigError(f"{recordings} needs pendulum-0.csv, pendulum-1.csv and so on, two or more of them")
+    return dataclasses.replace(size, rig=rig, series=series)

@@ -8,6 +8,7 @@ from typing import Any
 
 from shadowfit.experiments import fitting, paper_twins
 from shadowfit.experiments.cases import Case, Outcome
+from shadowfit.experiments.rig import Rig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,17 @@ class Size:
     """Largest number of points of a sweep; None: all."""
     series: int = 5
     """Recordings of the pendulum."""
+    rig: Rig | None = None
+    """Recordings in place of the twins, without a truth."""
+
+    @property
+    def machine(self) -> str:
+        """What was recorded, in a word."""
+        return "twin" if self.rig is None else "rig"
+
+    def model(self, builtin: str) -> str:
+        """The model of a study: the rig's, or the built-in one (or one in the study's folder)."""
+        return builtin if self.rig is None or self.rig.model is None else str(self.rig.model.resolve())
 
     def thin(self, values: Sequence[float]) -> list[float]:
         """The points of a sweep, evenly thinned."""

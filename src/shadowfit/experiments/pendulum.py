@@ -22,7 +22,6 @@ from shadowfit.recordings import read_recording
 
 DURATION = 15.0  # s: then the pendulum rests
 NOISE = 5e-4  # rad, beyond the encoder's steps
-SERIES = tuple(range(5))
 START: Mapping[str, float] = {
     "pendulum.inertia.yy": 0.01,
     "hinge.viscous": 1e-4,
@@ -61,21 +60,24 @@ def twins(size: Size) -> list[Case]:
     """The five releases."""
     return [
         twin_case(f"pendulum-{i}", "pendulum", DURATION * size.duration, NOISE, seed=100 + i)
-        for i in SERIES[: size.series]
+        for i in range(size.series)
     ]
 
 
 def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     """Each model fitted to each release and to all, by both methods."""
-    names = [f"pendulum-{i}" for i in SERIES[: size.series]]
+    names = [f"pendulum-{i}" for i in range(size.series)]
     found = []
     for model, free in MODELS.items():
         for method in METHODS:
             settings: dict[str, Any] = {"hinge.compliance.*": COMPLIANCE[method.key]}
             if model == "viscous":
                 settings["hinge.dry"] = 0.0
+            own = size.model("models/pendulum_stribeck.toml" if model == "stribeck" else "pendulum")
+            if model != "stribeck" and own != "pendulum":
+                settings["hinge.stribeck"] = 0.0
             common: dict[str, Any] = {
-                "model": "models/pendulum_stribeck.toml" if model == "stribeck" else "pendulum",
+                "model": own,
                 "settings": settings,
                 "free": {name: {"start": START[name]} for name in free},
             }
@@ -124,46 +126,50 @@ class _Costs:
 
 def report(results: Results, size: Size, folder: Path) -> Section:
     """Tables 2 and 3, the error against the truth, and the findings."""
-    count = min(size.series, len(SERIES))
+    count = size.series
+    made = (
+        f"{count} releases of {DURATION * size.duration:g} s from almost upright; encoder of 4096 counts a turn and "
+        f"white noise of {NOISE:g} rad. The twin has Stribeck friction, the parameters are near those that the paper "
+        "found."
+    )
     return Section(
         "Pendulum: viscous, dry and Stribeck friction",
         [
-            f"{count} releases of {DURATION * size.duration:g} s from almost upright; encoder of 4096 counts a turn "
-            f"and white noise of {NOISE:g} rad. The twin has Stribeck friction, the parameters are near those that "
-            "the paper found. Costs are mean squared residuals per time-step with weight one on angles [rad²], as "
-            "in the paper. The paper's method (inverse residual, SPOOK, full unknowns, identity damping, κ = 100, h "
-            "= 10 ms) has the paper's compliance of 1e-4; ours (implicit residual, exact constraint) takes bearings "
-            "for rigid (1e-6).",
+            (f"{count} recordings of a rig." if size.rig else made)
+            + " Costs are mean squared residuals per time-step with weight one on angles [rad²], as in the paper. The "
+            "paper's method (inverse residual, SPOOK, full unknowns, identity damping, κ = 100, h = 10 ms) has the "
+            "paper's compliance of 1e-4; ours (implicit residual, exact constraint) takes bearings for rigid (1e-6).",
             "The paper's values come from another machine, with other data: they stand beside ours for size and "
             "pattern, not for equality. Standard deviations are those of this library, with the weights of the fit "
             "(1e-3 rad); the paper takes them from the residuals.",
         ],
         [
-            _dry_table(results, count),
+            _dry_table(results, size),
             _cost_table(results, count),
-            _truth_table(results, count),
+            *([] if size.rig else [_truth_table(results)]),
         ],
-        _figures(results, count, folder),
-        _findings(results, count),
+        _figures(results, size, folder),
+        _findings(results, size),
     )
 
 
-def _dry_table(results: Results, count: int) -> Table:
-    rows = []
+def _dry_table(results: Results, size: Size) -> Table:
+    count, rows = size.series, []
     for quantity, paper in PAPER_DRY.items():
         symbol = SYMBOLS.get(quantity, quantity)
-        truth = PENDULUM_TRUTH.get(quantity)
-        rows.append([symbol, "paper, its machine", *paper[:count], paper[-1]])
+        truth = None if size.rig else PENDULUM_TRUTH.get(quantity)
+        papers = [*paper[:-1], *[""] * count][:count]
+        rows.append([symbol, "paper, its machine", *papers, paper[-1]])
         for method in METHODS:
             fits = [results.get(_name("dry", method, series)) for series in (*map(str, range(count)), "all")]
-            rows.append(["", f"twin, {method.label}", *(_cell(fit, quantity) for fit in fits)])
+            rows.append(["", f"{size.machine}, {method.label}", *(_cell(fit, quantity) for fit in fits)])
         if truth is not None:
             rows.append(["", "twin, truth", *[f"{truth:g}"] * (count + 1)])
     columns = ["", "", *map(str, range(count)), "combined / all"]
     return Table(
         "pendulum_dry",
-        "Dry model, fitted to each series (Table 2). Last column: the paper's mean; ours of one fit to all series. "
-        "The truth has Stribeck friction, which a constant μ takes for its mean.",
+        "Dry model, fitted to each series (Table 2). Last column: the paper's mean; ours of one fit to all series."
+        + ("" if size.rig else " The truth has Stribeck friction, which a constant μ takes for its mean."),
         columns,
         rows,
     )
@@ -195,7 +201,7 @@ def _cost_table(results: Results, count: int) -> Table:
     return Table("pendulum_costs", "Mean over the series of cost and cross-validation cost (Table 3)", columns, rows)
 
 
-def _truth_table(results: Results, count: int) -> Table:
+def _truth_table(results: Results) -> Table:
     rows = []
     for name, truth in PENDULUM_TRUTH.items():
         row = [SYMBOLS[name], f"{truth:g}"]
@@ -212,14 +218,16 @@ def _truth_table(results: Results, count: int) -> Table:
     return Table("pendulum_truth", "Stribeck model, one fit to all series, against the truth", columns, rows)
 
 
-def _figures(results: Results, count: int, folder: Path) -> list[Figure]:
+def _figures(results: Results, size: Size, folder: Path) -> list[Figure]:
+    count = size.series
     figure, axes = drawing.panels(1, 1, height=2.6)
     for i in range(count):
         recording = read_recording(folder.parent / "twins" / f"pendulum-{i}.csv")
-        axes[0, 0].plot(recording.time, recording.channel("theta"), color=drawing.COLOURS[i], label=f"{i}", lw=0.9)
+        colour = drawing.COLOURS[i % len(drawing.COLOURS)]
+        axes[0, 0].plot(recording.time, recording.channel("theta"), color=colour, label=f"{i}", lw=0.9)
     axes[0, 0].set(xlabel="time [s]", ylabel="θ [rad]")
     drawing.legend(axes[0, 0], ncols=5, loc="upper right")
-    data = Figure(drawing.save(figure, folder, "pendulum-data"), "The twin's releases of the pendulum")
+    data = Figure(drawing.save(figure, folder, "pendulum-data"), f"The {size.machine}'s swings of the pendulum")
 
     figure, axes = drawing.panels(1, 2, height=3.0)
     for column, method in enumerate(METHODS):
@@ -236,7 +244,8 @@ def _figures(results: Results, count: int, folder: Path) -> list[Figure]:
     return [data, costs]
 
 
-def _findings(results: Results, count: int) -> list[Finding]:
+def _findings(results: Results, size: Size) -> list[Finding]:
+    count = size.series
     found = []
     for method in METHODS:
 
@@ -270,4 +279,6 @@ def _findings(results: Results, count: int) -> list[Finding]:
         other = shadow / PENDULUM_TRUTH["pendulum.inertia.yy"] - 1.0
         return abs(error) < abs(other), f"ours {100 * error:+.2f} %, the paper's method {100 * other:+.2f} %"
 
+    if size.rig:
+        return found
     return [*found, check("Our discretisation brings the inertia closer to the truth than the paper's", near)]

@@ -45,14 +45,20 @@ def reproduce(
 ) -> list[Section]:
     """Run the studies of a name (or ``all``) and write their results; what a former run finished is kept.
 
-    Computing time is measured at the end, with nothing else running.
+    Computing time is measured at the end, with nothing else running. With recordings of a rig, what needs a truth is
+    left out.
     """
     studies = [study for name, own in STUDIES.items() if which in (name, "all") for study in own]
+    if size.rig is not None:
+        studies = [study for study in studies if study in (pendulum, furuta)]
     paper_twins.write_models(out)
-    twins = _run("twins", _unique(case for study in studies for case in study.twins(size)), out, workers, start, stage)
+    made = _unique(case for study in studies for case in study.twins(size))
+    if size.rig is not None:
+        made = [size.rig.case(case) for case in made]
+    twins = _run("recordings" if size.rig else "twins", made, out, workers, start, stage)
     for outcome in twins.values():
         if not outcome.done:
-            raise ShadowfitError(f"{outcome.case.name} could not be simulated: {outcome.error.strip()}")
+            raise ShadowfitError(f"{outcome.case.name} could not be made: {outcome.error.strip()}")
     parallel = [case for study in studies if study is not timing for case in study.cases(size, twins)]
     outcomes = _run("fits", parallel, out, workers, start, stage)
     if timing in studies:
@@ -60,7 +66,7 @@ def reproduce(
     figures = out / "figures"
     results = Results(outcomes)
     sections = [study.report(results, size, figures) for study in studies]
-    write_results(sections, outcomes, out)
+    write_results(sections, outcomes, out, size)
     return sections
 
 
@@ -75,15 +81,19 @@ def _run(
         return run_cases(cases, out, workers=workers, start=start, progress=progress)
 
 
-def write_results(sections: Sequence[Section], outcomes: Mapping[str, Outcome], out: Path) -> None:
+def write_results(sections: Sequence[Section], outcomes: Mapping[str, Outcome], out: Path, size: Size) -> None:
     """``reproduction.md``, ``index.html``, ``results.json`` and ``tables/*.csv``."""
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     failed = [name for name, outcome in outcomes.items() if not outcome.done]
     note = (
         f"Written by `shadowfit reproduce` on {date}, version {version()}: {len(outcomes)} cases"
         + (f", of which failed: {', '.join(failed)}." if failed else ".")
-        + " The rig's data are not public; each study runs on a twin, a finer simulation whose truth is known. "
-        "Findings are checked by the program on the numbers of this run."
+        + (
+            f" Recordings of a rig: {size.rig.folder.name}. "
+            if size.rig
+            else " The rig's data are not public; each study runs on a twin, a finer simulation whose truth is known. "
+        )
+        + "Findings are checked by the program on the numbers of this run."
     )
     everything = [_summary(sections), *sections]
     for section in sections:
