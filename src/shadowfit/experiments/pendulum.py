@@ -79,7 +79,8 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
             common: dict[str, Any] = {
                 "model": own,
                 "settings": settings,
-                "free": {name: {"start": START[name]} for name in free},
+                # A rig starts where its model file has it.
+                "free": {name: {} if size.rig else {"start": START[name]} for name in free},
             }
             for name in names:
                 # The implicit residual weighs errors by the inertia at a fit's start: 0.01 in the fit, the calibrated
@@ -224,7 +225,8 @@ def _figures(results: Results, size: Size, folder: Path) -> list[Figure]:
     for i in range(count):
         recording = read_recording(folder.parent / "twins" / f"pendulum-{i}.csv")
         colour = drawing.COLOURS[i % len(drawing.COLOURS)]
-        axes[0, 0].plot(recording.time, recording.channel("theta"), color=colour, label=f"{i}", lw=0.9)
+        (angle,) = recording.channels.values()
+        axes[0, 0].plot(recording.time, angle, color=colour, label=f"{i}", lw=0.9)
     axes[0, 0].set(xlabel="time [s]", ylabel="θ [rad]")
     drawing.legend(axes[0, 0], ncols=5, loc="upper right")
     data = Figure(drawing.save(figure, folder, "pendulum-data"), f"The {size.machine}'s swings of the pendulum")
