@@ -287,8 +287,7 @@ def _dynamics_count(problem: Problem) -> int:
     """Residuals weighted by κ: the dynamics, and the gap rows of the first two states."""
     size = 6 * len(problem.mechanism.bodies)
     rows = sum(track.steps for track in problem.tracks) * size * (2 if problem.plan.unknowns == "full" else 1)
-    gaps = sum(joint.kind.row_count() for joint in problem.mechanism.joints.values)
-    return rows + 2 * min(gaps, size) * len(problem.tracks)
+    return rows + 2 * min(problem.gap_count, size) * len(problem.tracks)
 
 
 def _with_state_weight(weights: Weights, state_weight: float) -> Weights:
