@@ -73,7 +73,11 @@ def _common(groups: dict[Key, list[Result]], other: str, seconds: Callable[[list
 
 def _speed(groups: dict[Key, list[Result]], other: str, factor: float) -> list[str]:
     found = _common(groups, other, lambda group: median(r.seconds for r in warm(group)))
-    text = f"{number(min(found))}–{number(max(found))}× over {len(found)} task(s)" if found else "–"
+    busy = _common(groups, other, lambda group: median(r.cpu_seconds for r in warm(group)))
+    text = "–"
+    if found:
+        text = f"{number(min(found))}–{number(max(found))}× over {len(found)} task(s); "
+        text += f"in processor time {number(min(busy))}–{number(max(busy))}×"
     met = min(found) >= factor if found else None
     return [f"warm time {factor:g}× below {METHODS[other].label}", text, _verdict(met)]
 

@@ -1,4 +1,4 @@
-"""Noise levels from the data: degrees of freedom against derivatives of the determinant, and the plateau of κ."""
+"""Noise levels from the data: degrees of freedom against derivatives of the determinant, the plateau and peak of κ."""
 
 import dataclasses
 
@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from estimation.scenes import spring_slider, twin
-from shadowfit.estimation import Options, fit, objective
-from shadowfit.estimation.noise import log_determinant, sensor_levels
+from shadowfit.estimation import LevenbergMarquardt, Options, fit, objective
+from shadowfit.estimation.evidence import gather
+from shadowfit.estimation.levenberg_marquardt import Status, minimise
+from shadowfit.estimation.noise import deviance, log_determinant, sensor_levels
+from shadowfit.experiments import coverage
 
 pytestmark = pytest.mark.slow
 
@@ -45,3 +48,57 @@ def test_estimated_weight_lies_on_the_plateau_of_the_sweep(recording):
     assert np.all(np.abs(values - found[1e6]) < std)
     assert np.all(np.abs(found[1.0] - found[1e6]) > std)  # below the plateau
     assert auto.noise["x"] == pytest.approx(1e-2, rel=0.15)
+
+
+def test_slope_and_scale_belong_to_the_likelihood(recording):
+    """``∂(−2 log L)/∂ log κ`` by differences, at the most likely common scale."""
+    estimate = fit(spring_slider(), recording, FREE, options=Options(timestep=0.02, state_weight=100.0))
+    tight = LevenbergMarquardt(start_damping=1e-12, decrease_tolerance=1e-12)
+
+    def at(state_weight):
+        weights = objective.default_weights(estimate.problem, state_weight)
+        outcome = minimise(estimate.problem, estimate.outcome.linearisation.point, weights, tight)
+        value, scale = deviance(estimate.problem, outcome.linearisation, weights)
+        scaled = dataclasses.replace(weights, reference=scale * weights.reference)
+        evidence = gather(estimate.problem, outcome.linearisation, scaled)
+        dynamics = evidence.noise[0]
+        return value, np.trace(dynamics.squares) / scaled.reference**2 - dynamics.degrees
+
+    step = 0.02
+    values = [at(100.0 * np.exp(shift)) for shift in (-step, 0.0, step)]
+    assert values[1][1] == pytest.approx((values[2][0] - values[0][0]) / (2.0 * step), rel=0.02, abs=0.05)
+
+
+def test_wrong_stated_noise_and_peak_of_the_likelihood():
+    """Furuta with impulse noise: few iterations, κ near its own, whatever standard deviations the sensors state."""
+    study = coverage.studies()["furuta_driven"]
+    condition = next(one for one in coverage.CONDITIONS if one.name == "process_auto")
+    recording = coverage.record(study, condition, 0)
+    found = []
+    for stated in (1e-3, 5e-3):
+        model = study.mechanism.set({"theta1.std": stated})
+        starts = {name: study.mechanism.get(name) for name in study.free}
+        found.append(fit(model, recording, starts, options=Options(state_weight="auto", stick_time=None)))
+    for estimate in found:
+        assert estimate.converged
+        assert estimate.iterations <= 60
+        sigma = np.sqrt(np.prod(list(estimate.noise.values())))
+        assert 2e3 < estimate.state_weight * (1e-3 / sigma) ** 2 < 5e4
+        assert estimate.noise["theta1"] == pytest.approx(1e-3, rel=0.15)
+    difference = [abs(a.value - b.value) / a.std for a, b in zip(*(e.parameters for e in found), strict=True)]
+    assert max(difference) < 0.2
+
+
+def test_interruption_ends_the_scan(recording):
+    """Ctrl-C in the middle of the scan: the best fit so far, with all iterations in the log."""
+    seen = []
+
+    def stop(iteration):
+        seen.append(iteration)
+        if len(seen) == 9:
+            raise KeyboardInterrupt
+
+    estimate = fit(spring_slider(), recording, FREE, options=Options(timestep=0.02, state_weight="auto"), progress=stop)
+    assert estimate.status is Status.INTERRUPTED
+    assert len(seen) <= 10
+    assert all(np.isfinite(row.value) for row in estimate.parameters)

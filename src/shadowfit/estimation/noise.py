@@ -34,7 +34,7 @@ import numpy as np
 from shadowfit.estimation import front, objective
 from shadowfit.estimation.deferred_correction import WARM_DAMPING, minimise_corrected, renewed
 from shadowfit.estimation.evidence import Evidence, gather
-from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress, Status, minimise
+from shadowfit.estimation.levenberg_marquardt import Iteration, LevenbergMarquardt, Outcome, Progress, Status, minimise
 from shadowfit.estimation.objective import Linearisation, Point, Weights
 from shadowfit.estimation.problem import Problem
 from shadowfit.geometry.differences import differences
@@ -79,7 +79,9 @@ class _Scan:
     problem: Problem
     settings: LevenbergMarquardt
     progress: Progress | None
-    log: list
+    log: list[Iteration] = dataclasses.field(default_factory=list)
+    stopped: Outcome | None = None
+    """A fit that Ctrl-C ended."""
 
     def fitted(self, point: Point, weights: Weights, first: bool = False) -> _Candidate:
         """A fit as far as the likelihood can tell, with the discretisation errors of where it starts."""
@@ -91,6 +93,10 @@ class _Scan:
         number = self.log[-1].number if self.log else 0
         outcome = minimise(self.problem, start, weights, settings, self.progress, number)
         self.log.extend(outcome.log[0 if first else 1 :])
+        if outcome.status is Status.INTERRUPTED:
+            self.stopped = outcome
+        if not _usable(outcome):
+            return _Candidate(outcome, weights, np.inf)
         value, scale = deviance(self.problem, outcome.linearisation, weights)
         return _Candidate(outcome, _with_sensors(weights, np.full(len(weights.std), scale)), value)
 
@@ -106,20 +112,22 @@ def estimate_noise(
     problem: Problem, start: Point, settings: LevenbergMarquardt, progress: Progress | None = None
 ) -> tuple[Outcome, Weights]:
     """Scan κ and adapt the sensors' noise; the fit at the most likely values, and its weights."""
-    scan = _Scan(problem, settings, progress, [])
+    scan = _Scan(problem, settings, progress)
     weights = objective.default_weights(problem, first_state_weight(problem, start))
     best = scan.fitted(start, weights, first=True)
     if not best.outcome.status.converged:
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights
     found = _told(problem, _climb(scan, best))
-    if np.max(np.abs(np.log(found.levels))) > np.log(NOTABLE_CHANGE):
+    if scan.stopped is None and np.max(np.abs(np.log(found.levels))) > np.log(NOTABLE_CHANGE):
         best = scan.fitted(found.point, _with_sensors(found.weights, found.levels))
         found = _told(problem, _climb(scan, best))
-    found = _refined(scan, found)
+    if scan.stopped is None:
+        found = _refined(scan, found)
     weights = _with_sensors(found.weights, found.levels)
-    outcome = scan.finished(found.point, weights)
+    outcome = scan.stopped or scan.finished(found.point, weights)
     if not _usable(outcome):
-        outcome, weights = found.best.outcome, found.weights
+        status = outcome.status if outcome.status is Status.INTERRUPTED else found.best.outcome.status
+        outcome, weights = dataclasses.replace(found.best.outcome, status=status), found.weights
     return dataclasses.replace(outcome, log=tuple(scan.log)), weights
 
 
@@ -128,7 +136,7 @@ def _climb(scan: _Scan, first: _Candidate) -> list[_Candidate]:
     tried = [first]
     for factor in (STRIDE, 1.0 / STRIDE):
         current = first
-        while SMALLEST <= current.state_weight * factor <= LARGEST and _usable(current.outcome):
+        while SMALLEST <= current.state_weight * factor <= LARGEST and _usable(current.outcome) and not scan.stopped:
             weights = _with_state_weight(current.weights, current.state_weight * factor)
             current = scan.fitted(current.outcome.linearisation.point, weights)
             gain = min(one.deviance for one in tried) - current.deviance
@@ -279,8 +287,7 @@ def _dynamics_count(problem: Problem) -> int:
     """Residuals weighted by κ: the dynamics, and the gap rows of the first two states."""
     size = 6 * len(problem.mechanism.bodies)
     rows = sum(track.steps for track in problem.tracks) * size * (2 if problem.plan.unknowns == "full" else 1)
-    gaps = sum(joint.kind.row_count() for joint in problem.mechanism.joints.values)
-    return rows + 2 * min(gaps, size) * len(problem.tracks)
+    return rows + 2 * min(problem.gap_count, size) * len(problem.tracks)
 
 
 def _with_state_weight(weights: Weights, state_weight: float) -> Weights:

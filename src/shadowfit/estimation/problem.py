@@ -115,6 +115,11 @@ class Problem:
         """Compiled functions of the time steps."""
         return StepKernels(self.plan, self.mechanism)
 
+    @functools.cached_property
+    def gap_count(self) -> int:
+        """Number of gap rows of all joints."""
+        return sum(joint.kind.row_count() for joint in self.mechanism.joints.values)
+
     @property
     def sensors(self) -> tuple[str, ...]:
         """Names of the sensors, in order."""
@@ -511,7 +516,9 @@ def chunk_data(
         part = values[start : start + CHUNK]
         if len(part) == CHUNK:
             return part
-        return np.pad(part, [(0, CHUNK - len(part))] + [(0, 0)] * (values.ndim - 1))
+        filled = np.zeros((CHUNK, *values.shape[1:]))
+        filled[: len(part)] = part
+        return filled
 
     weight = tuple(cut(here) / s for here, s in zip(track.present, std, strict=True))
     return ChunkData(

@@ -29,8 +29,8 @@ from shadowfit.estimation.problem import Problem
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 
-# m: fine steps in a step.
-FINER = 4
+# m: fine steps in a step; more where dry friction jumps at reversals, whose time is known to a part of a fine step.
+FINER, FINER_WITH_FRICTION = 4, 8
 # Distance of the places, in steps, whose difference is the speed on the curve.
 CLOSE = 1.0 / 64.0
 # Damping of redundant constraints, relative to the others.
@@ -46,15 +46,20 @@ def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
 
 def _of_dynamics(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps r"]:
     """E of each step [N s, N m s], as the dynamics residual has it."""
-    nodes = point.nodes[recording]
+    nodes, finer = point.nodes[recording], _fineness(problem)
     intervals = len(nodes.pose.position) - 1
     frames = problem.kernels.frames(*problem.current(point.values, recording), nodes.pose)
     coarse = _impulses(problem, point, recording, nodes.pose, 1)
-    fine = curve(problem, nodes, np.arange(intervals * FINER + 1) / FINER)
-    found = _impulses(problem, point, recording, fine, FINER)
-    weights = 1.0 - np.abs(np.arange(1 - FINER, FINER)) / FINER
-    mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::FINER] @ weights
-    return _as_residuals(frames, (coarse - mean) * FINER**2 / (FINER**2 - 1.0))
+    fine = curve(problem, nodes, np.arange(intervals * finer + 1) / finer)
+    found = _impulses(problem, point, recording, fine, finer)
+    weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
+    mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::finer] @ weights
+    return _as_residuals(frames, (coarse - mean) * finer**2 / (finer**2 - 1.0))
+
+
+def _fineness(problem: Problem) -> int:
+    dry = any(joint.friction is not None for joint in problem.mechanism.joints.values)
+    return FINER_WITH_FRICTION if dry else FINER
 
 
 def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer: int) -> Float[np.ndarray, "times r"]:
