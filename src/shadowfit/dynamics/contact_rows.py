@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -11,16 +13,19 @@ from shadowfit.dynamics.velocity_problem import ContactRows, stick_sigma
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame
 
+Geometries = Sequence[rows.Geometry] | Mapping[int, rows.Geometry]
+"""Geometries of groups of joints, by their index."""
+
 
 def contact_rows(
     elements: Elements,
     pose: Pose,
     velocity: Float[Array, "bodies+1 6"],
     inverse_mass: Float[Array, "bodies+1 6 6"],
-    geometries: tuple[rows.Geometry, ...],
+    geometries: Geometries,
     timestep: Float[Array, ""],
 ) -> tuple[ContactRows, ...]:
-    """Rows of all contacts; pose and velocity include the world."""
+    """Rows of all contacts; pose and velocity include the world. Geometries are needed of joints with stops only."""
     built = []
     for contact in elements.contacts:
         if isinstance(contact, StopElement):
@@ -46,7 +51,7 @@ def _stop(
     elements: Elements,
     stop: StopElement,
     velocity: Array,
-    geometries: tuple[rows.Geometry, ...],
+    geometries: Geometries,
     timestep: Array,
 ) -> ContactRows:
     group, member = elements.groups[stop.group], stop.member

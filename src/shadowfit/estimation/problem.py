@@ -30,6 +30,7 @@ from shadowfit.estimation.parameters import ParameterSet, Values
 from shadowfit.estimation.step_kernels import StepKernels, is_own
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import fingerprint, remembered
+from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, PointPosition
@@ -229,11 +230,11 @@ def _check_mechanism(mechanism: Mechanism) -> None:
                 raise ProblemError(
                     f"{name}.compliance.{kind} is zero; an estimation needs a positive compliance (1e-9 is fine)"
                 )
-    if mechanism.contacts.names:
-        raise ProblemError(
-            f"{mechanism.name!r} has contacts ({', '.join(mechanism.contacts)}); estimation handles joints, motors and "
-            "joint friction, not contacts and limits: remove them from the model for the fit"
-        )
+    for name, contact in mechanism.contacts.items():
+        if not float(contact.compliance) > 0.0:
+            raise ProblemError(
+                f"{name}.compliance is zero; an estimation needs a positive compliance of contacts (1e-9 is fine)"
+            )
 
 
 def _check_seen(mechanism: Mechanism, recording: Recording, seen: Sequence[str]) -> None:
@@ -288,6 +289,7 @@ def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanis
     if stick_time is None:
         return mechanism
     names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
+    names += [f"{name}.stick_time" for name, contact in mechanism.contacts.items() if isinstance(contact, PlaneContact)]
     # Not checked again: estimated inertias need not belong to any body, and their states can be estimated all the same.
     return mechanism.write(dict.fromkeys(names, stick_time))
 
@@ -373,7 +375,7 @@ def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, wind
         options.huber,
     )
     found = _remembered_dependencies(draft, mechanism, parameters)
-    acting = transition.Columns(tuple(found["geometry"]), tuple(found["bodies"]))
+    acting = transition.Columns(tuple(found["geometry"]), tuple(found["bodies"]), tuple(found["contacts"]))
     return dataclasses.replace(draft, columns=acting, sensor_columns=tuple(found["sensors"]))
 
 
@@ -396,7 +398,13 @@ def _dependencies(plan: Plan, mechanism: Mechanism, parameters: ParameterSet) ->
     tangents, readings = _dependency_jacobians(plan, mechanism, numbers, turns)
     geometry = [(group.kind, group.a, group.b) for group in tangents.groups]
     bodies = (tangents.bodies, tangents.gravity, tangents.forces)
-    return {"geometry": _moved(geometry), "bodies": _moved(bodies), "sensors": _moved(readings)}
+    touching = (tangents.contacts, tangents.bodies, geometry) if tangents.contacts else ()
+    return {
+        "geometry": _moved(geometry),
+        "bodies": _moved(bodies),
+        "contacts": _moved(touching),
+        "sensors": _moved(readings),
+    }
 
 
 def _moved(tangents: object) -> list[int]:
