@@ -5,10 +5,11 @@ Sought is the velocity with
     S (v − v₀) = Σ_points [Cᵀ λ_n(v) + Dᵀ λ_t(v)] + Ḡᵀ λ_f(v)
 
 where ``v₀`` is where the bodies would go without contacts and friction, ``S = ∂F/∂v'`` and the impulses are the
-piecewise linear functions of :mod:`~shadowfit.dynamics.contact_law` and :mod:`dry_friction`. Some sweeps of projected
-Gauss–Seidel come near; what they do not settle soon is how redundant points (four corners on a plane) share their
-load. So the branches they give are taken, the linear system of these branches is solved, and branches are corrected by
-one Gauss–Seidel step of each point alone, some times. The last correction is left to the caller's own Newton step.
+piecewise linear functions of :mod:`~shadowfit.dynamics.contact_law` and :mod:`dry_friction`. Two methods take turns.
+Sweeps of projected Gauss–Seidel find the branches, but settle slowly how redundant points (four corners on a plane)
+share their load; the linear system of given branches has that at once, but alone it can go round in circles (a point
+that slides one way on one branch, the other way on the other). In tosses of a box on a stiff floor the alternation
+found the branches of the stepper in all but one of a thousand steps; either method alone missed up to one of a hundred.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from shadowfit.dynamics.contact_law import Branch, Impulses, Points, impulses_on
 from shadowfit.estimation import dry_friction
 from shadowfit.estimation.dry_friction import DryAxes
 
-# Linear solves on the branches that Gauss–Seidel finds.
-ROUNDS = 4
+# Sweeps of Gauss–Seidel before each linear solve.
+SWEEPS = 3
 
 
 class Responses(eqx.Module):
@@ -36,12 +37,31 @@ class Responses(eqx.Module):
     tangent_step: Float[Array, "q"]
 
 
-class Settled(eqx.Module):
-    """A velocity, and the branches on which to solve for the next one."""
+class Acting(eqx.Module):
+    """Impulses of dry friction in joints and of contact points, with the velocity that they lead to."""
 
     velocity: Float[Array, "r"]
+    rubbing: Float[Array, "f"]
+    own: Impulses
+
+
+class Branches(eqx.Module):
+    """Branches of the joints' dry friction and of the contact points."""
+
     slip: Float[Array, "f"]
     branch: Branch
+
+
+class Problem(eqx.Module):
+    """The linear part of the step, and what acts on it."""
+
+    slope: Float[Array, "r r"]
+    """S."""
+    free: Float[Array, "r"]
+    """v₀."""
+    points: Points
+    answers: Responses
+    dry: DryAxes
 
 
 def point_rows(points: Points) -> Float[Array, "3p r"]:
@@ -60,39 +80,70 @@ def responses(points: Points, solved: Float[Array, "r 3p"]) -> Responses:
     return Responses(normal, tangent, 1.0 / (own + points.sigma), 1.0 / (widest + points.tangent_sigma))
 
 
-def settle(
-    slope: Float[Array, "r r"], free: Float[Array, "r"], points: Points, answers: Responses, dry: DryAxes
-) -> Settled:
-    """Velocity and branches of contacts and of the joints' friction."""
-    swept = _swept(free, points, answers, dry)
-
-    def improve(_: int, at: Settled) -> Settled:
-        velocity = _on_branches(slope, free, points, dry, at)
-        branch = _corrected(points, answers, at.branch, velocity)
-        return Settled(velocity, dry_friction.corrected_branches(dry, at.slip, velocity), branch)
-
-    return jax.lax.fori_loop(0, ROUNDS, improve, swept)
+def no_impulses(points: Points, axes: int) -> tuple[Float[Array, "f"], Impulses]:
+    """Where a search may start."""
+    return jnp.zeros(axes), Impulses(jnp.zeros_like(points.bias), jnp.zeros_like(points.tangent[:, :, 0]))
 
 
-def _swept(free: Array, points: Points, answers: Responses, dry: DryAxes) -> Settled:
-    """Projected Gauss–Seidel from no impulses at all."""
+def settle(problem: Problem, start: tuple[Float[Array, "f"], Impulses], rounds: int) -> tuple[Acting, Branches]:
+    """Velocity, impulses and branches after some rounds of sweeps and linear solves."""
 
-    def sweep(_: int, carry: tuple[Array, Array, Impulses]) -> tuple[Array, Array, Impulses]:
-        velocity, rubbing, own = carry
-        smooth = velocity - dry.response @ rubbing
-        rubbing = dry_friction.sweep(dry, dry_friction.unrubbed(dry, smooth), rubbing)
-        velocity, own = _swept_points(points, answers, smooth + dry.response @ rubbing, own)
-        return velocity, rubbing, own
+    def improve(_: int, carry: tuple[Acting, Branches]) -> tuple[Acting, Branches]:
+        solved = _solved(problem, *carry)
+        swept = _swept(problem, solved)
+        return solved, _branches(problem, swept)
 
-    nothing = Impulses(jnp.zeros_like(points.bias), jnp.zeros_like(points.tangent[:, :, 0]))
-    start = (free, jnp.zeros(dry.axes.shape[0]), nothing)
-    velocity, rubbing, own = jax.lax.fori_loop(0, dry_friction.SWEEPS, sweep, start)
-    seen = dry_friction.unrubbed(dry, velocity - dry.response @ rubbing)
-    slip = slip_of(
-        _tangent_trial(points, answers, own.tangent, velocity), points.coefficient * own.normal[points.rubbing]
-    )
-    branch = Branch(jnp.where(own.normal > 0.0, 1.0, 0.0), slip)
-    return Settled(velocity, dry_friction.branches(dry, seen, rubbing), branch)
+    near = _acting(problem, *start)
+    return jax.lax.fori_loop(0, rounds, improve, (near, _branches(problem, _swept(problem, near))))
+
+
+def _acting(problem: Problem, rubbing: Array, own: Impulses) -> Acting:
+    """The velocity that impulses lead to."""
+    answers = problem.answers
+    pushed = own.normal @ answers.normal + jnp.einsum("qt,qtr->r", own.tangent, answers.tangent)
+    return Acting(problem.free + pushed + problem.dry.response @ rubbing, rubbing, own)
+
+
+def _swept(problem: Problem, start: Acting) -> Acting:
+    """Some sweeps of projected Gauss–Seidel."""
+    dry = problem.dry
+
+    def sweep(_: int, now: Acting) -> Acting:
+        smooth = now.velocity - dry.response @ now.rubbing
+        rubbing = dry_friction.sweep(dry, dry_friction.unrubbed(dry, smooth), now.rubbing)
+        velocity, own = _swept_points(problem.points, problem.answers, smooth + dry.response @ rubbing, now.own)
+        return Acting(velocity, rubbing, own)
+
+    return jax.lax.fori_loop(0, SWEEPS, sweep, start)
+
+
+def _branches(problem: Problem, at: Acting) -> Branches:
+    """Branches of feasible impulses: those that one more step of each point, or axis, would lead to."""
+    points, dry = problem.points, problem.dry
+    sliding = points.sliding(at.velocity) + points.tangent_sigma[:, None] * at.own.tangent
+    trial = at.own.tangent - problem.answers.tangent_step[:, None] * sliding
+    slip = slip_of(trial, points.coefficient * at.own.normal[points.rubbing])
+    seen = dry_friction.unrubbed(dry, at.velocity - dry.response @ at.rubbing)
+    touching = jnp.where(at.own.normal > 0.0, 1.0, 0.0)
+    return Branches(dry_friction.branches(dry, seen, at.rubbing), Branch(touching, slip))
+
+
+def _solved(problem: Problem, at: Acting, on: Branches) -> Acting:
+    """The solution on fixed branches, then its impulses made feasible."""
+    points, dry = problem.points, problem.dry
+
+    def push(velocity: Array) -> Array:
+        contacts = points.push(impulses_on(points, on.branch, velocity))
+        return contacts + dry_friction.impulses_on(dry, on.slip, velocity) @ dry.axes
+
+    missing = problem.slope @ (at.velocity - problem.free) - push(at.velocity)
+    # One Newton step: exact up to the signs of the joints' loads.
+    slope = problem.slope - jax.jacfwd(push)(at.velocity)
+    velocity = at.velocity - small_solve(slope, missing[:, None])[:, 0]
+    own = impulses_on(points, on.branch, velocity)
+    normal = jnp.maximum(own.normal, 0.0)
+    tangent = projected(own.tangent, points.coefficient * normal[points.rubbing])
+    return _acting(problem, dry_friction.impulses_on(dry, on.slip, velocity), Impulses(normal, tangent))
 
 
 def _swept_points(points: Points, answers: Responses, velocity: Array, own: Impulses) -> tuple[Array, Impulses]:
@@ -108,27 +159,3 @@ def _swept_points(points: Points, answers: Responses, velocity: Array, own: Impu
         velocity = velocity + (value - tangent[j]) @ answers.tangent[j]
         tangent = tangent.at[j].set(value)
     return velocity, Impulses(normal, tangent)
-
-
-def _tangent_trial(points: Points, answers: Responses, tangent: Array, velocity: Array) -> Float[Array, "q 2"]:
-    sliding = points.sliding(velocity) + points.tangent_sigma[:, None] * tangent
-    return tangent - answers.tangent_step[:, None] * sliding
-
-
-def _on_branches(slope: Array, free: Array, points: Points, dry: DryAxes, at: Settled) -> Float[Array, "r"]:
-    """The velocity on fixed branches: one Newton step, exact up to the signs of the joints' loads."""
-
-    def push(velocity: Array) -> Array:
-        contacts = points.push(impulses_on(points, at.branch, velocity))
-        return contacts + dry_friction.impulses_on(dry, at.slip, velocity) @ dry.axes
-
-    missing = slope @ (at.velocity - free) - push(at.velocity)
-    return at.velocity - small_solve(slope - jax.jacfwd(push)(at.velocity), missing[:, None])[:, 0]
-
-
-def _corrected(points: Points, answers: Responses, branch: Branch, velocity: Array) -> Branch:
-    closing = points.closing(velocity)
-    limit = points.coefficient * jnp.maximum(-closing / points.sigma, 0.0)[points.rubbing]
-    impulses = impulses_on(points, branch, velocity)
-    slip = slip_of(_tangent_trial(points, answers, impulses.tangent, velocity), limit)
-    return Branch(jnp.where(closing < 0.0, 1.0, 0.0), slip)

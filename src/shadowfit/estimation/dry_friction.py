@@ -98,12 +98,3 @@ def impulses_on(dry: DryAxes, slip: Float[Array, "f"], velocity: Float[Array, "r
     """Impulses on fixed branches at a velocity that they have acted on."""
     seen = unrubbed(dry, velocity)
     return jnp.where(slip == 0.0, -seen.speeds / dry.sigma, -slip * _limits(dry, seen.loads))
-
-
-def corrected_branches(dry: DryAxes, slip: Float[Array, "f"], velocity: Float[Array, "r"]) -> Float[Array, "f"]:
-    """Branches after one step of Gauss–Seidel for each axis alone, from the impulses on given ones."""
-    seen = unrubbed(dry, velocity)
-    impulses = impulses_on(dry, slip, velocity)
-    stiffness = jnp.diagonal(dry.coupling) + dry.sigma
-    trial = impulses - (seen.speeds + dry.sigma * impulses) / stiffness
-    return jnp.where(jnp.abs(trial) < _limits(dry, seen.loads), 0.0, -jnp.sign(trial))

@@ -37,7 +37,7 @@ from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces, rows
-from shadowfit.dynamics.contact_law import Branch, branch_at, contact_points
+from shadowfit.dynamics.contact_law import Branch, Impulses, branch_at, contact_points
 from shadowfit.dynamics.elements import Attachments, Bodies, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.estimation import contact_problem, dry_friction
@@ -46,6 +46,9 @@ from shadowfit.estimation.dry_friction import DryAxes
 from shadowfit.geometry import Pose, rotations
 
 Residual = Literal["implicit", "inverse"]
+
+# Linear solves of the contact problem, over all of Newton's iterations.
+CONTACT_ROUNDS = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,8 +226,8 @@ class Prediction(eqx.Module):
     """Branches of the contact points; None without contacts."""
 
 
-_Carry = tuple[Array, tuple[Array, ...], Array, Branch | None]
-"""Velocity, gap multipliers, and branches of friction and of contacts."""
+_Carry = tuple[Array, tuple[Array, ...], Array, tuple[Array, Impulses] | None, Branch | None]
+"""Velocity, gap multipliers, branches of friction, impulses of friction and contacts, branches of contacts."""
 
 _Known = tuple[tuple[rows.Geometry, rows.Geometry | None], ...]
 """Geometries of each group that do not depend on the new velocity."""
@@ -301,6 +304,7 @@ def predict(
     """The stepper's new velocity from a guess, with multipliers and friction branches."""
     sigmas = balance.stick_sigmas(elements, pose, timestep)
     frictional = [i for i, group in enumerate(elements.groups) if group.friction is not None]
+    iterations = 1 if discretization == "spook" else 2
     points = contact_points(elements, *with_world(pose, velocity), timestep) if elements.contacts else None
 
     def newton(_: int, carry: _Carry) -> _Carry:
@@ -313,20 +317,25 @@ def predict(
         dry = _dry_axes(elements, frictional, now, axes, response, found, sigmas, timestep)
         if points is None:
             reached, slip = dry_friction.settle(dry, free)
-            branch = None
+            impulses, branch = None, None
         else:
             answers = contact_problem.responses(points, solved[:, 1 + len(axes) :])
-            settled = contact_problem.settle(found.slope, free, points, answers, dry)
-            reached, slip, branch = settled.velocity, settled.slip, settled.branch
+            problem = contact_problem.Problem(found.slope, free, points, answers, dry)
+            acting, found_branches = contact_problem.settle(problem, carry[3], CONTACT_ROUNDS // iterations)
+            reached, impulses = acting.velocity, (acting.rubbing, acting.own)
+            slip, branch = found_branches.slip, found_branches.branch
         moved = reached - now
         loads = tuple(load + slope @ moved for load, slope in zip(found.loads, found.load_slopes, strict=True))
-        return reached.reshape(-1, 6), loads, slip, branch
+        return reached.reshape(-1, 6), loads, slip, impulses, branch
 
     count = sum(elements.groups[i].size for i in frictional)
     no_loads = tuple(jnp.zeros((group.size, group.gap_rows)) for group in elements.groups)
-    apart = None if points is None else Branch(jnp.zeros_like(points.bias), jnp.zeros_like(points.tangent[:, :, 0]))
-    iterations = 1 if discretization == "spook" else 2
-    reached, loads, slip, branch = jax.lax.fori_loop(0, iterations, newton, (start, no_loads, jnp.zeros(count), apart))
+    apart, impulses = None, None
+    if points is not None:
+        apart = Branch(jnp.zeros_like(points.bias), jnp.zeros_like(points.tangent[:, :, 0]))
+        impulses = contact_problem.no_impulses(points, count)
+    first_carry = (start, no_loads, jnp.zeros(count), impulses, apart)
+    reached, loads, slip, _, branch = jax.lax.fori_loop(0, iterations, newton, first_carry)
     slips: list[Array | None] = [None] * len(elements.groups)
     first = 0
     for i in frictional:
