@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
@@ -84,7 +84,7 @@ class Track:
     fraction: np.ndarray
     """``(steps, samples)``: time of each sample after its step's, in steps."""
     measured: tuple[np.ndarray, ...]
-    """For each sensor ``(steps, samples, d)``; zero where missing."""
+    """For each sensor ``(steps, samples, d)``; some reading where missing."""
     present: tuple[np.ndarray, ...]
     """For each sensor ``(steps, samples)``: whether there is a sample."""
 
@@ -324,7 +324,8 @@ def _track(mechanism: Mechanism, recording: Recording, timestep: float) -> Track
             for component, column in enumerate(columns):
                 table[step, rank, component] = recording.channel(column)
         here = np.all(np.isfinite(table), axis=2)
-        measured.append(np.where(here[..., None], table, 0.0))
+        # Any reading will do where none counts, but it must be one: a quaternion of zeros has no distance from others.
+        measured.append(np.where(here[..., None], table, table[here][0] if here.any() else 1.0))
         present.append(here)
     if not any(p.any() for p in present):
         wanted = [c for name in mechanism.sensors for c in sensor_channels(mechanism, name)]
@@ -481,15 +482,22 @@ def chunk_starts(nodes: int) -> range:
 
 
 def chunk_data(track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], start: int) -> ChunkData:
-    """Data of the chunk that begins at step ``start``, filled up with zeros behind the recording."""
+    """Data of the chunk that begins at step ``start``, filled up behind the recording with what does not count."""
 
     def cut(values: np.ndarray) -> Float[np.ndarray, "chunk ..."]:
+        return filled(values, 0.0)
+
+    def filled(values: np.ndarray, filling: Any) -> Float[np.ndarray, "chunk ..."]:
         part = values[start : start + CHUNK]
         if len(part) == CHUNK:
             return part
-        return np.pad(part, [(0, CHUNK - len(part))] + [(0, 0)] * (values.ndim - 1))
+        return np.concatenate([part, np.broadcast_to(filling, (CHUNK - len(part), *values.shape[1:]))])
 
     weight = tuple(cut(here) / s for here, s in zip(track.present, std, strict=True))
     return ChunkData(
-        cut(table[0]), cut(table[1]), tuple(cut(values) for values in track.measured), weight, cut(track.fraction)
+        cut(table[0]),
+        cut(table[1]),
+        tuple(filled(values, values[-1]) for values in track.measured),
+        weight,
+        cut(track.fraction),
     )
