@@ -36,14 +36,15 @@ def contact_rows(
 
 
 def _bias(gap: Array, approach: Array, damping: Array, compliance: Array, timestep: Array) -> tuple[Array, Array]:
-    """``Σ``, and the bias of ``C v₊ + Σ λ + bias ≥ 0``: ``(4/h) Υ c − Υ C v`` once in touch, ``c/h`` before.
+    """``Σ``, and the bias of ``C v₊ + Σ λ + bias ≥ 0``: ``(4/h) Υ c − Υ max(C v, c/h)`` once in touch, ``c/h`` before.
 
     The relaxation is for what touches. Applied at a distance it would slow a body down from ``c ≈ τ |C v|`` on; an open
-    gap only must not be overrun within the step.
+    gap only must not be overrun within the step. Of the step that closed the gap only the part behind the surface
+    counts as approach, ``c/h``: so the bias is continuous in the configuration, which estimation needs.
     """
     upsilon = 1.0 / (1.0 + 4.0 * damping / timestep)
     sigma = 4.0 / timestep**2 * compliance * upsilon
-    touching = upsilon * (4.0 / timestep * gap - approach)
+    touching = upsilon * (4.0 / timestep * gap - jnp.maximum(approach, gap / timestep))
     return jnp.broadcast_to(sigma, gap.shape), jnp.where(gap > 0.0, gap / timestep, touching)
 
 
