@@ -75,7 +75,11 @@ SCENES = {
     "box": (box, {"poses": THROWN[0], "velocities": THROWN[1]}, ["floor.*", "body.inertia.xx", "body.com.x"]),
 }
 STEPPERS = pytest.mark.parametrize("discretization", ["spook", "exact"])
-RESIDUALS = pytest.mark.parametrize("residual", ["implicit", "inverse"])
+CASES = pytest.mark.parametrize(
+    ("scene", "residual", "discretization"),
+    [(scene, *method) for scene in SCENES for method in (("implicit", "exact"), ("inverse", "exact"))]
+    + [("pendulum", "implicit", "spook"), ("box", "implicit", "spook"), ("ball", "inverse", "spook")],
+)
 
 
 def motion_of(scene, discretization, steps=250, **values):
@@ -128,9 +132,7 @@ def dynamics(problem, point):
     return np.concatenate(rows)[: problem.tracks[0].steps, :size]
 
 
-@STEPPERS
-@RESIDUALS
-@pytest.mark.parametrize("scene", SCENES)
+@CASES
 def test_a_simulation_has_no_residual_through_contact(scene, residual, discretization):
     problem, point, _ = at_truth(scene, discretization, residual=residual)
     assert np.abs(dynamics(problem, point)).max() < 1e-10
@@ -147,9 +149,7 @@ def test_the_scenes_bounce_slide_and_rest():
     assert np.abs(rest).max() < 1e-3
 
 
-@STEPPERS
-@RESIDUALS
-@pytest.mark.parametrize("scene", SCENES)
+@CASES
 def test_derivatives_equal_finite_differences(scene, residual, discretization):
     """Of a few steps around an impact, by all states and by contact parameters, near the truth."""
     _, motion = motion_of(scene, discretization)
@@ -223,7 +223,7 @@ def test_a_stop_and_its_damping_are_found(discretization):
     mechanism, motion = motion_of("pendulum", discretization)
     options = Options(timestep=TIMESTEP, discretization=discretization, stick_time=None, cutoff=200.0)
     # A stop beyond the motion would tell nothing.
-    start = {"stop.lower": -0.15, "stop.damping": 4e-3, "rod.inertia.yy": 6e-3, "pin.coulomb": 0.0}
+    start = {"stop.lower": -0.19, "stop.damping": 4e-3, "rod.inertia.yy": 6e-3, "pin.coulomb": 0.0}
     found = fit(mechanism, recorded(mechanism, motion, slice(None)), start, options=options)
     for parameter in found.parameters:
         assert parameter.value == pytest.approx(mechanism.get(parameter.name), rel=1e-5), found.status
@@ -242,10 +242,10 @@ def test_friction_and_damping_of_a_contact_are_found(scene):
 def test_states_of_a_tossed_box_are_better_than_its_samples():
     mechanism, motion = motion_of("box", "exact")
     recording = recorded(mechanism, motion, slice(None), noise=1.0)
-    options = Options(timestep=TIMESTEP, state_weight=1e4, cutoff=40.0)
+    options = Options(timestep=TIMESTEP, state_weight=1e4, cutoff=20.0)
     found = fit(mechanism, recording, options=options).trajectory()
     true = motion.states.pose
     away = np.asarray(found.states.pose.position - true.position)[:, 0]
     turned = np.asarray(rotations.minus(found.states.pose.orientation, true.orientation))[:, 0]
-    assert np.sqrt(np.mean(away**2)) < 0.5e-3
+    assert np.sqrt(np.mean(away**2)) < 0.4e-3
     assert np.sqrt(np.mean(turned**2)) < 0.5e-2
