@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -11,16 +13,19 @@ from shadowfit.dynamics.velocity_problem import ContactRows, stick_sigma
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame
 
+Geometries = Sequence[rows.Geometry] | Mapping[int, rows.Geometry]
+"""Geometries of groups of joints, by their index."""
+
 
 def contact_rows(
     elements: Elements,
     pose: Pose,
     velocity: Float[Array, "bodies+1 6"],
     inverse_mass: Float[Array, "bodies+1 6 6"],
-    geometries: tuple[rows.Geometry, ...],
+    geometries: Geometries,
     timestep: Float[Array, ""],
 ) -> tuple[ContactRows, ...]:
-    """Rows of all contacts; pose and velocity include the world."""
+    """Rows of all contacts; pose and velocity include the world. Geometries are needed of joints with stops only."""
     built = []
     for contact in elements.contacts:
         if isinstance(contact, StopElement):
@@ -31,14 +36,15 @@ def contact_rows(
 
 
 def _bias(gap: Array, approach: Array, damping: Array, compliance: Array, timestep: Array) -> tuple[Array, Array]:
-    """``Σ``, and the bias of ``C v₊ + Σ λ + bias ≥ 0``: ``(4/h) Υ c − Υ C v`` once in touch, ``c/h`` before.
+    """``Σ``, and the bias of ``C v₊ + Σ λ + bias ≥ 0``: ``(4/h) Υ c − Υ max(C v, c/h)`` once in touch, ``c/h`` before.
 
     The relaxation is for what touches. Applied at a distance it would slow a body down from ``c ≈ τ |C v|`` on; an open
-    gap only must not be overrun within the step.
+    gap only must not be overrun within the step. Of the step that closed the gap only the part behind the surface
+    counts as approach, ``c/h``: so the bias is continuous in the configuration, which estimation needs.
     """
     upsilon = 1.0 / (1.0 + 4.0 * damping / timestep)
     sigma = 4.0 / timestep**2 * compliance * upsilon
-    touching = upsilon * (4.0 / timestep * gap - approach)
+    touching = upsilon * (4.0 / timestep * gap - jnp.maximum(approach, gap / timestep))
     return jnp.broadcast_to(sigma, gap.shape), jnp.where(gap > 0.0, gap / timestep, touching)
 
 
@@ -46,7 +52,7 @@ def _stop(
     elements: Elements,
     stop: StopElement,
     velocity: Array,
-    geometries: tuple[rows.Geometry, ...],
+    geometries: Geometries,
     timestep: Array,
 ) -> ContactRows:
     group, member = elements.groups[stop.group], stop.member

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import Float
 
 from shadowfit.dynamics.placement import place
 from shadowfit.estimation.linearise import Nodes
@@ -45,15 +46,26 @@ def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np
         table = np.zeros((track.steps, len(sensor.components)))
         if known:
             wraps = isinstance(sensor, JointPosition) and sensor.rotary
-            for i, column in enumerate(columns):
-                values = recording.channel(column)
-                # Quaternion components may flip sign between samples; smoothing across a flip would destroy them.
-                if not isinstance(sensor, BodyOrientation):
-                    values = lowpass(recording.time, values, problem.options.cutoff, wraps=wraps)
-                table[:, i] = resample(recording.time, values, grid, wraps=wraps, kind="pchip")
+            channels = np.stack([recording.channel(column) for column in columns])
+            if isinstance(sensor, BodyOrientation):
+                channels = _without_flips(channels)
+            for i, values in enumerate(channels):
+                smooth = lowpass(recording.time, values, problem.options.cutoff, wraps=wraps)
+                table[:, i] = resample(recording.time, smooth, grid, wraps=wraps, kind="pchip")
+            if isinstance(sensor, BodyOrientation):
+                table /= np.linalg.norm(table, axis=1, keepdims=True)
         targets.append(table)
         weights.append(float(known))
     return tuple(targets), np.array(weights)
+
+
+def _without_flips(quaternions: Float[np.ndarray, "4 n"]) -> Float[np.ndarray, "4 n"]:
+    """The same orientations with quaternions that do not change sign between samples; missing ones stay missing."""
+    known = np.flatnonzero(np.all(np.isfinite(quaternions), axis=0))
+    turned = np.sum(quaternions[:, known[1:]] * quaternions[:, known[:-1]], axis=0) < 0.0
+    found = quaternions.copy()
+    found[:, known[1:]] *= np.where(np.cumsum(turned) % 2 == 1, -1.0, 1.0)
+    return found
 
 
 def _follow(

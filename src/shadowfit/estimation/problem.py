@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ from shadowfit.estimation.parameters import ParameterSet, Values
 from shadowfit.estimation.step_kernels import StepKernels
 from shadowfit.geometry import Pose
 from shadowfit.kernels import TooLargeError, UnsupportedError, fingerprint, is_own, reach, remembered
+from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, PointPosition
@@ -87,7 +88,7 @@ class Track:
     fraction: np.ndarray
     """``(steps, samples)``: time of each sample after its step's, in steps; of the step before, or of the nearest."""
     measured: tuple[np.ndarray, ...]
-    """For each sensor ``(steps, samples, d)``; zero where missing."""
+    """For each sensor ``(steps, samples, d)``; some reading where missing."""
     present: tuple[np.ndarray, ...]
     """For each sensor ``(steps, samples)``: whether there is a sample."""
 
@@ -259,11 +260,11 @@ def _check_mechanism(mechanism: Mechanism) -> None:
                 raise ProblemError(
                     f"{name}.compliance.{kind} is zero; an estimation needs a positive compliance (1e-9 is fine)"
                 )
-    if mechanism.contacts.names:
-        raise ProblemError(
-            f"{mechanism.name!r} has contacts ({', '.join(mechanism.contacts)}); estimation handles joints, motors and "
-            "joint friction, not contacts and limits: remove them from the model for the fit"
-        )
+    for name, contact in mechanism.contacts.items():
+        if not float(contact.compliance) > 0.0:
+            raise ProblemError(
+                f"{name}.compliance is zero; an estimation needs a positive compliance of contacts (1e-9 is fine)"
+            )
 
 
 def _check_seen(mechanism: Mechanism, recording: Recording, seen: Sequence[str]) -> None:
@@ -318,6 +319,7 @@ def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanis
     if stick_time is None:
         return mechanism
     names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
+    names += [f"{name}.stick_time" for name, contact in mechanism.contacts.items() if isinstance(contact, PlaneContact)]
     # Not checked again: estimated inertias need not belong to any body, and their states can be estimated all the same.
     return mechanism.write(dict.fromkeys(names, stick_time))
 
@@ -353,7 +355,8 @@ def _track(mechanism: Mechanism, recording: Recording, timestep: float, centred:
             for component, column in enumerate(columns):
                 table[step, rank, component] = recording.channel(column)
         here = np.all(np.isfinite(table), axis=2)
-        measured.append(np.where(here[..., None], table, 0.0))
+        # Any reading will do where none counts, but it must be one: a quaternion of zeros has no distance from others.
+        measured.append(np.where(here[..., None], table, table[here][0] if here.any() else 1.0))
         present.append(here)
     if not any(p.any() for p in present):
         wanted = [c for name in mechanism.sensors for c in sensor_channels(mechanism, name)]
@@ -404,7 +407,7 @@ def _plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, wind
         options.huber,
     )
     found = _remembered_dependencies(draft, mechanism)
-    acting = transition.Columns(tuple(found["geometry"]), tuple(found["bodies"]))
+    acting = transition.Columns(tuple(found["geometry"]), tuple(found["bodies"]), tuple(found["contacts"]))
     return dataclasses.replace(draft, columns=acting, sensor_columns=tuple(found["sensors"]))
 
 
@@ -428,16 +431,18 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
     turns = np.tile([0.5, 0.1, 0.7, 0.5], (len(plan.turns), 1))
     bodies = len(mechanism.bodies)
 
-    def everything(given: Array) -> tuple[list[Array], list[Array], list[Array]]:
+    def everything(given: Array) -> tuple[list[Array], ...]:
         moving = [part.reshape(bodies, -1) for part in jnp.split(given[plan.parameters :], [bodies * 3, bodies * 7])]
         now = write(plan, jax.tree.unflatten(structure, general), numbers, turns, given[: plan.parameters])
         view = StateView(now, State(Pose(moving[0], moving[1]), moving[2]))
         elements = assemble(now)
         geometry = [(group.kind, group.a, group.b) for group in elements.groups]
         acting = (elements.bodies, elements.gravity, elements.forces)
-        return jax.tree.leaves(geometry), jax.tree.leaves(acting), [sensor.read(view) for sensor in now.sensors.values]
+        touching = (elements.contacts, elements.bodies, geometry) if elements.contacts else ()
+        readings = [sensor.read(view) for sensor in now.sensors.values]
+        return tuple(jax.tree.leaves(part) for part in (geometry, acting, touching, readings))
 
-    names = ("geometry", "bodies", "sensors")
+    names = ("geometry", "bodies", "contacts", "sensors")
     counts = [len(part) for part in jax.eval_shape(everything, np.zeros(plan.parameters + 13 * bodies))]
     try:
         found = reach(everything, np.zeros(plan.parameters + 13 * bodies))
@@ -510,21 +515,22 @@ def no_truncation(problem: Problem, recording: int) -> Truncation:
 def chunk_data(
     track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], known: Truncation, start: int
 ) -> ChunkData:
-    """Data of the chunk that begins at step ``start``, filled up with zeros behind the recording."""
+    """Data of the chunk that begins at step ``start``, filled up behind the recording with what does not count."""
 
     def cut(values: np.ndarray) -> Float[np.ndarray, "chunk ..."]:
+        return filled(values, 0.0)
+
+    def filled(values: np.ndarray, filling: Any) -> Float[np.ndarray, "chunk ..."]:
         part = values[start : start + CHUNK]
         if len(part) == CHUNK:
             return part
-        filled = np.zeros((CHUNK, *values.shape[1:]))
-        filled[: len(part)] = part
-        return filled
+        return np.concatenate([part, np.broadcast_to(filling, (CHUNK - len(part), *values.shape[1:]))])
 
     weight = tuple(cut(here) / s for here, s in zip(track.present, std, strict=True))
     return ChunkData(
         cut(table[0]),
         cut(table[1]),
-        tuple(cut(values) for values in track.measured),
+        tuple(filled(values, values[-1]) for values in track.measured),
         weight,
         cut(track.fraction),
         cut(known.dynamics),

@@ -37,17 +37,18 @@ from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces, rows
+from shadowfit.dynamics.contact_law import Branch, Impulses, branch_at, contact_points
 from shadowfit.dynamics.elements import Attachments, Bodies, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
+from shadowfit.estimation import contact_problem, dry_friction
+from shadowfit.estimation.contact_slopes import contact_impulse, contact_slopes
+from shadowfit.estimation.dry_friction import DryAxes
 from shadowfit.geometry import Pose, rotations
 
 Residual = Literal["implicit", "inverse"]
 
-# Sweeps of the friction problem. It contracts like the coupling of the joints through the bodies; a remainder is
-# taken up by the final Newton step.
-FRICTION_SWEEPS = 12
-# A friction impulse this close (relative) to its limit slides.
-SLIDING = 1e-9
+# Linear solves of the contact problem, over all of Newton's iterations.
+CONTACT_ROUNDS = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Columns:
     """Attachment points and frames, lengths, centres of mass."""
     bodies: tuple[int, ...] = ()
     """Masses, inertias, gravity, external forces."""
+    contacts: tuple[int, ...] = ()
+    """What contacts depend on: their own numbers, masses, and the geometry of joints with stops."""
 
 
 class Driven(eqx.Module):
@@ -219,7 +222,12 @@ class Prediction(eqx.Module):
     """Branch of dry friction: +1, −1 sliding, 0 stuck; None for groups without friction."""
     sigmas: tuple[Float[Array, "n"], ...]
     """Σ_t of each group's joints."""
+    branch: Branch | None
+    """Branches of the contact points; None without contacts."""
 
+
+_Carry = tuple[Array, tuple[Array, ...], Array, tuple[Array, Impulses] | None, Branch | None]
+"""Velocity, gap multipliers, branches of friction, impulses of friction and contacts, branches of contacts."""
 
 _Known = tuple[tuple[rows.Geometry, rows.Geometry | None], ...]
 """Geometries of each group that do not depend on the new velocity."""
@@ -296,78 +304,70 @@ def predict(
     """The stepper's new velocity from a guess, with multipliers and friction branches."""
     sigmas = balance.stick_sigmas(elements, pose, timestep)
     frictional = [i for i, group in enumerate(elements.groups) if group.friction is not None]
+    iterations = 1 if discretization == "spook" else 2
+    points = contact_points(elements, *with_world(pose, velocity), timestep) if elements.contacts else None
 
-    def newton(_: int, carry: tuple[Array, tuple[Array, ...], Array]) -> tuple[Array, tuple[Array, ...], Array]:
-        now = carry[0]
-        found = _evaluate(elements, pose, velocity, now, command, known, timestep, discretization)
+    def newton(_: int, carry: _Carry) -> _Carry:
+        now = carry[0].ravel()
+        found = _evaluate(elements, pose, velocity, carry[0], command, known, timestep, discretization)
         axes = jnp.concatenate([found.axes[i] for i in frictional] or [jnp.zeros((0, now.size))])
-        solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], axes.T], axis=1))
-        free, response = now.ravel() - solved[:, 0], solved[:, 1:]
-        slip = jnp.zeros(axes.shape[0])
-        reached = free
-        if frictional:
-            impulses, slip = _friction(
-                elements, frictional, free, free - now.ravel(), response, found, sigmas, timestep
-            )
-            reached = free + response @ impulses
-        moved = reached - now.ravel()
+        pushing = axes if points is None else jnp.concatenate([axes, contact_problem.point_rows(points)])
+        solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], pushing.T], axis=1))
+        free, response = now - solved[:, 0], solved[:, 1 : 1 + len(axes)]
+        dry = _dry_axes(elements, frictional, now, axes, response, found, sigmas, timestep)
+        if points is None:
+            reached, slip = dry_friction.settle(dry, free)
+            impulses, branch = None, None
+        else:
+            answers = contact_problem.responses(points, solved[:, 1 + len(axes) :])
+            problem = contact_problem.Problem(found.slope, free, points, answers, dry)
+            acting, found_branches = contact_problem.settle(problem, carry[3], CONTACT_ROUNDS // iterations)
+            reached, impulses = acting.velocity, (acting.rubbing, acting.own)
+            slip, branch = found_branches.slip, found_branches.branch
+        moved = reached - now
         loads = tuple(load + slope @ moved for load, slope in zip(found.loads, found.load_slopes, strict=True))
-        return reached.reshape(-1, 6), loads, slip
+        return reached.reshape(-1, 6), loads, slip, impulses, branch
 
     count = sum(elements.groups[i].size for i in frictional)
     no_loads = tuple(jnp.zeros((group.size, group.gap_rows)) for group in elements.groups)
-    iterations = 1 if discretization == "spook" else 2
-    reached, loads, slip = jax.lax.fori_loop(0, iterations, newton, (start, no_loads, jnp.zeros(count)))
+    apart, impulses = None, None
+    if points is not None:
+        apart = Branch(jnp.zeros_like(points.bias), jnp.zeros_like(points.tangent[:, :, 0]))
+        impulses = contact_problem.no_impulses(points, count)
+    first_carry = (start, no_loads, jnp.zeros(count), impulses, apart)
+    reached, loads, slip, _, branch = jax.lax.fori_loop(0, iterations, newton, first_carry)
     slips: list[Array | None] = [None] * len(elements.groups)
     first = 0
     for i in frictional:
         slips[i] = slip[first : first + elements.groups[i].size]
         first += elements.groups[i].size
-    return Prediction(reached, loads, tuple(slips), sigmas)
+    return Prediction(reached, loads, tuple(slips), sigmas, branch)
 
 
-def _friction(
+def _dry_axes(
     elements: Elements,
     frictional: list[int],
-    free: Array,
-    moved: Array,
-    response: Array,
+    here: Float[Array, "r"],
+    axes: Float[Array, "f r"],
+    response: Float[Array, "r f"],
     found: _Pass,
     sigmas: tuple[Array, ...],
     timestep: Array,
-) -> tuple[Float[Array, "f"], Float[Array, "f"]]:
-    """Friction impulses of all frictional joints, and their branches.
-
-    With ``Y = F_v'⁻¹ Ḡᵀ`` the sliding speeds are ``s = Ḡ v₀ + Ḡ Y λ_t`` and the gap multipliers
-    ``λ = λ₀ + (∂λ/∂v') Y λ_t``; sought is ``λ_t = −clip(s/Σ_t, ± (Σ U |λ| + h·level))``.
-    """
-    axes = jnp.concatenate([found.axes[i] for i in frictional])
-    sigma = jnp.concatenate([sigmas[i] for i in frictional])
-    coupling, speeds = axes @ response, axes @ free
-    parts = []
-    for i in frictional:
-        weight, level = rows.friction_limits(elements.groups[i], found.speeds[i])
-        load = found.loads[i] + found.load_slopes[i] @ moved
-        parts.append((weight, timestep * level, load, found.load_slopes[i] @ response))
-
-    def limits(impulses: Array) -> Array:
-        return jnp.concatenate(
-            [jnp.sum(weight * jnp.abs(load + slope @ impulses), axis=1) + level for weight, level, load, slope in parts]
-        )
-
-    def sweep(_: int, impulses: Array) -> Array:
-        for j in range(axes.shape[0]):
-            others = speeds[j] + coupling[j] @ impulses - coupling[j, j] * impulses[j]
-            limit = limits(impulses)[j]
-            value = jnp.clip(-others / (coupling[j, j] + sigma[j]), -limit, limit)
-            impulses = impulses.at[j].set(value)
-        return impulses
-
-    impulses = jax.lax.fori_loop(0, FRICTION_SWEEPS, sweep, jnp.zeros(axes.shape[0]))
-    limit = limits(impulses)
-    slip = jnp.where(jnp.abs(impulses) >= limit * (1.0 - SLIDING), -jnp.sign(impulses), 0.0)
-    # A joint whose limit is zero slides freely, in the direction it has.
-    return impulses, jnp.where(limit == 0.0, jnp.where(speeds < 0.0, -1.0, 1.0), slip)
+) -> DryAxes:
+    """Dry friction of the joints, linearised at a velocity."""
+    limits = [rows.friction_limits(elements.groups[i], found.speeds[i]) for i in frictional]
+    return DryAxes(
+        axes,
+        jnp.concatenate([sigmas[i] for i in frictional] or [jnp.zeros(0)]),
+        response,
+        axes @ response,
+        tuple(weight for weight, _ in limits),
+        tuple(timestep * level for _, level in limits),
+        tuple(found.loads[i] for i in frictional),
+        tuple(found.load_slopes[i] for i in frictional),
+        tuple(found.load_slopes[i] @ response for i in frictional),
+        here,
+    )
 
 
 # --- linearisation ---
@@ -390,7 +390,10 @@ def linearise(
     known = tuple(balance.start_geometry(group, whole, old, timestep, discretization) for group in elements.groups)
     if residual == "inverse":
         none = tuple(None for _ in elements.groups)
-        at = Prediction(new_velocity, none, none, balance.stick_sigmas(elements, pose, timestep))
+        branch = None
+        if elements.contacts:
+            branch = branch_at(contact_points(elements, whole, old, timestep), new_velocity.ravel())
+        at = Prediction(new_velocity, none, none, balance.stick_sigmas(elements, pose, timestep), branch)
     else:
         at = predict(elements, pose, velocity, new_velocity, driven.command, known, timestep, discretization)
     value, by_state, by_parameters = _derivatives(driven, columns, pose, velocity, at, known, timestep, discretization)
@@ -473,7 +476,17 @@ def _derivatives(
             driven, columns, index, (whole, old, new), point, load, friction, timestep, discretization
         )
         by_parameters = by_parameters - jnp.einsum("nsb,pnsr->brp", place, by_numbers)
-    return value.ravel(), by_state.reshape(3, size, size), by_parameters.reshape(size, -1)
+    value, by_state = value.ravel(), by_state.reshape(3, size, size)
+    by_parameters = by_parameters.reshape(size, -1)
+    if at.branch is None:
+        return value, by_state, by_parameters
+    states = (whole, old, new, at.branch, timestep)
+    touching = contact_slopes(elements, *states)
+    if columns.contacts:
+        tangents = tangent_columns(driven.element_tangents, columns.contacts)
+        by_numbers = _push_forward(lambda e: contact_impulse(e, *states), (elements,), (tangents,))
+        by_parameters = by_parameters.at[:, np.array(columns.contacts)].add(-by_numbers.T)
+    return value - touching.impulse, by_state - touching.by_state, by_parameters
 
 
 def _body_derivatives(

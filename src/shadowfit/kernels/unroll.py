@@ -298,7 +298,9 @@ def _dot(scalars: Scalars, _: Any, arguments: Sequence[Value], parameters: dict[
         moved = entries.transpose([*batch, *rest, *summed])
         count = int(np.prod([entries.shape[axis] for axis in summed], dtype=int))
         groups = int(np.prod([entries.shape[axis] for axis in batch], dtype=int))
-        return moved.reshape(groups, -1, count), [entries.shape[axis] for axis in rest]
+        # Not -1: the sum may be over nothing, as over the gaps of a free body.
+        lines = int(np.prod([entries.shape[axis] for axis in rest], dtype=int))
+        return moved.reshape(groups, lines, count), [entries.shape[axis] for axis in rest]
 
     a, a_rest = arranged(left, left_batch, left_sum)
     b, b_rest = arranged(right, right_batch, right_sum)
