@@ -19,8 +19,8 @@ common to all levels, at a fixed κ, is known without γ:
 motion shows (100 for a machine like the paper's, more for a smaller one). Each fit starts from the last one, which is
 also how a large κ is reached without crawling, and only goes as far as the likelihood can tell. The scan ends where
 the likelihood no longer rises by evidence. On recordings without errors of the dynamics it rises to a plateau: where
-it is indifferent, the larger κ leaves fewer unknowns. A parabola through the last values and the slope
-``∂(−2 log L)/∂ log κ = κ S_p/σ₀² − (N_p − γ_p)`` sets the last κ. Downwards the scan goes only if the first
+it is indifferent, the larger κ leaves fewer unknowns. To a peak lead a parabola and cubics with values and slopes
+``∂(−2 log L)/∂ log κ = κ S_p/σ₀² − (N_p − γ_p)``. Downwards the scan goes only if the first
 stride up is worse. (Iterating the stationary condition for κ converges slowly, and from a small κ, where the
 states follow the noise, to a wrong solution.)
 """
