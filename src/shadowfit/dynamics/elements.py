@@ -179,7 +179,8 @@ def assembled(mechanism: Mechanism) -> Elements:
     key = f"assemble {structure}" if is_own(mechanism) else None
     once = [np.zeros(1)]
     found = over_time(as_arrays, numbers, [], once, key)(numbers, [], [np.zeros((1, 1))])
-    values = [jnp.asarray(value[0], like.dtype) for value, like in zip(found, jax.tree.leaves(arrays), strict=True)]
+    kinds = [shape.dtype if np.issubdtype(shape.dtype, np.integer) else float for shape in jax.tree.leaves(arrays)]
+    values = [jnp.asarray(value[0].astype(kind)) for value, kind in zip(found, kinds, strict=True)]
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), values), static)
 
 

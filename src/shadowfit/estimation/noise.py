@@ -17,10 +17,10 @@ common to all levels, at a fixed κ, is known without γ:
 
 κ is scanned upwards in strides of a hundred, from a value that allows errors of a hundredth of the impulses that the
 motion shows (100 for a machine like the paper's, more for a smaller one). Each fit starts from the last one, which is
-also how a large κ is reached without crawling, and only goes as far as the likelihood can tell. The scan ends where the
-data speak against more: the largest κ that they allow leaves the fewest unknowns, and on recordings without errors of
-the dynamics the likelihood rises to a plateau that has no end. A parabola through the last values and the slope
-``∂(−2 log L)/∂ log κ = κ S_p/σ₀² − (N_p − γ_p)`` sets the last κ. Downwards the scan goes only if the first
+also how a large κ is reached without crawling, and only goes as far as the likelihood can tell. The scan ends where
+the likelihood no longer rises by evidence. On recordings without errors of the dynamics it rises to a plateau: where
+it is indifferent, the larger κ leaves fewer unknowns. To a peak lead a parabola and cubics with values and slopes
+``∂(−2 log L)/∂ log κ = κ S_p/σ₀² − (N_p − γ_p)``. Downwards the scan goes only if the first
 stride up is worse. (Iterating the stationary condition for κ converges slowly, and from a small κ, where the
 states follow the noise, to a wrong solution.)
 """
@@ -46,8 +46,9 @@ REST = 1e-6
 # Factor between neighbouring values of κ in the scan, and its limits.
 STRIDE = 100.0
 LARGEST, SMALLEST = 1e10, 1e-2
-# Differences of −2 log L below this are no evidence.
-EVIDENCE = 2.0
+# The scan goes on while −2 log L falls by more than this. Of two values that differ by less than the second number the
+# larger κ is preferred: it leaves fewer unknowns.
+EVIDENCE, INDIFFERENCE = 2.0, 0.5
 # A fit of the scan stops when χ² would fall by less than this, or after so many iterations. (Unfinished fits are less
 # likely than they could be: cut off earlier, the scan ended decades too low on recordings without process noise.)
 UNFINISHED = 1.0
@@ -152,7 +153,7 @@ def _preferred(tried: list[_Candidate]) -> _Candidate:
     """The fit with the largest κ among those that the data do not speak against."""
     usable = [one for one in tried if _usable(one.outcome)] or tried
     lowest = min(one.deviance for one in usable)
-    return max((one for one in usable if one.deviance <= lowest + EVIDENCE), key=lambda one: one.state_weight)
+    return max((one for one in usable if one.deviance <= lowest + INDIFFERENCE), key=lambda one: one.state_weight)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,11 +185,11 @@ def _told(problem: Problem, tried: list[_Candidate]) -> _Told:
 
 
 def _refined(scan: _Scan, found: _Told) -> _Told:
-    """The scan's result moved towards the lowest −2 log L, as far as the gain is evidence."""
+    """The scan's result moved towards the lowest −2 log L, as far as it makes a difference."""
     move = _parabola(found)
     for _ in range(REFINEMENTS):
         gain = 0.5 * abs(found.slope * move)
-        if not gain > EVIDENCE:
+        if not gain > INDIFFERENCE:
             break
         state_weight = float(np.clip(found.best.state_weight * np.exp(move), SMALLEST, LARGEST))
         moved = scan.fitted(found.point, _with_state_weight(found.weights, state_weight))

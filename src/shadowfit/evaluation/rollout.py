@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -10,21 +11,28 @@ from shadowfit.dynamics.placement import closed
 from shadowfit.dynamics.simulate import Discretization
 from shadowfit.errors import OpenJointError, SimulationError
 from shadowfit.estimation import Estimate
+from shadowfit.estimation.truncation import velocities
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording, held_input_average
+
+# Steps of a rollout in a step of a corrected fit.
+FINER = 8
 
 
 def start_states(estimate: Estimate, recording: int = 0) -> State:
     """The estimated states at all steps, each with the velocity that a simulation from there starts with.
 
     The exact stepper starts from the velocity at the pose's own time, SPOOK from the one that led to the pose,
-    ``(q_k ⊟ q_{k−1})/h``. Shape of the arrays: (steps, bodies, ...).
+    ``(q_k ⊟ q_{k−1})/h``. Corrected fits have it from the smooth curve through the states. Shape of the arrays:
+    (steps, bodies, ...).
     """
     problem, nodes = estimate.problem, estimate.outcome.linearisation.point.nodes[recording]
     states = estimate.trajectory(recording).states
     steps, first = problem.tracks[recording].steps, problem.plan.centre
+    if problem.options.correction != "none":
+        return State(states.pose, jnp.asarray(velocities(problem, nodes, first + np.arange(steps, dtype=float))))
     if nodes.velocity is None and problem.plan.discretization == "spook":
         before = Pose(
             nodes.pose.position[first - 1 : first - 1 + steps], nodes.pose.orientation[first - 1 : first - 1 + steps]
@@ -39,6 +47,11 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
 def discretization(estimate: Estimate) -> Discretization:
     """The discrete equations of motion that a fit used."""
     return "spook" if estimate.problem.plan.discretization == "spook" else "exact"
+
+
+def fineness(estimate: Estimate) -> int:
+    """Steps of a rollout in a step of the fit: corrected parameters belong to no time-step, so that any is too long."""
+    return 1 if estimate.problem.options.correction == "none" else FINER
 
 
 def roll_out(

@@ -36,7 +36,7 @@ from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.estimation.evidence import Kind
 from shadowfit.evaluation.cautions import cautions
 from shadowfit.evaluation.columns import read_csv, write_csv
-from shadowfit.evaluation.rollout import discretization, roll_out, start_states
+from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
 from shadowfit.geometry import Pose
@@ -212,8 +212,8 @@ def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
             mechanism,
             start_states(estimate, index)[0],
             track.recording,
-            timestep=problem.timestep,
-            steps=track.steps - 1,
+            timestep=problem.timestep / fineness(estimate),
+            steps=(track.steps - 1) * fineness(estimate),
             discretization=discretization(estimate),
         )
     except ShadowfitError:

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
-from shadowfit.evaluation.rollout import discretization, roll_out, start_states
+from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.evaluation.summary import as_json
@@ -123,12 +123,13 @@ def _validate_one(
 def _rollout_errors(estimate: Estimate) -> dict[str, tuple[float, Float[np.ndarray, " n"]]]:
     """Sensor → half-width of its band, and size of the rollout's error at each sample (NaN where nothing is known)."""
     problem, track, mechanism = estimate.problem, estimate.problem.tracks[0], estimate.mechanism()
+    finer = fineness(estimate)
     run = roll_out(
         mechanism,
         start_states(estimate)[0],
         track.recording,
-        timestep=problem.timestep,
-        steps=track.steps - 1,
+        timestep=problem.timestep / finer,
+        steps=(track.steps - 1) * finer,
         discretization=discretization(estimate),
     )
     readings = {name: np.asarray(values) for name, values in run.readings.items()}
@@ -143,7 +144,7 @@ def _prediction_errors(estimate: Estimate) -> dict[int, dict[str, Float[np.ndarr
     horizons = [n for n in HORIZONS if n < track.steps - 1]
     if not horizons:
         raise ShadowfitError(f"recording {track.recording.name!r} has too few steps ({track.steps}) for predictions")
-    longest = horizons[-1]
+    longest, finer = horizons[-1], fineness(estimate)
     states = start_states(estimate)
     errors: dict[int, dict[str, list[float]]] = {n: {name: [] for name in mechanism.sensors} for n in horizons}
     times = track.times(problem.timestep)
@@ -152,10 +153,10 @@ def _prediction_errors(estimate: Estimate) -> dict[int, dict[str, Float[np.ndarr
             mechanism,
             states[first],
             track.recording,
-            timestep=problem.timestep,
-            steps=longest,
+            timestep=problem.timestep / finer,
+            steps=longest * finer,
             discretization=discretization(estimate),
-            first_step=first,
+            first_step=first * finer,
         )
         readings = {name: np.asarray(values) for name, values in run.readings.items()}
         found = compare(mechanism, track.recording, times[first] + np.asarray(run.time), readings)
