@@ -1,10 +1,10 @@
 """Quanser cart-pole: fit two chirps, one of each sign, and predict the other eight in open loop.
 
-The cart's rail is not level or the amplifier has an offset (the cart drifts the same way in the chirps of both signs):
-the offset of the voltage is free.
+In all ten recordings the cart stands still, whatever the voltage says, until 0.5 s: the motor is switched on only then,
+and the recordings are used from there. The cart's rail is not level or the amplifier has an offset (the cart drifts the
+same way in the chirps of both signs): the offset of the voltage is free. The last sample of theta is stray.
 
-The first sample of x and the last of theta are stray; both are left out. Data: `cartpole_quanser`, from
-github.com/famura/SimuRLacra (BSD-3-Clause).
+Data: `cartpole_quanser`, from github.com/famura/SimuRLacra (BSD-3-Clause).
 
 Run: python experiments/cartpole.py --data FOLDER [--out FOLDER]
 """
@@ -24,7 +24,7 @@ FREE = [
     "u.offset",
     "theta.offset",
 ]
-BEGIN, END = 0.002, 5.497
+BEGIN, END = 0.51, 5.497
 WINDOW = ("--from", str(BEGIN), "--to", str(END))
 # The cart sticks and slips on its rail, which the model only roughly has; the pole is as good as free of friction. So
 # the errors of the cart's equation along the rail may be much larger than all others.
