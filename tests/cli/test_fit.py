@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from shadowfit.cli.app import app
-from shadowfit.cli.options import OptionError, free_parameters, state_weight
+from shadowfit.cli.options import OptionError, free_parameters, impulse_variances, state_weight
 from shadowfit.dynamics import simulate
 from shadowfit.estimation import Free
 from shadowfit.evaluation.columns import write_csv
-from shadowfit.models import load_model, read_model
+from shadowfit.models import builtin, load_model, read_model
 from shadowfit.models.twins import furuta_swing_up
 
 VISCOUS = 4e-4
@@ -131,6 +131,16 @@ def test_priors_and_values_of_each_recording():
 def test_free_parameters_that_are_not_written_right(text):
     with pytest.raises(OptionError, match="--free"):
         free_parameters([text], read_model("pendulum"))
+
+
+def test_impulse_variances():
+    """By body or component; one for all others."""
+    pendulum = builtin.furuta()
+    assert impulse_variances(pendulum, []) is None
+    found = impulse_variances(pendulum, ["arm=10", "pendulum.ry=0.5"])
+    assert found == [10.0] * 6 + [1.0, 1.0, 1.0, 1.0, 0.5, 1.0]
+    with pytest.raises(OptionError, match="write BODY or BODY"):
+        impulse_variances(pendulum, ["arm.yaw=2"])
 
 
 def test_state_weight():

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from dynamics.scenes import with_joints
-from estimation.scenes import problem_of, twin
+from estimation.scenes import all_rows, problem_of, twin
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_values
 from shadowfit.dynamics.state import State
 from shadowfit.estimation.initial import initial_nodes
+from shadowfit.estimation.objective import Point
+from shadowfit.mechanism import Body, BodyOrientation, Mechanism, PointPosition
 from shadowfit.models import builtin
+from shadowfit.recordings import Recording
 
 SCENES = {
     "furuta": (builtin.furuta, {"hinge1": 0.4, "hinge2": 3.0}, {"hinge1": 2.0}),
@@ -49,6 +52,27 @@ def test_joints_are_closed_and_sensors_satisfied(scene, unknowns):
             view = StateView(mechanism, State(nodes.pose[first + step], zero))
             error = sensor.residual(sensor.read(view), recording.channels[name][step : step + 1])
             assert np.max(np.abs(error)) < 1e-6, name
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_orientations_may_flip_their_signs_and_be_missing():
+    """A body that turns steadily; the flips of its quaternions mean nothing."""
+    mechanism = Mechanism(
+        {"stone": Body(1.0, (1e-2, 1e-2, 1e-2))},
+        {},
+        sensors={"p": PointPosition("stone", std=1e-3), "r": BodyOrientation("stone", std=1e-3)},
+    )
+    time = 0.01 * np.arange(60)
+    turned = np.stack([np.cos(1.5 * time), np.sin(1.5 * time), 0.0 * time, 0.0 * time])
+    given = turned * np.where(np.arange(60) % 7 < 3, -1.0, 1.0)
+    given[:, 20] = np.nan
+    channels = {f"p.{c}": 0.1 * time for c in "xyz"} | {f"r.{c}": given[i] for i, c in enumerate("wxyz")}
+    problem = problem_of(mechanism, Recording(time, channels))
+    nodes = initial_nodes(problem, problem.parameters.start(), 0)
+    found = nodes.pose.orientation[1:-1, 0]
+    assert np.abs(np.sum(found * turned.T, axis=1)).min() > 1.0 - 1e-6
+    rows = all_rows(problem, Point(problem.parameters.start(), (nodes,)))
+    assert np.all(np.isfinite(rows.states))
 
 
 def test_velocities_are_differences_of_configurations():

@@ -48,7 +48,7 @@ def test_missing_samples_are_not_counted():
         problem = problem_of(PENDULUM, swinging(theta=theta))
     assert problem.sample_count() == len(TIME) - 1
     assert not problem.tracks[0].present[0][7, 0]
-    assert problem.tracks[0].measured[0][7, 0] == 0.0
+    assert np.all(np.isfinite(problem.tracks[0].measured[0]))
 
 
 @pytest.mark.parametrize(("interval", "expected"), [(0.01, 0.01), (0.002, 0.01), (0.003, 0.009), (0.02, 0.02)])

@@ -23,6 +23,7 @@ from shadowfit.cli.options import (
     Settings,
     apply_settings,
     free_parameters,
+    impulse_variances,
     numbers,
     state_weight,
 )
@@ -73,6 +74,15 @@ def fit(
     weight: Annotated[
         str, typer.Option("--state-weight", metavar="K|auto", help="Weight of the dynamics against the measurements.")
     ] = "100",
+    impulse_variance: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--impulse-variance",
+            metavar="BODY[.x|y|z|rx|ry|rz]=V",
+            help="How large the squared errors of the equations of motion of a body are, relative to others (1). May "
+            "be repeated.",
+        ),
+    ] = None,
     residual: Annotated[
         Residual, typer.Option(help="implicit: robust for stiff joints; inverse: the paper's.")
     ] = Residual.implicit,
@@ -117,6 +127,7 @@ def fit(
         discretization=discretization.value,
         correction=correction.value,
         state_weight=state_weight(weight),
+        impulse_covariance=impulse_variances(mechanism, impulse_variance or ()),
         huber=huber,
         cutoff=cutoff,
     )

@@ -144,6 +144,27 @@ def state_weight(text: str) -> float | Literal["auto"]:
     return value
 
 
+# Components of the impulse on a body: forces along the world's axes, then moments.
+COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
+
+
+def impulse_variances(mechanism: Mechanism, texts: Iterable[str]) -> list[float] | None:
+    """``["cart.x=1e3"]`` → variances of the impulses' errors, six for each body; one where nothing is said."""
+    given = numbers(texts, "--impulse-variance")
+    if not given:
+        return None
+    variances = {f"{body}.{component}": 1.0 for body in mechanism.bodies for component in COMPONENTS}
+    for name, value in given.items():
+        named = [key for key in variances if name in (key, key.partition(".")[0])]
+        if not named:
+            raise OptionError(
+                f"--impulse-variance {name}: write BODY or BODY.COMPONENT, a component being one of "
+                f"{', '.join(COMPONENTS)}"
+            )
+        variances.update(dict.fromkeys(named, value))
+    return list(variances.values())
+
+
 def apply_settings(mechanism: Mechanism, texts: Iterable[str], option: str = "--set") -> Mechanism:
     """The mechanism with the numbers of ``--set`` options."""
     values: dict[str, Any] = {}

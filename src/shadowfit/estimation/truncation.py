@@ -150,7 +150,7 @@ def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
 def velocities(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n bodies 6"]:
     """Velocities on the curve [m/s, rad/s], by differences over a short distance."""
     later, earlier = (curve(problem, nodes, at + sign * CLOSE) for sign in (1, -1))
-    return minus(later, earlier) / (2.0 * CLOSE * problem.timestep)
+    return differences(later, earlier) / (2.0 * CLOSE * problem.timestep)
 
 
 def _lagrange(at: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, "n count"]:
