@@ -123,16 +123,16 @@ def rollout(result: Path, recording: Recording, start: float = START) -> dict[st
     return compare(mechanism, recording, recording.time[0] + np.asarray(run.time), readings)
 
 
-def rollout_figure(
-    path: Path, result: Path, recordings: Sequence[Recording], unit: str = "rad", start: float = START
-) -> None:
+def rollout_figure(path: Path, result: Path, recordings: Sequence[Recording], start: float = START) -> None:
     """Measured and simulated readings of some recordings, a column each, with their difference below."""
     series = [rollout(result, recording, start) for recording in recordings]
     sensors = list(series[0])
+    read_by = load_result(result).mechanism().sensors
     figure = Figure(figsize=(5.0 * len(recordings), 2.2 * 2 * len(sensors)), layout="constrained")
     axes = figure.subplots(2 * len(sensors), len(recordings), sharex="col", squeeze=False)
     for column, (recording, found) in enumerate(zip(recordings, series, strict=True)):
         for place, name in enumerate(sensors):
+            unit = "rad" if getattr(read_by[name], "rotary", True) else "m"
             above, below = axes[2 * place, column], axes[2 * place + 1, column]
             above.plot(recording.time, found[name].measured, color="0.6", linewidth=2.5, label="measured")
             above.plot(recording.time, found[name].predicted, color="C0", linewidth=0.9, label="rollout")
