@@ -8,8 +8,9 @@ where ``v₀`` is where the bodies would go without contacts and friction, ``S =
 piecewise linear functions of :mod:`~shadowfit.dynamics.contact_law` and :mod:`dry_friction`. Two methods take turns.
 Sweeps of projected Gauss–Seidel find the branches, but settle slowly how redundant points (four corners on a plane)
 share their load; the linear system of given branches has that at once, but alone it can go round in circles (a point
-that slides one way on one branch, the other way on the other). In tosses of a box on a stiff floor the alternation
-found the branches of the stepper in all but one of a thousand steps; either method alone missed up to one of a hundred.
+that slides one way on one branch, the other way on the other). In simulated tosses of a box on floors of 1e5 to 1e7 N/m
+the alternation missed the stepper's branches in none to four of 1200 steps, and in 20 of 1117 for a bouncing contact
+and steps of 10 ms, mostly by little; sweeps followed by linear solves missed up to 11 of 1200, by much.
 """
 
 from __future__ import annotations
