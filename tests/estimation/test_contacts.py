@@ -11,7 +11,6 @@ from shadowfit.estimation import Options, fit, front, objective
 from shadowfit.estimation.dense import dense_factorise
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.objective import Point, default_weights
-from shadowfit.estimation.problem import CHUNK, chunk_starts
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism import (
     Body,
@@ -192,14 +191,7 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
 
 def moved(problem, point, states, parameters):
     """The point with all unknowns moved."""
-    width = states.shape[1]
-    chunks = []
-    for begin in chunk_starts(len(states)):
-        chunk = np.zeros((CHUNK, width))
-        part = states[begin : begin + CHUNK]
-        chunk[: len(part)] = part
-        chunks.append(chunk)
-    return objective.plus(problem, point, (chunks,), parameters)
+    return objective.plus(problem, point, (states,), parameters)
 
 
 def test_elimination_equals_full_matrices():
@@ -207,13 +199,13 @@ def test_elimination_equals_full_matrices():
     assert np.asarray(motion.states.velocity)[40:60, 0, 2].min() < -0.5
     weights = default_weights(problem, 100.0)
     here, rows = objective.linearise(problem, point, weights), all_rows(problem, point, weights)
-    normal, nodes = here.normals[0], problem.node_count(0)
-    unit = 1.0 / np.sqrt(front.unchunk(normal.diagonals(), nodes))
-    found = front.factorise(normal, [1e-3 * np.asarray(diagonal) for diagonal in normal.diagonals()])
+    normal = here.normals[0]
+    unit = 1.0 / np.sqrt(normal.diagonal())
+    found = front.factorise(normal, 1e-3 * normal.diagonal())
     dense = dense_factorise(dataclasses.replace(rows, states=rows.states * unit.ravel()), np.full(unit.shape, 1e-3))
     for mine, full in (
         (found.reduced().matrix, dense.reduced().matrix),
-        (front.unchunk(found.states(np.array([1e-3, 1e-5])), nodes) / unit, dense.states(np.array([1e-3, 1e-5]))),
+        (found.states(np.array([1e-3, 1e-5])) / unit, dense.states(np.array([1e-3, 1e-5]))),
     ):
         np.testing.assert_allclose(mine, full, rtol=0.0, atol=1e-10 * np.abs(full).max())
 
