@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -102,19 +102,21 @@ def free_parameters(
     import dataclasses
 
     found = _requests(texts, mechanism)
-    for option, names in (("--prior", priors or {}), ("--each", each)):
-        for pattern in names:
-            chosen = [name for name in _matching(pattern, mechanism) if name in found]
-            if not chosen:
-                raise OptionError(f"{option} {pattern}: no parameter of this name is free; name it with --free as well")
-            for name in chosen:
-                change = {"prior": priors[pattern]} if option == "--prior" and priors else {"per_recording": True}
-                found[name] = dataclasses.replace(found[name], **change)
+    for pattern, std in (priors or {}).items():
+        for name in _named_free(pattern, mechanism, found, "--prior"):
+            found[name] = dataclasses.replace(found[name], prior=std)
+    for pattern in each:
+        for name in _named_free(pattern, mechanism, found, "--each"):
+            found[name] = dataclasses.replace(found[name], per_recording=True)
     return found
 
 
-def _matching(pattern: str, mechanism: Mechanism) -> Sequence[str]:
-    return mechanism.match(pattern) if any(c in pattern for c in "*?[") else [pattern]
+def _named_free(pattern: str, mechanism: Mechanism, found: Mapping[str, Free], option: str) -> list[str]:
+    """Free parameters of a name or pattern."""
+    chosen = [name for name in mechanism.expand(pattern) if name in found]
+    if not chosen:
+        raise OptionError(f"{option} {pattern}: no parameter of this name is free; name it with --free as well")
+    return chosen
 
 
 def _requests(texts: Iterable[str], mechanism: Mechanism) -> dict[str, Free]:
@@ -129,7 +131,7 @@ def _requests(texts: Iterable[str], mechanism: Mechanism) -> dict[str, Free]:
         if not name or (equals and not start) or (at and not (colon and (lower or upper))):
             raise OptionError(f"{where}: write NAME, NAME=START or NAME=START@LOWER:UPPER (one bound may be left out)")
         values = [_number(part, where) if part else None for part in (start, lower, upper)]
-        for own in _matching(name, mechanism):
+        for own in mechanism.expand(name):
             found[own] = Free(start=values[0], lower=values[1], upper=values[2])
     return found
 

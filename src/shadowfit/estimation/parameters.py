@@ -205,9 +205,8 @@ def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 
     requests = dict(listed) if isinstance(listed, Mapping) else dict.fromkeys(listed)
     found: dict[str, Parameter] = {}
     for pattern, request in requests.items():
-        names = mechanism.match(pattern) if any(c in pattern for c in "*?[") else [pattern]
         options = request if isinstance(request, Free) else Free(start=request)
-        for name in names:
+        for name in mechanism.expand(pattern):
             found[name] = _parameter(mechanism, name, options)
     return ParameterSet(tuple(found.values()), recordings)
 

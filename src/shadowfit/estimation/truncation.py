@@ -67,7 +67,7 @@ def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer
     now = problem.current(point.values, recording)
     command = problem.commands_at(point.values, recording, finer)
     residuals = problem.kernels.dynamics_residuals(*now, poses, command, problem.timestep / finer)
-    frames = problem.kernels.frames(*now, _taken(poses, slice(1, -1)))
+    frames = problem.kernels.frames(*now, poses[1:-1])
     return np.einsum("nrs,ns->nr", frames.weighing, residuals)
 
 
@@ -106,7 +106,7 @@ def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[
     rough = read(
         numbers,
         turns,
-        _windows([_taken(nodes.pose, step + i) for i in range(3)]),
+        _windows([nodes.pose[step + i] for i in range(3)]),
         track.fraction.ravel(),
         measured,
         problem.timestep,
@@ -117,10 +117,6 @@ def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[
         np.where(here[..., None], (a - b).reshape(*track.fraction.shape, -1), 0.0)
         for a, b, here in zip(rough, better, track.present, strict=True)
     )
-
-
-def _taken(poses: Pose, index: np.ndarray | slice) -> Pose:
-    return Pose(poses.position[index], poses.orientation[index])
 
 
 def _windows(poses: list[Pose]) -> Pose:
@@ -141,10 +137,10 @@ def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
     index = first[:, None] + np.arange(count)
     # Many places share their states.
     pairs, where = np.unique(base[:, None] * nodes_count + index, return_inverse=True)
-    increments = differences(_taken(nodes.pose, pairs % nodes_count), _taken(nodes.pose, pairs // nodes_count))
+    increments = differences(nodes.pose[pairs % nodes_count], nodes.pose[pairs // nodes_count])
     near = increments.reshape(len(pairs), -1)[where.reshape(index.shape)]
     steps = np.einsum("ni,nik->nk", _lagrange(at - first, count), near)
-    return problem.kernels.retract(Nodes(_taken(nodes.pose, base), None), steps).pose
+    return problem.kernels.retract(Nodes(nodes.pose[base], None), steps).pose
 
 
 def velocities(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n bodies 6"]:

@@ -80,7 +80,7 @@ def expand(mechanism: Mechanism, values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of numbers by name: patterns are expanded, rotation vectors [rad] become quaternions."""
     found: dict[str, Any] = {}
     for pattern, value in values.items():
-        for name in mechanism.match(pattern) if any(c in pattern for c in "*?[") else [pattern]:
+        for name in mechanism.expand(pattern):
             found[name] = _rotation(name, value) if mechanism.leaf(name).kind == "rotation" else _number(name, value)
     return found
 

@@ -80,6 +80,10 @@ class Mechanism(eqx.Module):
             raise UnknownNameError(f"{self.name} has no parameter {pattern!r}{nearest(pattern, self.leaves())}")
         return found
 
+    def expand(self, name: str) -> list[str]:
+        """The names that a shell-style pattern matches; a plain name as it is, known or not."""
+        return self.match(name) if any(c in name for c in "*?[") else [name]
+
     def get(self, name: str) -> Any:
         """Value of a named number: a float, or four quaternion components."""
         value = np.asarray(leaves.read(self, self.leaf(name)))
