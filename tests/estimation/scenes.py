@@ -150,6 +150,6 @@ def shaken(problem: Problem, size: float, seed: int = 1) -> Point:
 def all_rows(problem: Problem, point: Point, weights: Weights | None = None, recording: int = 0) -> DenseRows:
     """Residuals of one recording and the Jacobian as full matrices."""
     weights = weights or default_weights(problem, problem.options.state_weight)
-    chunks = list(objective.chunk_rows(problem, point, weights, recording, []))
+    chunks = list(objective.chunk_rows(problem, point, weights, recording))
     start = objective.start_rows_of(problem, point, weights, recording)
     return dense_rows(chunks, len(point.nodes[recording].pose.position), start)

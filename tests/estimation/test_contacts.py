@@ -126,7 +126,7 @@ def at_truth(scene, discretization, free=(), first=0, last=250, **options):
 def dynamics(problem, point):
     """Residuals of the dynamics, a row for each step [N s, N m s]."""
     weights = default_weights(problem, 1.0)
-    rows = [chunk.residual for chunk in objective.chunk_rows(problem, point, weights, 0, [])]
+    rows = [chunk.residual for chunk in objective.chunk_rows(problem, point, weights, 0)]
     size = 6 * len(problem.mechanism.bodies)
     return np.concatenate(rows)[: problem.tracks[0].steps, :size]
 

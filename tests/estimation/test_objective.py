@@ -162,7 +162,7 @@ def test_a_full_covariance_of_the_impulses_weighs_by_its_inverse():
     np.testing.assert_allclose(weights.dynamics.T @ weights.dynamics, expected, rtol=1e-12)
     impulses = [
         np.asarray(rows.residual)[: plain.tracks[0].steps, :6]
-        for rows in objective.chunk_rows(plain, point, default_weights(plain, 1.0), 0, [])
+        for rows in objective.chunk_rows(plain, point, default_weights(plain, 1.0), 0)
     ]
     cost = objective.linearise(shaped, point, weights).cost.dynamics[0]
     assert cost == pytest.approx(sum(np.einsum("ki,ij,kj->", r, expected, r) for r in impulses), rel=1e-9)

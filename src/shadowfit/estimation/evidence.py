@@ -191,6 +191,6 @@ def _projected(problem: Problem, here: Linearisation, weights: Weights, recordin
     own = (problem, here.point, weights, recording)
 
     def make_rows() -> list[Rows]:
-        return list(objective.chunk_rows(*own, costs=[]))
+        return list(objective.chunk_rows(*own))
 
     return projection.project(make_rows, objective.start_rows_of(*own), factor, problem.tracks[recording].steps, ridge)

@@ -27,6 +27,7 @@ the routines themselves, and took five seconds to compile.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Iterable, Sequence
 
 import equinox as eqx
@@ -54,6 +55,57 @@ class Rows(eqx.Module):
     """∂r/∂parameters."""
     residual: Float[Array, "steps m"]
     """r."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of consecutive steps with everything side by side, ``[states | parameters | residual]``.
+
+    Step k involves the nodes k + first … k + first + window − 1, which may be fewer than W.
+    """
+
+    wide: Float[np.ndarray, "steps m window*b+t"]
+    window: int
+    node_size: int
+    """b."""
+    first: int = 0
+
+    @property
+    def rows(self) -> Rows:
+        """The three parts, as views."""
+        steps, m, _ = self.wide.shape
+        width = self.window * self.node_size
+        states = self.wide[:, :, :width].reshape(steps, m, self.window, self.node_size)
+        return Rows(states, self.wide[:, :, width:-1], self.wide[:, :, -1])
+
+
+def table(rows: Rows) -> Table:
+    """Rows of steps, all parts in one array."""
+    steps, m, window, size = rows.states.shape
+    parts = (np.reshape(rows.states, (steps, m, window * size)), rows.parameters, np.asarray(rows.residual)[..., None])
+    return Table(np.concatenate(parts, axis=2), window, size)
+
+
+def _joined(tables: Sequence[Table]) -> list[Table]:
+    """The same rows with those that involve the same nodes in one table: fewer and larger products."""
+    alike: dict[tuple[int, int], list[Table]] = {}
+    for one in tables:
+        alike.setdefault((one.first, one.window), []).append(one)
+    return [
+        own[0] if len(own) == 1 else dataclasses.replace(own[0], wide=np.concatenate([x.wide for x in own], axis=1))
+        for own in alike.values()
+    ]
+
+
+def merge(tables: Sequence[Table], window: int) -> Rows:
+    """All rows of the same steps together, zero where they do not involve a node of the window."""
+    parts = []
+    for one in tables:
+        own = one.rows
+        states = np.zeros((*own.residual.shape, window, one.node_size))
+        states[:, :, one.first : one.first + one.window] = own.states
+        parts.append((states, own.parameters, own.residual))
+    return Rows(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,22 +299,74 @@ def assemble(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) -> N
         nodes: N = n + W − 1 for n steps.
         start: further rows that involve only the first W − 1 nodes and the parameters (no axis of steps).
     """
-    normal, done = None, 0
+    assembly, done = None, 0
     for rows in chunks:
-        window, size = rows.states.shape[2:]
+        if assembly is None:
+            assembly = Assembly(nodes, rows.states.shape[2], rows.states.shape[3], rows.parameters.shape[-1])
+        assembly.add([table(rows)], done)
+        done += len(rows.residual)
+    if assembly is None or done < assembly.steps:
+        raise ChunkError(f"the rows have {done} steps, too few for {nodes} nodes")
+    return assembly.normal(start)
+
+
+class Assembly:
+    """Normal equations of one recording, added up from its rows in any order, by several threads at a time."""
+
+    def __init__(self, nodes: int, window: int, size: int, parameters: int) -> None:
         if window < 2:
             raise ChunkError(f"rows with a window of {window} node; a window has at least 2")
-        if normal is None:
-            normal = _empty(nodes, window - 1, size, rows.parameters.shape[-1] + 1)
-        live = min(len(rows.residual), nodes - window + 1 - done)
-        if live > 0:
-            _add_steps(normal, rows, done, live)
-        done += len(rows.residual)
-    if normal is None or done < nodes - window + 1:
-        raise ChunkError(f"the rows have {done} steps, too few for {nodes} nodes")
-    if start is not None:
-        _add_start(normal, start)
-    return normal
+        self.steps = nodes - window + 1
+        self._group = window - 1
+        self._normal = _empty(nodes, self._group, size, parameters + 1)
+        self._corners: list[tuple[int, int, np.ndarray]] = []
+        self._lock = threading.Lock()
+
+    def add(self, tables: Sequence[Table], step: int) -> None:
+        """Add the rows of the steps from the given one on; those behind the last step are left out."""
+        for rows in _joined(tables):
+            live = min(len(rows.wide), self.steps - step)
+            if live > 0:
+                self._add_steps(rows.wide[:live], rows, step)
+
+    def _add_steps(self, wide: Float[np.ndarray, "steps m W*b+t"], rows: Table, step: int) -> None:
+        width = rows.window * rows.node_size
+        tail = wide[:, :, width:].reshape(wide.shape[0] * wide.shape[1], -1)
+        corner = tail.T @ tail
+        products = np.matmul(np.swapaxes(wide, 1, 2), wide[:, :, :width])
+        with self._lock:
+            self._corners.append((step, rows.first, corner))
+            for i in range(self._group):
+                # Steps whose first node is node i of a block.
+                begin = (i - step - rows.first) % self._group
+                self._add(products[begin :: self._group], i, (step + rows.first + begin) // self._group, rows.window)
+
+    def _add(self, products: Float[np.ndarray, "blocks W*b+t W*b"], i: int, j: int, window: int) -> None:
+        """Add products of steps that begin with node i of the blocks j, j + 1, …
+
+        The first nodes of their window belong to that block, the others to the next.
+        """
+        size, block = self._normal.node_size, self._normal.pivot.shape[-1]
+        own = min(window, self._group - i) * size
+        width = window * size
+        here, after = slice(j, j + len(products)), slice(j + 1, j + 1 + len(products))
+        inside, rest = slice(i * size, i * size + own), slice(0, width - own)
+        self._normal.pivot[here, inside, inside] += products[:, :own, :own]
+        self._normal.below[here, block:, inside] += products[:, width:, :own]
+        if width > own:
+            self._normal.below[here, rest, inside] += products[:, own:width, :own]
+            self._normal.pivot[after, rest, rest] += products[:, own:width, own:]
+            self._normal.below[after, block:, rest] += products[:, width:, own:]
+
+    def normal(self, start: Rows | None = None) -> Normal:
+        """The sum of all that was added, and of rows of the first states."""
+        # Always in the same order, so that the same rows give the same sum to the last digit.
+        for _, _, corner in sorted(self._corners, key=lambda one: one[:2]):
+            self._normal.corner[...] += corner
+        self._corners.clear()
+        if start is not None:
+            _add_start(self._normal, start)
+        return self._normal
 
 
 def _empty(nodes: int, group: int, size: int, t: int) -> Normal:
@@ -272,32 +376,6 @@ def _empty(nodes: int, group: int, size: int, t: int) -> Normal:
     padding = np.arange(block) >= block - (blocks * group - nodes) * size
     pivot[-1, padding, padding] = 1.0
     return Normal(pivot, np.zeros((blocks, block + t, block)), np.zeros((t, t)), nodes, size)
-
-
-def _add_steps(normal: Normal, rows: Rows, first: int, live: int) -> None:
-    """Add the products of some steps, of which ``first`` is the number of the first one."""
-    _, m, window, size = rows.states.shape
-    group, block, width = window - 1, normal.pivot.shape[-1], window * size
-    t = len(normal.corner)
-    wide = np.empty((live, m, width + t))
-    wide[:, :, :width] = np.reshape(rows.states[:live], (live, m, width))
-    wide[:, :, width:-1] = rows.parameters[:live]
-    wide[:, :, -1] = rows.residual[:live]
-    tail = wide[:, :, width:].reshape(live * m, t)
-    normal.corner[...] += tail.T @ tail
-    products = np.matmul(np.swapaxes(wide, 1, 2), wide[:, :, :width])
-    for i in range(group):
-        # Steps that begin with node i of a block; the first nodes of their window belong to it, the others to the next.
-        begin = (i - first) % group
-        own = products[begin::group]
-        j = (first + begin) // group
-        here, after = slice(j, j + len(own)), slice(j + 1, j + 1 + len(own))
-        inside, rest = (group - i) * size, (i + 1) * size
-        normal.pivot[here, i * size :, i * size :] += own[:, :inside, :inside]
-        normal.below[here, :rest, i * size :] += own[:, inside:width, :inside]
-        normal.below[here, block:, i * size :] += own[:, width:, :inside]
-        normal.pivot[after, :rest, :rest] += own[:, inside:width, inside:]
-        normal.below[after, block:, :rest] += own[:, width:, inside:]
 
 
 def _add_start(normal: Normal, start: Rows) -> None:

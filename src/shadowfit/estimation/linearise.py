@@ -63,6 +63,11 @@ class Plan:
         return len(self.order)
 
     @property
+    def reach(self) -> int:
+        """Nodes that the dynamics of a step involve, from the first of its window on."""
+        return 3 if self.unknowns == "configuration" else 2
+
+    @property
     def centre(self) -> int:
         """Place of the step's own node in its window."""
         return 1 if self.unknowns == "configuration" else 0
@@ -111,13 +116,6 @@ class Prepared(eqx.Module):
     """Derivatives of the elements' numbers by the parameters, along a last axis."""
     reference: Bodies
     """Bodies at the start values, whose mass weighs the implicit residual."""
-
-
-class Costs(eqx.Module):
-    """Weighted sums of squares of a chunk: dynamics, and each sensor."""
-
-    dynamics: Float[Array, ""]
-    sensors: Float[Array, "sensors"]
 
 
 def write(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, increments: Array) -> Mechanism:
@@ -191,7 +189,6 @@ def _configuration_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data:
     found = _transition(plan, prepared, now, velocity, new_velocity, data, timestep)
     by_now = found.by_pose + _times(found.by_velocity, v_now) + _times(found.by_new_velocity, n_now)
     columns = [_times(found.by_velocity, v_before), by_now, _times(found.by_new_velocity, n_after)]
-    columns += [jnp.zeros_like(by_now)] * (plan.window - 3)
     return Rows(_flat(jnp.stack(columns, axis=1)), found.by_parameters, found.residual)
 
 
@@ -212,8 +209,7 @@ def _full_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkDat
         second = jnp.concatenate(
             [_times(found.by_new_velocity, by_after), _times(found.by_new_velocity, by_reached)], axis=-1
         )
-        columns = [first, second] + [jnp.zeros_like(first)] * (plan.window - 2)
-        return Rows(_flat(jnp.stack(columns, axis=1)), found.by_parameters, found.residual)
+        return Rows(_flat(jnp.stack([first, second], axis=1)), found.by_parameters, found.residual)
 
     eye = jnp.broadcast_to(jnp.eye(6), m_now.shape)
     zero = jnp.zeros_like(eye)
@@ -251,33 +247,35 @@ def _interpolate(pose: Pose, at: Float[Array, ""], base: int, timestep: Array) -
     return anchor.plus(offset), jnp.concatenate([rate[:, :3], spin], axis=1)
 
 
+def observed_nodes(plan: Plan, mechanism: Mechanism) -> range:
+    """Nodes of a step's window that its samples involve."""
+    moves = any(sensor.needs_velocity for sensor in mechanism.sensors.values)
+    return range(plan.window) if moves or not plan.on_grid else range(plan.centre, plan.centre + 1)
+
+
 def observation_rows(
     plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array, reference: Array | float
-) -> tuple[Rows, Float[Array, "sensors"]]:
-    """Rows of all samples in the step, and the cost of each sensor."""
-    sensors = prepared.mechanism.sensors.values
-    count, bodies = plan.window, window.pose.position.shape[1]
-    moves = any(sensor.needs_velocity for sensor in sensors)
-    nodes = range(count) if (moves or not plan.on_grid) else [plan.centre]
+) -> Rows:
+    """Rows of all samples in the step; ``window`` holds the nodes that they involve."""
+    count, bodies = window.pose.position.shape[:2]
     own_velocity = plan.unknowns == "full"
 
     def residuals(
         increments: Array, parameters: Array, fraction: Array, measured: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        pose = window.pose
-        moved = Pose(pose.position[np.array(nodes)], pose.orientation[np.array(nodes)]).plus(increments[..., :6])
-        if len(moved.position) == 1:
+        moved = window.pose.plus(increments[..., :6])
+        if count == 1:
             seen, speed = moved[0], jnp.zeros((bodies, 6))
         else:
             seen, speed = _interpolate(moved, plan.centre + fraction, plan.centre, timestep)
         if own_velocity:
-            speed = _own_velocity(window, increments, np.array(nodes), plan.centre + fraction)
+            speed = _own_velocity(window, increments, plan.centre + fraction)
         view = _view(plan, prepared, State(seen, speed), parameters)
         own = view.mechanism.sensors.values
         return tuple(s.residual(s.read(view), y) for s, y in zip(own, measured, strict=True))
 
     size = 12 if own_velocity else 6
-    zero = jnp.zeros((len(nodes), bodies, size))
+    zero = jnp.zeros((count, bodies, size))
     none = jnp.zeros(len(plan.sensor_columns))
 
     def sample(fraction: Array, measured: tuple[Array, ...]) -> tuple[Any, tuple[Array, ...]]:
@@ -288,33 +286,29 @@ def observation_rows(
         return jax.jacfwd(both, argnums=(0, 1), has_aux=True)(zero, none)
 
     slopes, values = jax.vmap(sample)(data.fraction, data.measured)
-    states, parameters, residual, costs = [], [], [], []
+    states, parameters, residual = [], [], []
     for (by_nodes, by_parameters), value, weight, shift in zip(slopes, values, data.weight, data.shift, strict=True):
         scaled = jnp.where(weight[:, None] > 0.0, (value - shift) * weight[:, None], 0.0)
         robust, slope = _robust(scaled, None if plan.huber is None else plan.huber * reference)
         factor = slope * weight[:, None]
         rows = value.shape[0] * value.shape[1]
-        wide = jnp.zeros((rows, count, bodies * size))
-        local = (factor[..., None, None, None] * by_nodes).reshape(rows, len(nodes), bodies * size)
-        states.append(wide.at[:, np.array(nodes)].set(local))
+        states.append((factor[..., None, None, None] * by_nodes).reshape(rows, count, bodies * size))
         across = jnp.zeros((rows, plan.parameters))
         own = (factor[..., None] * by_parameters).reshape(rows, -1)
         parameters.append(across.at[:, np.array(plan.sensor_columns, int)].set(own))
         residual.append(robust.reshape(rows))
-        costs.append(jnp.sum(robust**2))
     if not states:
-        empty = Rows(jnp.zeros((0, count, bodies * size)), jnp.zeros((0, plan.parameters)), jnp.zeros(0))
-        return empty, jnp.zeros(0)
-    return Rows(jnp.concatenate(states), jnp.concatenate(parameters), jnp.concatenate(residual)), jnp.stack(costs)
+        return Rows(jnp.zeros((0, count, bodies * size)), jnp.zeros((0, plan.parameters)), jnp.zeros(0))
+    return Rows(jnp.concatenate(states), jnp.concatenate(parameters), jnp.concatenate(residual))
 
 
-def _own_velocity(window: Nodes, increments: Array, nodes: np.ndarray, at: Array) -> Array:
+def _own_velocity(window: Nodes, increments: Array, at: Array) -> Array:
     """Velocity between nodes that carry their own."""
     assert window.velocity is not None
-    velocity = window.velocity[nodes] + increments[..., 6:]
-    if len(nodes) == 1:
+    velocity = window.velocity + increments[..., 6:]
+    if len(velocity) == 1:
         return velocity[0]
-    weights, _ = _lagrange(len(nodes), at)
+    weights, _ = _lagrange(len(velocity), at)
     return jnp.einsum("w,wbi->bi", weights, velocity)
 
 

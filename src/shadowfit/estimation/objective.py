@@ -17,10 +17,12 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation import front
-from shadowfit.estimation.linearise import Costs, Nodes, Truncation
+from shadowfit.estimation.linearise import Nodes, Truncation
 from shadowfit.estimation.parameters import Values
 from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts, no_truncation
 from shadowfit.estimation.start_state import start_rows
+from shadowfit.estimation.step_kernels import Chunk
+from shadowfit.estimation.threads import in_threads
 from shadowfit.geometry import Pose
 
 # Diagonal entries this small, relative to the largest, are rounding errors of zero.
@@ -110,22 +112,31 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     bodies = len(problem.mechanism.bodies)
     velocity = np.zeros((length, bodies, 6)) if problem.plan.unknowns == "full" else None
     blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
-    for index, track in enumerate(problem.tracks):
-        numbers, turns = problem.current(values, index)
-        data = chunk_data(track, problem.commands_at(values, index), weights.std, no_truncation(problem, index), 0)
-        problem.kernels.prepare_rows(numbers, turns, blank, data, weights.dynamics, problem.timestep)
+    point = Point(values, (blank,) * len(problem.tracks))
+    for index in range(len(problem.tracks)):
+        problem.kernels.prepare_rows(_Rows(problem, point, weights, index).chunk(0))
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
-    """Evaluate and condense; the Jacobian of one chunk at a time exists."""
+    """Evaluate and condense, in threads; the Jacobian of a few chunks at a time exists."""
+    recordings = [_Rows(problem, point, weights, index) for index in range(len(problem.tracks))]
+    assemblies = [own.assembly() for own in recordings]
+
+    def condense(place: tuple[int, int]) -> tuple[float, np.ndarray]:
+        recording, begin = place
+        tables = recordings[recording].tables(begin)
+        assemblies[recording].add(tables, begin)
+        return recordings[recording].costs(tables, begin)
+
+    places = [(index, begin) for index, own in enumerate(recordings) for begin in own.starts]
+    costs = list(in_threads(condense, places))
     normals, dynamics, sensors, start_cost = [], [], [], 0.0
-    for index in range(len(problem.tracks)):
+    for index, assembly in enumerate(assemblies):
         start = start_rows_of(problem, point, weights, index)
-        costs: list[Costs] = []
-        chunks = chunk_rows(problem, point, weights, index, costs)
-        normals.append(front.assemble(chunks, problem.node_count(index), start))
-        dynamics.append(sum(float(cost.dynamics) for cost in costs))
-        sensors.append(tuple(np.sum([cost.sensors for cost in costs], axis=0).tolist()))
+        normals.append(assembly.normal(start))
+        own = [cost for cost, (recording, _) in zip(costs, places, strict=True) if recording == index]
+        dynamics.append(sum(cost for cost, _ in own))
+        sensors.append(tuple(np.sum([parts for _, parts in own], axis=0).tolist()))
         start_cost += _sum_of_squares(start.residual)
     matrix, gradient, prior = _prior(problem, point.values, weights.reference)
     cost = Cost(tuple(dynamics), tuple(sensors), start_cost, prior)
@@ -138,27 +149,52 @@ def _sum_of_squares(values: np.ndarray) -> float:
         return float(np.sum(values**2))
 
 
-def chunk_rows(
-    problem: Problem, point: Point, weights: Weights, index: int, costs: list[Costs]
-) -> Iterator[front.Rows]:
-    """Rows of one recording, chunk by chunk; the sums of squares of each chunk are appended to ``costs``."""
-    track, nodes = problem.tracks[index], point.nodes[index]
-    numbers, turns = problem.current(point.values, index)
-    table = problem.commands_at(point.values, index)
-    known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
-    for begin in chunk_starts(len(nodes.pose.position)):
-        rows, cost = problem.kernels.rows(
-            numbers,
-            turns,
-            _padded(nodes, begin, CHUNK + problem.plan.window - 1),
-            chunk_data(track, table, weights.std, known, begin),
-            weights.dynamics,
-            problem.timestep,
-            track.steps - begin,
-            weights.reference,
+def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> Iterator[front.Rows]:
+    """Rows of one recording, chunk by chunk, those of dynamics and observations of a step together."""
+    own = _Rows(problem, point, weights, index)
+    return in_threads(lambda begin: front.merge(own.tables(begin), problem.plan.window), own.starts)
+
+
+class _Rows:
+    """Rows of one recording at a point."""
+
+    def __init__(self, problem: Problem, point: Point, weights: Weights, index: int) -> None:
+        self.problem, self.weights = problem, weights
+        self.track, self.nodes = problem.tracks[index], point.nodes[index]
+        self.current = problem.current(point.values, index)
+        self.commands = problem.commands_at(point.values, index)
+        self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
+        self.starts = chunk_starts(len(self.nodes.pose.position))
+
+    def chunk(self, begin: int) -> Chunk:
+        return Chunk(
+            *self.current,
+            _padded(self.nodes, begin, CHUNK + self.problem.plan.window - 1),
+            chunk_data(self.track, self.commands, self.weights.std, self.known, begin),
+            self.weights.dynamics,
+            self.problem.timestep,
+            self.weights.reference,
         )
-        costs.append(cost)
-        yield rows
+
+    def tables(self, begin: int) -> tuple[front.Table, front.Table]:
+        """Rows of the dynamics and of the observations of the chunk that begins with a step."""
+        return self.problem.kernels.rows(self.chunk(begin))
+
+    def assembly(self) -> front.Assembly:
+        """Normal equations to which rows can be added."""
+        plan, bodies = self.problem.plan, len(self.problem.mechanism.bodies)
+        size = (12 if plan.unknowns == "full" else 6) * bodies
+        return front.Assembly(self.track.steps + plan.window - 1, plan.window, size, plan.parameters)
+
+    def costs(self, tables: tuple[front.Table, front.Table], begin: int) -> tuple[float, np.ndarray]:
+        """Sums of squares of the dynamics and of each sensor."""
+        live = max(self.track.steps - begin, 0)
+        dynamics, observed = (table.wide[:live, :, -1] for table in tables)
+        sizes = [sensor.error_size() for sensor in self.problem.mechanism.sensors.values]
+        by_sample = observed.reshape(-1, sum(sizes))
+        ends = np.cumsum(sizes)
+        parts = [_sum_of_squares(by_sample[:, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+        return _sum_of_squares(dynamics), np.array(parts)
 
 
 def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) -> front.Rows:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +24,8 @@ import numpy as np
 
 from shadowfit.estimation import inverse_kinematics, linearise, start_state
 from shadowfit.estimation.frame import Frame, frame
-from shadowfit.estimation.front import Rows
-from shadowfit.estimation.linearise import ChunkData, Costs, Nodes, Plan
+from shadowfit.estimation.front import Rows, Table
+from shadowfit.estimation.linearise import ChunkData, Nodes, Plan
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import OverTime, is_own, over_time
 from shadowfit.kernels.kernel import LARGEST
@@ -38,6 +39,25 @@ UNBOUNDED = 1e100
 
 
 @dataclasses.dataclass(frozen=True)
+class Chunk:
+    """What the rows of some consecutive steps are computed from."""
+
+    numbers: np.ndarray
+    """Values of the free numbers."""
+    turns: np.ndarray
+    """Values of the free rotations."""
+    nodes: Nodes
+    """``window − 1`` more than there are steps."""
+    data: ChunkData
+    dynamics_weight: np.ndarray
+    """A square root of the inverse covariance of the impulse residual (``√κ`` times one in the paper)."""
+    timestep: float
+    """h [s]."""
+    reference: float
+    """Standard deviation behind a weight of one, in which a robust loss counts."""
+
+
+@dataclasses.dataclass(frozen=True)
 class StepKernels:
     """Compiled functions of one plan and mechanism."""
 
@@ -46,72 +66,36 @@ class StepKernels:
     largest: int = LARGEST
     """Operations beyond which a function is left to XLA."""
     _made: dict[Any, OverTime] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+    _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, compare=False, repr=False)
 
     @functools.cached_property
     def settings(self) -> Arrays:
         """Numbers of the mechanism."""
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self.mechanism)]
 
-    def rows(
-        self,
-        numbers: np.ndarray,
-        turns: np.ndarray,
-        nodes: Nodes,
-        data: ChunkData,
-        dynamics_weight: np.ndarray,
-        timestep: float,
-        live: int,
-        reference: float,
-    ) -> tuple[Rows, Costs]:
-        """Weighted rows of the steps of one chunk; ``nodes`` has ``window − 1`` more entries than there are steps.
+    def rows(self, chunk: Chunk) -> tuple[Table, Table]:
+        """Weighted rows of the dynamics and of the observations, the latter with all samples of a step together."""
+        dynamics, observation = self._row_calls(chunk)
+        size = (12 if self.plan.unknowns == "full" else 6) * len(self.mechanism.bodies)
+        seen = linearise.observed_nodes(self.plan, self.mechanism)
+        (moving,), (observed,) = self._run(*dynamics), self._run(*observation)
+        together = observed.reshape(len(moving), -1, observed.shape[-1])
+        return Table(moving, self.plan.reach, size), Table(together, len(seen), size, seen[0])
 
-        ``dynamics_weight`` is a square root of the inverse covariance of the impulse residual (``√κ`` times one in
-        the paper); ``live`` counts the steps of the recording from the first of this chunk on; ``reference`` is the
-        standard deviation behind a weight of one, in which a robust loss counts.
-        """
-        steps, samples = data.fraction.shape
-        dynamics, observation = self._row_calls(numbers, turns, nodes, data, dynamics_weight, timestep, reference)
-        moving, (*observed, costs) = self._run(*dynamics), self._run(*observation)
-        parts = [
-            np.concatenate([x, y.reshape(steps, samples * y.shape[1], *x.shape[2:])], axis=1)
-            for x, y in zip(moving, observed, strict=True)
-        ]
-        counted = max(min(int(live), steps), 0)
-        sensors = costs.reshape(steps, samples, -1)[:counted].sum(axis=(0, 1))
-        # A wild start may overflow; the optimiser notices.
-        with np.errstate(over="ignore"):
-            return Rows(*parts), Costs(np.sum(moving[2][:counted] ** 2), sensors)
-
-    def prepare_rows(
-        self,
-        numbers: np.ndarray,
-        turns: np.ndarray,
-        nodes: Nodes,
-        data: ChunkData,
-        dynamics_weight: np.ndarray,
-        timestep: float,
-    ) -> None:
+    def prepare_rows(self, chunk: Chunk) -> None:
         """Have the code of `rows` made in the background, for arrays like these."""
-        for call in self._row_calls(numbers, turns, nodes, data, dynamics_weight, timestep, 1.0):
+        for call in self._row_calls(chunk):
             self._made_for(*call)
 
-    def _row_calls(
-        self,
-        numbers: np.ndarray,
-        turns: np.ndarray,
-        nodes: Nodes,
-        data: ChunkData,
-        dynamics_weight: np.ndarray,
-        timestep: float,
-        reference: float,
-    ) -> tuple[_Call, _Call]:
+    def _row_calls(self, chunk: Chunk) -> tuple[_Call, _Call]:
         """What gives the rows of the dynamics, of the steps, and those of the observations, of all samples."""
+        data, plan = chunk.data, self.plan
         steps, samples = data.fraction.shape
-        windows = [
-            np.stack([x[i : i + steps] for i in range(self.plan.window)], axis=1) for x in jax.tree.leaves(nodes)
-        ]
-        step = np.asarray(timestep)
-        repeated = windows if samples == 1 else [np.repeat(x, samples, axis=0) for x in windows]
+        first, *others = linearise.observed_nodes(plan, self.mechanism)
+        moving = _windows(chunk.nodes, range(plan.reach), steps)
+        seen = _windows(chunk.nodes, range(first, first + 1 + len(others)), steps)
+        repeated = seen if samples == 1 else [np.repeat(x, samples, axis=0) for x in seen]
+        step = np.asarray(chunk.timestep)
         readings = [
             x.reshape(steps * samples, 1, *x.shape[2:])
             for x in (*data.measured, *data.weight, *data.shift, data.fraction)
@@ -119,10 +103,10 @@ class StepKernels:
         return (
             (
                 _dynamics_rows,
-                [numbers, turns, _weight(dynamics_weight), step],
-                [*windows, data.command, data.command_derivatives, data.truncation],
+                [chunk.numbers, chunk.turns, _weight(chunk.dynamics_weight), step],
+                [*moving, data.command, data.command_derivatives, data.truncation],
             ),
-            (_observation_rows, [numbers, turns, step, np.asarray(reference)], [*repeated, *readings]),
+            (_observation_rows, [chunk.numbers, chunk.turns, step, np.asarray(chunk.reference)], [*repeated, *readings]),
         )
 
     def dynamics_residuals(
@@ -136,9 +120,9 @@ class StepKernels:
         """Dynamics residuals [N s, N m s] at all but the first and the last of poses a time-step apart."""
         size = 6 * poses.position.shape[1]
         inside = len(poses.position) - 2
-        windows = [np.stack([x[i : i + inside] for i in range(3)], axis=1) for x in jax.tree.leaves(poses)]
-        varying = [*windows, *command, np.zeros((inside, size))]
-        return self._run(_dynamics_rows, [numbers, turns, np.ones(size), np.asarray(timestep)], varying)[2]
+        varying = [*_windows(poses, range(3), inside), *command, np.zeros((inside, size))]
+        (found,) = self._run(_dynamics_rows, [numbers, turns, np.ones(size), np.asarray(timestep)], varying)
+        return found[:, :, -1]
 
     def reading_residuals(
         self,
@@ -156,8 +140,8 @@ class StepKernels:
         shift = [np.zeros((count, 1, size)) for size in sizes]
         readings = [*(values[:, None] for values in measured), *weight, *shift, fraction[:, None]]
         constants = [numbers, turns, np.asarray(timestep), np.asarray(UNBOUNDED)]
-        found = self._run(_observation_rows, constants, [*jax.tree.leaves(windows), *readings])[2]
-        return np.split(found, np.cumsum(sizes)[:-1], axis=1)
+        (found,) = self._run(_observation_rows, constants, [*jax.tree.leaves(windows), *readings])
+        return np.split(found[:, :, -1], np.cumsum(sizes)[:-1], axis=1)
 
     def frames(self, numbers: np.ndarray, turns: np.ndarray, poses: Pose) -> Frame:
         """Rows of the gaps and inertia along poses."""
@@ -189,13 +173,14 @@ class StepKernels:
     ) -> OverTime:
         # A weight may be a vector or a matrix, a chunk may hold more or fewer samples.
         kind = (function, *(np.shape(x) for x in constants), *(np.shape(x)[1:] for x in varying))
-        if kind not in self._made:
-            _, structure = jax.tree.flatten(self.mechanism)
-            key = f"{function.__name__} {self.plan} {structure}" if is_own(self.mechanism) else None
-            one = functools.partial(function, self.plan, structure)
-            shapes = [*(carry or []), *(np.empty(np.shape(x)[1:]) for x in varying)]
-            self._made[kind] = over_time(one, self.settings, constants, shapes, key, len(carry or []), self.largest)
-        return self._made[kind]
+        with self._lock:
+            if kind not in self._made:
+                _, structure = jax.tree.flatten(self.mechanism)
+                key = f"{function.__name__} {self.plan} {structure}" if is_own(self.mechanism) else None
+                one = functools.partial(function, self.plan, structure)
+                shapes = [*(carry or []), *(np.empty(np.shape(x)[1:]) for x in varying)]
+                self._made[kind] = over_time(one, self.settings, constants, shapes, key, len(carry or []), self.largest)
+            return self._made[kind]
 
 
 def _weight(matrix: np.ndarray) -> np.ndarray:
@@ -204,22 +189,27 @@ def _weight(matrix: np.ndarray) -> np.ndarray:
     return diagonal.copy() if np.array_equal(matrix, np.diag(diagonal)) else np.asarray(matrix)
 
 
+def _windows(nodes: Nodes | Pose, window: range, steps: int) -> Arrays:
+    """Those of the nodes that each step's window holds."""
+    return [np.stack([x[i : i + steps] for i in window], axis=1) for x in jax.tree.leaves(nodes)]
+
+
 def _as_nodes(arrays: Arrays) -> Nodes:
     return Nodes(Pose(arrays[0], arrays[1]), arrays[2] if len(arrays) > 2 else None)
 
 
-def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Rows:
+def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
     numbers, turns, weight, timestep = constants
     prepared = linearise.prepare(plan, jax.tree.unflatten(structure, settings), numbers, turns)
     *windows, command, slopes, truncation = varying
     data = ChunkData(command, slopes, (), (), jnp.zeros(0), truncation, ())
     motion = linearise.dynamics_rows(plan, prepared, _as_nodes(windows), data, timestep)
-    return linearise.weighted(motion, jnp.diag(weight) if weight.ndim == 1 else weight)
+    return _side_by_side(linearise.weighted(motion, jnp.diag(weight) if weight.ndim == 1 else weight))
 
 
 def _observation_rows(
     plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays
-) -> tuple[Rows, jax.Array]:
+) -> jax.Array:
     numbers, turns, timestep, reference = constants
     mechanism = jax.tree.unflatten(structure, settings)
     prepared = linearise.prepare(plan, mechanism, numbers, turns)
@@ -228,7 +218,13 @@ def _observation_rows(
     sensors = len(mechanism.sensors)
     measured, weight, shift = (tuple(rest[i * sensors : (i + 1) * sensors]) for i in range(3))
     data = ChunkData(jnp.zeros(0), jnp.zeros((0, 0)), measured, weight, rest[-1], jnp.zeros(0), shift)
-    return linearise.observation_rows(plan, prepared, _as_nodes(windows), data, timestep, reference)
+    return _side_by_side(linearise.observation_rows(plan, prepared, _as_nodes(windows), data, timestep, reference))
+
+
+def _side_by_side(rows: Rows) -> jax.Array:
+    """``[states | parameters | residual]``, as the normal equations want it."""
+    states = rows.states.reshape(len(rows.states), -1)
+    return jnp.concatenate([states, rows.parameters, rows.residual[:, None]], axis=1)
 
 
 def _frame(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Frame:

@@ -1,14 +1,45 @@
-"""One thread for linear algebra: the matrices of a fit are small.
+"""Threads of a fit: work on chunks of time side by side, each with linear algebra in one thread.
 
 Several threads on a product of 24 rows wait for each other longer than they compute, and on a busy machine for a
-hundred times as long.
+hundred times as long. Chunks of time are large enough to be shared out; kernels and linear algebra leave Python's lock
+alone.
 """
 
 from __future__ import annotations
 
+import collections
+import concurrent.futures
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
 from threadpoolctl import threadpool_limits
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 
 def one_thread() -> threadpool_limits:
     """A context (or decorator) in which BLAS and LAPACK use one thread."""
     return threadpool_limits(limits=1, user_api="blas")
+
+
+def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+    """Results in the order of the items; no more of them than there are processors are held at a time."""
+    waiting: collections.deque[concurrent.futures.Future[Found]] = collections.deque()
+    for item in items:
+        if len(waiting) >= _workers():
+            yield waiting.popleft().result()
+        waiting.append(_pool().submit(work, item))
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _workers() -> int:
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(_workers(), "chunks")
