@@ -44,7 +44,12 @@ def at_minimum(chunks, nodes, start):
 def projected(chunks, nodes, start, steps):
     normal = front.assemble(chunks, nodes, start)
     factor, ridge = projection.factorise(normal, np.zeros_like(normal.diagonal()))
-    return projection.project(lambda: chunks, start, factor, steps, ridge)
+
+    def each_chunk(work):
+        begins = np.cumsum([0, *(len(chunk.residual) for chunk in chunks)])
+        return [work(int(begin), chunk) for begin, chunk in zip(begins, chunks, strict=False)]
+
+    return projection.project(each_chunk, start, factor, steps, ridge)
 
 
 def test_rows_and_leverages_equal_the_dense_projection(problem):
@@ -58,9 +63,9 @@ def test_rows_and_leverages_equal_the_dense_projection(problem):
     assert_close(found.information, expected.T @ expected)
     assert_close(found.gradient, expected.T @ rows.residual)
     m = found.residual.shape[1]
-    assert_close(found.innovations.leverage.ravel(), np.diagonal(hat)[: steps * m])
+    assert_close(found.leverages.each.ravel(), np.diagonal(hat)[: steps * m])
     blocks = sum(hat[k * m : (k + 1) * m, k * m : (k + 1) * m] for k in range(steps))
-    assert_close(found.innovations.leverage_sum, blocks)
+    assert_close(found.leverages.total, blocks)
 
 
 def test_scores_are_the_differences_of_the_gradients_of_growing_data(problem):
@@ -79,8 +84,8 @@ def test_scores_are_the_differences_of_the_gradients_of_growing_data(problem):
         gradient = parameters.T @ (residual - states @ np.linalg.lstsq(states, residual)[0])
         expected.append(gradient - before)
         before = gradient
-    np.testing.assert_allclose(found.innovations.scores, np.array(expected), atol=1e-8)
-    np.testing.assert_allclose(found.innovations.scores.sum(axis=0), found.gradient, atol=1e-9)
+    np.testing.assert_allclose(found.scores, np.array(expected), atol=1e-8)
+    np.testing.assert_allclose(found.scores.sum(axis=0), found.gradient, atol=1e-9)
 
 
 def test_unobserved_direction_leaves_everything_else_as_it_is():
@@ -96,4 +101,4 @@ def test_unobserved_direction_leaves_everything_else_as_it_is():
     hat = rows.states @ np.linalg.pinv(rows.states)
     expected = rows.parameters - hat @ rows.parameters
     np.testing.assert_allclose(found.information, expected.T @ expected, rtol=1e-8)
-    np.testing.assert_allclose(found.innovations.leverage.ravel(), np.diagonal(hat), atol=2e-4)
+    np.testing.assert_allclose(found.leverages.each.ravel(), np.diagonal(hat), atol=2e-4)

@@ -90,9 +90,22 @@ def test_residual_covariances_equal_the_dense_computation(estimate):
     assert_same_covariance(estimate.uncertainty("residual").covariance, inverse @ meat @ inverse)
     assert_same_covariance(estimate.uncertainty("paper").covariance, inverse @ plain @ inverse)
     projection = estimate.evidence.projections[0]
-    np.testing.assert_allclose(projection.innovations.leverage.ravel(), share[: 7 * steps], atol=1e-8)
+    np.testing.assert_allclose(projection.leverages.each.ravel(), share[: 7 * steps], atol=1e-8)
     # Everything that is left over: samples less the two free numbers of the first state and the parameters.
     assert sum(noise.degrees for noise in estimate.evidence.noise) == pytest.approx(steps - 2 - 3, abs=1e-3)
+
+
+def test_residuals_of_several_samples_in_a_step_belong_to_their_sensors():
+    """Two encoders, five samples in each step: the groups' squares are the sensors' shares of the cost."""
+    twin_of = twin(builtin.furuta(friction=False), {"hinge2": 0.4}, 200, timestep=2e-3, noise=1e-3)
+    mechanism = builtin.furuta(friction=False).set({"theta1.std": 1e-3, "theta2.std": 4e-3})
+    found = fit(mechanism, twin_of, ["hinge1.viscous"], options=Options(timestep=0.01))
+    here = found.outcome.linearisation
+    squares = [float(np.trace(noise.squares)) for noise in found.evidence.noise]
+    np.testing.assert_allclose(squares[1:], here.cost.sensors[0], rtol=1e-12)
+    assert squares[0] == pytest.approx(here.cost.dynamics[0], rel=1e-12)
+    samples = [int(here.sum()) for here in found.problem.tracks[0].present]
+    assert [noise.count for noise in found.evidence.noise[1:]] == samples
 
 
 def test_standard_deviations_of_the_states_equal_the_inverse(estimate):

@@ -8,7 +8,7 @@ from scipy import stats
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.evidence import Evidence
-from shadowfit.estimation.projection import Innovations, Projection
+from shadowfit.estimation.projection import Leverages, Projection
 from shadowfit.estimation.rows import Group
 from shadowfit.estimation.uncertainty import Uncertainty, check_kind
 
@@ -28,8 +28,10 @@ def regression(seed=0, std=REFERENCE, design=None):
 
 def evidence(table, left, **changes):
     nothing = np.zeros((0, table.shape[1]))
-    innovations = Innovations(np.zeros((len(left), 1)), np.zeros((1, 1)), table * left[:, None])
-    projection = Projection(table[:, None], left[:, None], nothing, np.zeros(0), 0.0, True, lambda _: innovations)
+    none = Leverages(np.zeros((len(left), 1)), np.zeros((1, 1)))
+    projection = Projection(
+        table[:, None], left[:, None], nothing, np.zeros(0), 0.0, True, lambda: none, lambda _: table * left[:, None]
+    )
     plain = Evidence(
         LABELS, SCALE, REFERENCE, np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,), (np.arange(3),),
         ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),),

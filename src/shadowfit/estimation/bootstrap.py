@@ -155,7 +155,7 @@ def _drawn(estimate: Estimate, recording: int, errors: Errors, random: np.random
     found = []
     for index, group in enumerate(layout):
         if errors == "parametric":
-            scaled = weights.reference * random.standard_normal((len(residual), group.stop - group.first))
+            scaled = weights.reference * random.standard_normal((len(residual), group.repeats * group.size))
         else:
             blown = [residual[:, rows] @ _inflation(evidence.noise[index]) for rows in group.samples()]
             chosen = random.integers(0, len(residual), len(residual)) if index == 0 else order

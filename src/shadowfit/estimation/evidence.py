@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float
 
 from shadowfit.estimation import objective, projection, rows
 from shadowfit.estimation.box_step import solve_on
-from shadowfit.estimation.front import Rows
 from shadowfit.estimation.identifiability import THRESHOLD, Finding, findings
 from shadowfit.estimation.long_run import LongRun, long_run_covariance
 from shadowfit.estimation.objective import Linearisation, Weights
@@ -149,7 +148,7 @@ class Evidence:
         back[free] = strong * np.sqrt(values) / self.scale[free, None]
         runs = []
         for place, own in zip(self.places, self.projections, strict=True):
-            run = long_run_covariance(own.innovations.scores @ root[place])
+            run = long_run_covariance(own.scores @ root[place])
             runs.append(dataclasses.replace(run, covariance=back[place] @ run.covariance @ back[place].T))
         return runs
 
@@ -189,8 +188,5 @@ def _projected(problem: Problem, here: Linearisation, weights: Weights, recordin
     normal = here.normals[recording]
     factor, ridge = projection.factorise(normal, objective.unseen(normal))
     own = (problem, here.point, weights, recording)
-
-    def make_rows() -> list[Rows]:
-        return list(objective.chunk_rows(*own))
-
-    return projection.project(make_rows, objective.start_rows_of(*own), factor, problem.tracks[recording].steps, ridge)
+    chunks = functools.partial(objective.each_chunk, *own)
+    return projection.project(chunks, objective.start_rows_of(*own), factor, problem.tracks[recording].steps, ridge)

@@ -90,7 +90,8 @@ class _Scan:
         settings = dataclasses.replace(self.settings, decrease_tolerance=loose)
         if not first:
             settings = dataclasses.replace(settings, start_damping=WARM_DAMPING, max_iterations=SCAN_ITERATIONS)
-        start = renewed(self.problem, point)
+        # The errors along the first states, which follow the noise, are not worth computing.
+        start = point if first else renewed(self.problem, point)
         number = self.log[-1].number if self.log else 0
         outcome = minimise(self.problem, start, weights, settings, self.progress, number)
         self.log.extend(outcome.log[0 if first else 1 :])

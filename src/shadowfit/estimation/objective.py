@@ -10,7 +10,8 @@ squared readings.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import jax
 import numpy as np
@@ -24,6 +25,8 @@ from shadowfit.estimation.start_state import start_rows
 from shadowfit.estimation.step_kernels import Chunk
 from shadowfit.estimation.threads import in_threads
 from shadowfit.geometry import Pose
+
+Found = TypeVar("Found")
 
 # Diagonal entries this small, relative to the largest, are rounding errors of zero.
 ROUNDING = 1e-25
@@ -151,8 +154,15 @@ def _sum_of_squares(values: np.ndarray) -> float:
 
 def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> Iterator[front.Rows]:
     """Rows of one recording, chunk by chunk, those of dynamics and observations of a step together."""
+    return each_chunk(problem, point, weights, index, lambda _, rows: rows)
+
+
+def each_chunk(
+    problem: Problem, point: Point, weights: Weights, index: int, work: Callable[[int, front.Rows], Found]
+) -> Iterator[Found]:
+    """``work(first step, rows)`` of each chunk of one recording, in threads; results in order."""
     own = _Rows(problem, point, weights, index)
-    return in_threads(lambda begin: front.merge(own.tables(begin), problem.plan.window), own.starts)
+    return in_threads(lambda begin: work(begin, front.merge(own.tables(begin), problem.plan.window)), own.starts)
 
 
 class _Rows:

@@ -32,7 +32,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -51,20 +53,25 @@ PASSES = 6
 # that nothing has seen yet count as unknown.
 UNKNOWN_YET = 1e-13
 
-MakeRows = Callable[[], Sequence[front.Rows]]
-"""Makes the rows of a recording, in chunks; they take several times the memory of what is kept of them."""
+Found = TypeVar("Found")
+
+
+class EachChunk(Protocol):
+    """Runs ``work(first step, rows)`` on the rows of each chunk of a recording, in threads; results in order."""
+
+    def __call__(self, work: Callable[[int, front.Rows], Found]) -> Iterable[Found]:
+        """Rows are made anew each time: all of them would take several times the memory of what is kept of them."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
-class Innovations:
-    """What each step contributes, with the states that it knows of."""
+class Leverages:
+    """Shares of the residuals that the states take up; parameters not counted."""
 
-    leverage: Float[np.ndarray, "n m"]
-    """Share of each residual that the states take up, between 0 and 1; parameters not counted."""
-    leverage_sum: Float[np.ndarray, "m m"]
+    each: Float[np.ndarray, "n m"]
+    """Of each residual, between 0 and 1."""
+    total: Float[np.ndarray, "m m"]
     """``Σ_k J_x,k H_xx⁻¹ J_x,kᵀ`` over the steps."""
-    scores: Float[np.ndarray, "blocks p"]
-    """Contribution of each block of steps to ``Tᵀr``, by its innovations."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +89,8 @@ class Projection:
     """Multiple of the diagonal in the factor; zero where the states are all observed."""
     settled: bool
     """Whether the corrections have ended."""
-    find_innovations: Callable[[Projection], Innovations]
+    find_leverages: Callable[[], Leverages]
+    find_scores: Callable[[Projection], Float[np.ndarray, "blocks p"]]
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:
@@ -103,9 +111,14 @@ class Projection:
         return np.concatenate([self.rows.reshape(steps * count, parameters), self.start_rows])
 
     @functools.cached_property
-    def innovations(self) -> Innovations:
-        """Leverages and innovation scores; found when first needed, as they cost more than all the rest."""
-        return self.find_innovations(self)
+    def leverages(self) -> Leverages:
+        """What the states take up; found when first needed, as it costs more than all the rest."""
+        return self.find_leverages()
+
+    @functools.cached_property
+    def scores(self) -> Float[np.ndarray, "blocks p"]:
+        """Contribution of each block of steps to ``Tᵀr``, by its innovations; found when first needed."""
+        return self.find_scores(self)
 
 
 def factorise(normal: front.Normal, at_rest: Float[np.ndarray, "N b"]) -> tuple[front.Factor, float]:
@@ -122,32 +135,33 @@ def factorise(normal: front.Normal, at_rest: Float[np.ndarray, "N b"]) -> tuple[
     return factor, ridge
 
 
-def project(make_rows: MakeRows, start: front.Rows, factor: front.Factor, steps: int, ridge: float = 0.0) -> Projection:
+def project(each_chunk: EachChunk, start: front.Rows, factor: front.Factor, steps: int, ridge: float = 0.0) -> Projection:
     """Project the states out of the rows of one recording.
 
     Args:
-        make_rows: makes the rows of all steps. All of them are held at a time, which takes about as much memory as
-            the factor.
+        each_chunk: gives the rows of all steps.
         start: rows of the first states.
         factor: of the normal matrix of these rows, undamped or nearly so.
         steps: n; rows behind are padding.
         ridge: multiple of the diagonal in the factor.
     """
-    chunks = list(_placed(make_rows(), steps))
-    states, table, residual = (
-        np.concatenate(parts) for parts in zip(*(_flat(rows) for _, rows in chunks), strict=True)
-    )
     first_states, first_table, first_residual = _flat(start)
-    window = chunks[0][1].states.shape[2]
+    window = factor.block // factor.node_size + 1
     follow = factor.sensitivities()
+
+    def work(begin: int, rows: front.Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """T, residuals, and ``J_xᵀT`` of the steps of a chunk."""
+        states, table, residual = _live(rows, begin, steps)
+        own = table + np.matmul(states, _windows(follow[begin:], len(states), window))
+        return own, residual, np.matmul(np.swapaxes(states, 1, 2), own)
+
     for number in range(PASSES):
-        projected = table + np.matmul(states, _windows(follow, steps, window))
+        projected, residual, gradients = (np.concatenate(parts) for parts in zip(*each_chunk(work), strict=True))
         first = first_table + first_states @ follow[: window - 1].reshape(first_states.shape[1], follow.shape[-1])
         left = np.zeros_like(follow)
         left[: window - 1] = (first_states.T @ first).reshape(left[: window - 1].shape)
-        gradients = np.matmul(np.swapaxes(states, 1, 2), projected).reshape(steps, window, *follow.shape[1:])
         for i in range(window):
-            left[i : i + steps] += gradients[:, i]
+            left[i : i + steps] += gradients.reshape(steps, window, *follow.shape[1:])[:, i]
         halfway = factor.halfway(left)
         effect = np.einsum("kci,kci->c", halfway, halfway)
         information = np.einsum("kmp,kmp->p", projected, projected) + np.einsum("mp,mp->p", first, first)
@@ -156,43 +170,60 @@ def project(make_rows: MakeRows, start: front.Rows, factor: front.Factor, steps:
             break
         follow = follow - factor.onwards(halfway)
     return Projection(
-        projected, residual, first, first_residual, ridge, settled, functools.partial(innovate, make_rows, factor)
+        projected,
+        residual,
+        first,
+        first_residual,
+        ridge,
+        settled,
+        functools.partial(leverages, each_chunk, factor, steps),
+        functools.partial(innovation_scores, each_chunk, factor),
     )
 
 
-def innovate(make_rows: MakeRows, factor: front.Factor, projected: Projection) -> Innovations:
-    """Leverages and innovation scores of a recording."""
-    steps, window = len(projected.residual), factor.block // factor.node_size + 1
+def leverages(each_chunk: EachChunk, factor: front.Factor, steps: int) -> Leverages:
+    """Shares of the residuals of a recording that its states take up."""
+    window = factor.block // factor.node_size + 1
     knowledge = _knowledge(factor)
-    leverage, total = np.empty_like(projected.residual), 0.0
-    pending = _Pending(factor)
-    for begin, rows in _placed(make_rows(), steps):
-        states = _flat(rows)[0]
-        own = slice(begin, begin + len(states))
+
+    def work(begin: int, rows: front.Rows) -> tuple[np.ndarray, np.ndarray]:
+        states = _live(rows, begin, steps)[0]
         taken = np.matmul(states, _windows_of(knowledge, begin, len(states), window, factor.node_size))
-        share = np.matmul(taken, np.swapaxes(states, 1, 2))
-        leverage[own] = np.diagonal(share, axis1=1, axis2=2)
-        total = total + share.sum(axis=0)
+        # Row by row, the sum over the steps is one product.
+        total = np.tensordot(taken, states, axes=([0, 2], [0, 2]))
+        return np.einsum("kmx,kmx->km", taken, states), total
+
+    each, totals = zip(*each_chunk(work), strict=True)
+    return Leverages(np.concatenate(each), np.sum(totals, axis=0))
+
+
+def innovation_scores(
+    each_chunk: EachChunk, factor: front.Factor, projected: Projection
+) -> Float[np.ndarray, "blocks p"]:
+    """What each block of steps contributes to ``Tᵀr``, with the states that it knows of."""
+    steps, group = len(projected.residual), factor.block // factor.node_size
+    pending = _Pending(factor)
+
+    def work(begin: int, rows: front.Rows) -> None:
+        states = _live(rows, begin, steps)[0]
+        own = slice(begin, begin + len(states))
         pending.add(begin, states, projected.rows[own], projected.residual[own])
+
+    for _ in each_chunk(work):
+        pass
     smooth = np.matmul(projected.residual[:, None], projected.rows)[:, 0]
-    group = window - 1
     ends = np.append(np.arange(group, steps, group), steps)
     sums = np.cumsum(smooth, axis=0)[ends - 1] + projected.start_rows.T @ projected.start_residual
     # What the last steps leave pending is nothing.
     sums[:-1] -= pending.contributions()[: len(ends) - 1]
-    return Innovations(leverage, np.asarray(total), np.diff(sums, axis=0, prepend=0.0))
+    return np.diff(sums, axis=0, prepend=0.0)
 
 
-def _placed(chunks: Sequence[front.Rows], steps: int) -> list[tuple[int, front.Rows]]:
-    """Rows with the number of their first step, without those behind the last one."""
-    found, begin = [], 0
-    for rows in chunks:
-        live = min(len(rows.residual), steps - begin)
-        if live > 0:
-            parts = (np.asarray(part)[:live] for part in (rows.states, rows.parameters, rows.residual))
-            found.append((begin, front.Rows(*parts)))
-        begin += len(rows.residual)
-    return found
+def _live(rows: front.Rows, begin: int, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The parts of the rows from a step on, without those behind the last one."""
+    states, table, residual = _flat(rows)
+    live = max(steps - begin, 0)
+    return states[:live], table[:live], residual[:live]
 
 
 def _flat(rows: front.Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -245,9 +276,10 @@ class _Pending:
         self.past = np.zeros((blocks, block, block))
         self.by_table = np.zeros((blocks, block, len(factor.corner) - 1))
         self.by_residual = np.zeros((blocks, block))
+        self._lock = threading.Lock()
 
     def add(self, first: int, states: np.ndarray, table: np.ndarray, residual: np.ndarray) -> None:
-        """Rows of some steps, of which ``first`` is the number of the first one."""
+        """Rows of some steps, of which ``first`` is the number of the first one; several threads may add."""
         size, block = self.factor.node_size, self.factor.block
         group = block // size
         for i in range(group):
@@ -257,9 +289,12 @@ class _Pending:
             transposed = np.swapaxes(ahead, 1, 2)
             j, seen = (first + begin) // group, (i + 1) * size
             here = slice(j, j + len(ahead))
-            self.past[here, :seen, :seen] += np.matmul(transposed, ahead)
-            self.by_table[here, :seen] += np.matmul(transposed, table[begin::group])
-            self.by_residual[here, :seen] += np.matmul(transposed, residual[begin::group, :, None])[..., 0]
+            past, by_table = np.matmul(transposed, ahead), np.matmul(transposed, table[begin::group])
+            by_residual = np.matmul(transposed, residual[begin::group, :, None])[..., 0]
+            with self._lock:
+                self.past[here, :seen, :seen] += past
+                self.by_table[here, :seen] += by_table
+                self.by_residual[here, :seen] += by_residual
 
     def contributions(self) -> Float[np.ndarray, "blocks p"]:
         """``c_Tᵀ N⁻¹ c_r`` after each block; nothing where the past does not know the states."""

@@ -19,7 +19,8 @@ the states take up entirely) keep the variance that the fit assumed; T has no pa
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -40,8 +41,12 @@ class GroupNoise:
     """``Σ r rᵀ``."""
     count: int
     """Residual vectors."""
-    freedom: Float[np.ndarray, "d d"]
-    """D."""
+    find_freedom: Callable[[], Float[np.ndarray, "d d"]]
+
+    @functools.cached_property
+    def freedom(self) -> Float[np.ndarray, "d d"]:
+        """D; found when first needed, as it wants the leverages of all residuals."""
+        return self.find_freedom()
 
     @property
     def degrees(self) -> float:
@@ -78,17 +83,33 @@ def group_noise(
     """
     found = []
     for index, kind in enumerate(layouts[0]):
-        squares, freedom, count = np.zeros((kind.size, kind.size)), np.zeros((kind.size, kind.size)), 0
-        for layout, own, here, inverse in zip(layouts, projections, present, inverses, strict=True):
+        squares, count = np.zeros((kind.size, kind.size)), 0
+        for layout, own, here in zip(layouts, projections, present, strict=True):
             for rows in layout[index].samples():
-                residual, table = own.residual[:, rows], own.rows[:, rows]
-                squares += residual.T @ residual
-                known = np.count_nonzero(here[:, rows], axis=0)
-                by_parameters = np.einsum("kip,pq,kjq->ij", table, inverse, table, optimize=True)
-                freedom += np.diag(known.astype(float)) - own.innovations.leverage_sum[rows, rows] - by_parameters
-                count += int(known.max(initial=0))
-        found.append(GroupNoise(kind.name, squares, count, 0.5 * (freedom + freedom.T)))
+                squares += own.residual[:, rows].T @ own.residual[:, rows]
+                count += int(np.count_nonzero(here[:, rows], axis=0).max(initial=0))
+        samples = [layout[index].samples() for layout in layouts]
+        freedom = functools.partial(_freedom, kind.size, samples, projections, present, inverses)
+        found.append(GroupNoise(kind.name, squares, count, freedom))
     return tuple(found)
+
+
+def _freedom(
+    size: int,
+    samples: Sequence[Sequence[slice]],
+    projections: Sequence[Projection],
+    present: Sequence[Bool[np.ndarray, "n m"]],
+    inverses: Sequence[Float[np.ndarray, "p p"]],
+) -> Float[np.ndarray, "d d"]:
+    """``D = Σ_k (1 − leverage_k)`` of one group; what the parameters take up is counted with the states."""
+    total = np.zeros((size, size))
+    for own_samples, own, here, inverse in zip(samples, projections, present, inverses, strict=True):
+        for rows in own_samples:
+            table = own.rows[:, rows]
+            known = np.count_nonzero(here[:, rows], axis=0).astype(float)
+            by_parameters = np.tensordot(table @ inverse, table, axes=([0, 2], [0, 2]))
+            total += np.diag(known) - own.leverages.total[rows, rows] - by_parameters
+    return 0.5 * (total + total.T)
 
 
 def propagated(
@@ -99,5 +120,5 @@ def propagated(
     for group, covariance in zip(layout, covariances, strict=True):
         for rows in group.samples():
             table = projection.rows[:, rows]
-            total = total + np.einsum("kip,ij,kjq->pq", table, covariance, table, optimize=True)
+            total = total + np.tensordot(table, np.matmul(covariance, table), axes=([0, 1], [0, 1]))
     return total

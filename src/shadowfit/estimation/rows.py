@@ -20,15 +20,13 @@ class Group:
     """Samples in a step; 1 for the dynamics."""
     size: int
     """Components of one residual."""
-
-    @property
-    def stop(self) -> int:
-        """Place behind the group's last row."""
-        return self.first + self.repeats * self.size
+    stride: int = 1
+    """Rows from one sample to the next: each sample has the residuals of all sensors side by side."""
 
     def samples(self) -> list[slice]:
         """Rows of each sample."""
-        return [slice(i, i + self.size) for i in range(self.first, self.stop, self.size)]
+        begins = (self.first + i * self.stride for i in range(self.repeats))
+        return [slice(begin, begin + self.size) for begin in begins]
 
 
 DYNAMICS = "dynamics"
@@ -39,8 +37,10 @@ def groups(problem: Problem, recording: int = 0) -> tuple[Group, ...]:
     size = 6 * len(problem.mechanism.bodies) * (2 if problem.plan.unknowns == "full" else 1)
     found = [Group(DYNAMICS, 0, 1, size)]
     samples = problem.tracks[recording].fraction.shape[1]
-    for name, sensor in problem.mechanism.sensors.items():
-        found.append(Group(name, found[-1].stop, samples, sensor.error_size()))
+    sizes = [sensor.error_size() for sensor in problem.mechanism.sensors.values]
+    begins = size + np.cumsum([0, *sizes])
+    for name, begin, own in zip(problem.mechanism.sensors, begins.tolist(), sizes, strict=False):
+        found.append(Group(name, begin, samples, own, sum(sizes)))
     return tuple(found)
 
 
@@ -48,6 +48,6 @@ def present(problem: Problem, recording: int = 0) -> np.ndarray:
     """Which rows of each step hold a residual, shape (steps, m): samples may be missing."""
     track = problem.tracks[recording]
     dynamics, *sensors = groups(problem, recording)
-    columns = [np.ones((track.steps, dynamics.size), bool)]
-    columns += [np.repeat(here, group.size, axis=1) for here, group in zip(track.present, sensors, strict=True)]
-    return np.concatenate(columns, axis=1)
+    columns = [np.repeat(here[..., None], group.size, axis=2) for here, group in zip(track.present, sensors, strict=True)]
+    observed = np.concatenate(columns, axis=2).reshape(track.steps, -1)
+    return np.concatenate([np.ones((track.steps, dynamics.size), bool), observed], axis=1)
