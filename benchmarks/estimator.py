@@ -25,7 +25,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from shadowfit.cli.runtime import compile_seconds, start_jax
 from shadowfit.dynamics import place, simulate
@@ -34,6 +33,8 @@ from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.levenberg_marquardt import propose
 from shadowfit.estimation.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem import Problem, build_problem
+from shadowfit.estimation.threads import one_thread
+from shadowfit.estimation.weights import default_weights
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up
@@ -106,7 +107,7 @@ def report_split() -> None:
 def cost_per_step(problem: Problem) -> tuple[float, float]:
     """Time of a linearisation and of a step, each divided by the number of time steps [s]."""
     start = start_point(problem)
-    weights = objective.default_weights(problem, 100.0)
+    weights = default_weights(problem, 100.0)
     here = objective.linearise(problem, start, weights)
     propose(problem, here, 1e-2, "scaled")
     steps = sum(track.steps for track in problem.tracks)
@@ -187,6 +188,8 @@ def report_cold() -> None:
 
 def plot(path: str, length: list[tuple[int, float]], chains: list[tuple[int, float]]) -> None:
     """Costs against length and against bodies."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  (not part of a fit, whose cold start is measured with this program)
+
     figure = Figure(figsize=(8, 3.5), layout="constrained")
     for axes, points, label in zip(
         figure.subplots(1, 2), (length, chains), ("time steps", "links of a chain"), strict=True
@@ -217,12 +220,13 @@ def main() -> None:
     wanted = arguments.parts or PARTS
     length: list[tuple[int, float]] = []
     chains: list[tuple[int, float]] = []
-    if "split" in wanted:
-        report_split()
-    if "length" in wanted:
-        length = report_length()
-    if "chains" in wanted:
-        chains = report_chains(arguments.links)
+    with one_thread():  # as in a fit
+        if "split" in wanted:
+            report_split()
+        if "length" in wanted:
+            length = report_length()
+        if "chains" in wanted:
+            chains = report_chains(arguments.links)
     if "cold" in wanted:
         report_cold()
     if arguments.plot:

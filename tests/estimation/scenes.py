@@ -12,9 +12,10 @@ from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Options, objective
 from shadowfit.estimation.dense import DenseRows, dense_rows
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.objective import Point, Weights, default_weights
 from shadowfit.estimation.parameters import parameter_set
+from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem, build_problem
+from shadowfit.estimation.weights import Weights, default_weights
 from shadowfit.mechanism import (
     Coulomb,
     DcMotor,

@@ -10,7 +10,8 @@ from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Options, fit, front, objective
 from shadowfit.estimation.dense import dense_factorise
 from shadowfit.estimation.linearise import Nodes
-from shadowfit.estimation.objective import Point, default_weights
+from shadowfit.estimation.point import Point
+from shadowfit.estimation.weights import default_weights
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism import (
     Body,

@@ -11,7 +11,7 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_values
 from shadowfit.dynamics.state import State
 from shadowfit.estimation.initial import initial_nodes
-from shadowfit.estimation.objective import Point
+from shadowfit.estimation.point import Point
 from shadowfit.mechanism import Body, BodyOrientation, Mechanism, PointPosition
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording

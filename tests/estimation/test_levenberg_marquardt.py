@@ -9,7 +9,7 @@ from estimation.scenes import problem_of, shaken, twin
 from shadowfit.estimation import Free, LevenbergMarquardt, Status, fit, objective
 from shadowfit.estimation.fit import solve, start_point
 from shadowfit.estimation.levenberg_marquardt import minimise, propose
-from shadowfit.estimation.objective import default_weights
+from shadowfit.estimation.weights import default_weights
 from shadowfit.models import builtin
 
 PENDULUM = builtin.pendulum()

@@ -10,7 +10,8 @@ from estimation.scenes import all_rows, full_furuta, problem_of, pulses, shaken,
 from shadowfit.dynamics import place
 from shadowfit.estimation import objective
 from shadowfit.estimation.linearise import Nodes
-from shadowfit.estimation.objective import Point, default_weights
+from shadowfit.estimation.point import Point
+from shadowfit.estimation.weights import default_weights
 from shadowfit.geometry import Pose
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording

@@ -10,6 +10,7 @@ from shadowfit.estimation import LevenbergMarquardt, Options, fit, objective
 from shadowfit.estimation.evidence import gather
 from shadowfit.estimation.levenberg_marquardt import Status, minimise
 from shadowfit.estimation.noise import deviance, log_determinant, sensor_levels
+from shadowfit.estimation.weights import default_weights
 from shadowfit.experiments import coverage
 
 pytestmark = pytest.mark.slow
@@ -56,7 +57,7 @@ def test_slope_and_scale_belong_to_the_likelihood(recording):
     tight = LevenbergMarquardt(start_damping=1e-12, decrease_tolerance=1e-12)
 
     def at(state_weight):
-        weights = objective.default_weights(estimate.problem, state_weight)
+        weights = default_weights(estimate.problem, state_weight)
         outcome = minimise(estimate.problem, estimate.outcome.linearisation.point, weights, tight)
         value, scale = deviance(estimate.problem, outcome.linearisation, weights)
         scaled = dataclasses.replace(weights, reference=scale * weights.reference)

@@ -8,8 +8,8 @@ import pytest
 from estimation.scenes import all_rows, blank, dc_cartpole, problem_of, pulses, shaken, twin
 from shadowfit.estimation import Free, front, objective
 from shadowfit.estimation.dense import dense_factorise
-from shadowfit.estimation.objective import default_weights
-from shadowfit.estimation.problem import ProblemError
+from shadowfit.estimation.options import ProblemError
+from shadowfit.estimation.weights import default_weights
 from shadowfit.models import builtin
 
 STEPS = 8

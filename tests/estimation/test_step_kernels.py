@@ -8,6 +8,7 @@ import pytest
 from estimation.scenes import full_furuta, problem_of, shaken
 from shadowfit.estimation import objective
 from shadowfit.estimation.step_kernels import StepKernels
+from shadowfit.estimation.weights import default_weights
 from shadowfit.kernels import is_own
 from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin
@@ -36,7 +37,7 @@ def test_kernels_and_xla_agree(options):
     mechanism = builtin.furuta().set({"hinge1.dry": 6e-4, "hinge2.dry": 2e-4})
     problem = problem_of(mechanism, motion(), FREE, **options)
     point = shaken(problem, 1e-3)
-    weights = objective.default_weights(problem, 100.0)
+    weights = default_weights(problem, 100.0)
     ours, theirs = (objective.linearise(p, point, weights) for p in (problem, by_xla(problem)))
     np.testing.assert_allclose(ours.cost.total, theirs.cost.total, rtol=1e-9)
     for name in ("pivot", "below"):

@@ -10,7 +10,7 @@ from reference.reduced_ode import Furuta, Pendulum, solve
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.bootstrap import bootstrap
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.problem import ProblemError
+from shadowfit.estimation.options import ProblemError
 from shadowfit.estimation.profile import profile
 from shadowfit.estimation.truncation import curve, truncation
 from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states

@@ -13,7 +13,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float
@@ -64,7 +63,7 @@ def place(
     if speeds or velocities:
         wanted = {name: speeds.get(name, 0.0) for name in driven}
         velocity = _consistent_velocity(mechanism, elements, pose, velocity, wanted)
-    return State(Pose(jnp.asarray(pose.position), jnp.asarray(pose.orientation)), jnp.asarray(velocity))
+    return jax.device_put(State(pose, velocity))
 
 
 def closed(mechanism: Mechanism, state: State) -> State:
@@ -82,7 +81,7 @@ def closed(mechanism: Mechanism, state: State) -> State:
     speeds = found.axis_jacobian @ velocity.ravel()
     pose = _close_loops(mechanism, elements, pose, dict(zip(names, found.position, strict=True)))
     velocity = _consistent_velocity(mechanism, elements, pose, velocity, dict(zip(names, speeds, strict=True)))
-    return State(Pose(jnp.asarray(pose.position), jnp.asarray(pose.orientation)), jnp.asarray(velocity))
+    return jax.device_put(State(pose, velocity))
 
 
 def _check_joint_values(mechanism: Mechanism, values: Mapping[str, float]) -> None:
@@ -171,7 +170,7 @@ def _place_by_joint(
     kind, name = mechanism.joints.values[joint].kind, mechanism.joints.names[joint]
     known, unknown = (group.a, group.b) if forward else (group.b, group.a)
     point, axes = _frame(known, member, pose)
-    shift, turn = (np.array(part) for part in kind.place(jnp.asarray(positions.get(name, 0.0), float)))
+    shift, turn = (np.array(part) for part in kind.place(np.asarray(positions.get(name, 0.0), float)))
     relative = scipy.linalg.expm(_cross(turn))
     if forward:
         point, axes = point + axes @ shift, axes @ relative

@@ -26,12 +26,13 @@ from jaxtyping import Float
 from shadowfit.dynamics.state import State
 from shadowfit.estimation.initial import initial_nodes
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, minimise
-from shadowfit.estimation.problem import Problem, Track
+from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.residual_covariance import LEAST_FREEDOM, GroupNoise
 from shadowfit.estimation.result import Estimate
 from shadowfit.estimation.side_by_side import side_by_side
 from shadowfit.estimation.synthetic import disturbed_readings, with_readings
 from shadowfit.estimation.threads import one_thread
+from shadowfit.estimation.track import Track
 from shadowfit.estimation.uncertainty import Interval
 from shadowfit.estimation.variation import varied
 from shadowfit.geometry import Pose

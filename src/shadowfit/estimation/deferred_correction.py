@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress, minimise
-from shadowfit.estimation.objective import Point, Weights
+from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.truncation import truncation
+from shadowfit.estimation.weights import Weights
 
 # Most rounds. What is left of an error falls by a factor of ten or more in each, except where dry friction reverses.
 ROUNDS = 4

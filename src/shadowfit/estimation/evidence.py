@@ -14,11 +14,12 @@ from shadowfit.estimation import objective, projection, rows
 from shadowfit.estimation.box_step import solve_on
 from shadowfit.estimation.identifiability import THRESHOLD, Finding, findings
 from shadowfit.estimation.long_run import LongRun, long_run_covariance
-from shadowfit.estimation.objective import Linearisation, Weights
+from shadowfit.estimation.objective import Linearisation
 from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.projection import Projection
 from shadowfit.estimation.residual_covariance import GroupNoise, group_noise, propagated
 from shadowfit.estimation.rows import Group
+from shadowfit.estimation.weights import Weights
 
 Kind = Literal["gauss-newton", "paper", "residual", "robust"]
 

@@ -13,10 +13,13 @@ from shadowfit.estimation.deferred_correction import minimise_corrected
 from shadowfit.estimation.initial import initial_nodes
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Progress
 from shadowfit.estimation.noise import estimate_noise
+from shadowfit.estimation.options import Options
 from shadowfit.estimation.parameters import FreeParameters, parameter_set
-from shadowfit.estimation.problem import Options, Problem, build_problem
+from shadowfit.estimation.point import Point
+from shadowfit.estimation.problem import Problem, build_problem
 from shadowfit.estimation.result import Estimate, Seconds
 from shadowfit.estimation.threads import one_thread
+from shadowfit.estimation.weights import default_weights
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
 
@@ -51,19 +54,19 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
     """Solve a problem from its initial trajectory."""
     began = time.perf_counter()
     with one_thread():
-        objective.prepare(problem, problem.parameters.start(), objective.default_weights(problem, 1.0))
+        objective.prepare(problem, problem.parameters.start(), default_weights(problem, 1.0))
         start = start_point(problem)
         initialised = time.perf_counter()
         if problem.options.state_weight == "auto":
             outcome, weights = estimate_noise(problem, start, optimiser, progress)
         else:
-            weights = objective.default_weights(problem, problem.options.state_weight)
+            weights = default_weights(problem, problem.options.state_weight)
             outcome = minimise_corrected(problem, start, weights, optimiser, progress)
     ended = time.perf_counter()
     return Estimate(problem, weights, outcome, Seconds(ended - began, initialised - began, ended - initialised))
 
 
-def start_point(problem: Problem) -> objective.Point:
+def start_point(problem: Problem) -> Point:
     """Start values and initial trajectories."""
     values = problem.parameters.start()
-    return objective.Point(values, tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks))))
+    return Point(values, tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks))))

@@ -14,7 +14,8 @@ from jaxtyping import Float
 from shadowfit.dynamics.placement import place
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.parameters import Values
-from shadowfit.estimation.problem import Problem, Track, sensor_channels
+from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.track import Track, sensor_channels
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.joint import WORLD

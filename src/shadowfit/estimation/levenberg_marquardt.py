@@ -27,8 +27,10 @@ import numpy as np
 
 from shadowfit.estimation import front, objective
 from shadowfit.estimation.box_step import BoxStep, box_step
-from shadowfit.estimation.objective import Linearisation, Point, Weights
+from shadowfit.estimation.objective import Linearisation
+from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.weights import Weights
 
 Damping = Literal["scaled", "identity"]
 

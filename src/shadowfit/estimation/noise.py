@@ -35,8 +35,10 @@ from shadowfit.estimation import front, objective
 from shadowfit.estimation.deferred_correction import WARM_DAMPING, minimise_corrected, renewed
 from shadowfit.estimation.evidence import Evidence, gather
 from shadowfit.estimation.levenberg_marquardt import Iteration, LevenbergMarquardt, Outcome, Progress, Status, minimise
-from shadowfit.estimation.objective import Linearisation, Point, Weights
+from shadowfit.estimation.objective import Linearisation
+from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.weights import Weights, default_weights
 from shadowfit.geometry.differences import differences
 
 # Errors of the dynamics at the first κ, as a fraction of the impulses of a time step.
@@ -115,7 +117,7 @@ def estimate_noise(
 ) -> tuple[Outcome, Weights]:
     """Scan κ and adapt the sensors' noise; the fit at the most likely values, and its weights."""
     scan = _Scan(problem, settings, progress)
-    weights = objective.default_weights(problem, first_state_weight(problem, start))
+    weights = default_weights(problem, first_state_weight(problem, start))
     best = scan.fitted(start, weights, first=True)
     if not best.outcome.status.converged:
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights
@@ -240,7 +242,7 @@ def first_state_weight(problem: Problem, start: Point) -> float:
             sizes += [float(body.mass) * straight, inertia * turning]
     moving = [size for size in sizes if size > REST * max(sizes)]
     typical = np.exp(np.mean(np.log(moving))) if moving else 1.0
-    reference = objective.default_weights(problem, 1.0).reference
+    reference = default_weights(problem, 1.0).reference
     return float(np.clip(10.0 ** np.round(2.0 * np.log10(reference / (FIRST_ERROR * typical))), SMALLEST, LARGEST))
 
 

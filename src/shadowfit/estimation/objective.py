@@ -18,12 +18,14 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation import front
-from shadowfit.estimation.linearise import Nodes, Truncation
+from shadowfit.estimation.chunks import CHUNK, RecordingRows, sum_of_squares
+from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.parameters import Values
-from shadowfit.estimation.problem import CHUNK, Problem, chunk_data, chunk_starts, no_truncation
+from shadowfit.estimation.point import Point
+from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.start_state import start_rows
-from shadowfit.estimation.step_kernels import Chunk
 from shadowfit.estimation.threads import in_threads
+from shadowfit.estimation.weights import Weights
 from shadowfit.geometry import Pose
 
 Found = TypeVar("Found")
@@ -32,33 +34,6 @@ Found = TypeVar("Found")
 ROUNDING = 1e-25
 # Relative damping of a solve that is called undamped.
 TRACE = 1e-12
-
-
-@dataclasses.dataclass(frozen=True)
-class Weights:
-    """Weights of the residuals."""
-
-    dynamics: Float[np.ndarray, "r r"]
-    """Square root of the inverse covariance of the impulse residual, in the paper's scaling: ``√κ I``."""
-    std: tuple[float, ...]
-    """Standard deviation of each sensor, relative to ``σ₀``."""
-    reference: float
-    """σ₀."""
-
-    @property
-    def state_weight(self) -> float:
-        """κ: the mean weight of an impulse."""
-        return float(np.sum(self.dynamics**2) / len(self.dynamics))
-
-
-@dataclasses.dataclass(frozen=True)
-class Point:
-    """Values of all unknowns: parameters, and the states of every recording (on the host)."""
-
-    values: Values
-    nodes: tuple[Nodes, ...]
-    truncation: tuple[Truncation, ...] | None = None
-    """Errors of the discretisation that are taken off the residuals of each recording; None: none are known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,19 +71,6 @@ class Linearisation:
     prior_gradient: Float[np.ndarray, " p"]
 
 
-def default_weights(problem: Problem, state_weight: float) -> Weights:
-    """``κ Ω⁻¹`` for the dynamics (``κ I`` if no Ω is given), the sensors' standard deviations for the observations."""
-    std = np.array([float(sensor.std) for sensor in problem.mechanism.sensors.values])
-    reference = float(np.exp(np.mean(np.log(std))))
-    size = 6 * len(problem.mechanism.bodies)
-    root = np.eye(size)
-    if problem.options.impulse_covariance is not None:
-        covariance = np.asarray(problem.options.impulse_covariance, float)
-        inverse = np.linalg.inv(np.diag(covariance) if covariance.ndim == 1 else covariance)
-        root = np.linalg.cholesky(inverse * size / np.trace(inverse)).T
-    return Weights(np.sqrt(state_weight) * root, tuple(std / reference), reference)
-
-
 def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     """Have the code of the rows made in the background, while the states to start from are found."""
     length = CHUNK + problem.plan.window - 1
@@ -117,12 +79,12 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
     point = Point(values, (blank,) * len(problem.tracks))
     for index in range(len(problem.tracks)):
-        problem.kernels.prepare_rows(_Rows(problem, point, weights, index).chunk(0))
+        problem.kernels.prepare_rows(RecordingRows(problem, point, weights, index).chunk(0))
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
     """Evaluate and condense, in threads; the Jacobian of a few chunks at a time exists."""
-    recordings = [_Rows(problem, point, weights, index) for index in range(len(problem.tracks))]
+    recordings = [RecordingRows(problem, point, weights, index) for index in range(len(problem.tracks))]
     assemblies = [own.assembly() for own in recordings]
 
     def condense(place: tuple[int, int]) -> tuple[float, np.ndarray]:
@@ -140,16 +102,10 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
         own = [cost for cost, (recording, _) in zip(costs, places, strict=True) if recording == index]
         dynamics.append(sum(cost for cost, _ in own))
         sensors.append(tuple(np.sum([parts for _, parts in own], axis=0).tolist()))
-        start_cost += _sum_of_squares(start.residual)
+        start_cost += sum_of_squares(start.residual)
     matrix, gradient, prior = _prior(problem, point.values, weights.reference)
     cost = Cost(tuple(dynamics), tuple(sensors), start_cost, prior)
     return Linearisation(point, tuple(normals), cost, matrix, gradient)
-
-
-def _sum_of_squares(values: np.ndarray) -> float:
-    """Infinite where a wild start makes it overflow; the optimiser notices."""
-    with np.errstate(over="ignore"):
-        return float(np.sum(values**2))
 
 
 def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> Iterator[front.Rows]:
@@ -161,50 +117,8 @@ def each_chunk(
     problem: Problem, point: Point, weights: Weights, index: int, work: Callable[[int, front.Rows], Found]
 ) -> Iterator[Found]:
     """``work(first step, rows)`` of each chunk of one recording, in threads; results in order."""
-    own = _Rows(problem, point, weights, index)
+    own = RecordingRows(problem, point, weights, index)
     return in_threads(lambda begin: work(begin, front.merge(own.tables(begin), problem.plan.window)), own.starts)
-
-
-class _Rows:
-    """Rows of one recording at a point."""
-
-    def __init__(self, problem: Problem, point: Point, weights: Weights, index: int) -> None:
-        self.problem, self.weights = problem, weights
-        self.track, self.nodes = problem.tracks[index], point.nodes[index]
-        self.current = problem.current(point.values, index)
-        self.commands = problem.commands_at(point.values, index)
-        self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
-        self.starts = chunk_starts(len(self.nodes.pose.position))
-
-    def chunk(self, begin: int) -> Chunk:
-        return Chunk(
-            *self.current,
-            _padded(self.nodes, begin, CHUNK + self.problem.plan.window - 1),
-            chunk_data(self.track, self.commands, self.weights.std, self.known, begin),
-            self.weights.dynamics,
-            self.problem.timestep,
-            self.weights.reference,
-        )
-
-    def tables(self, begin: int) -> tuple[front.Table, front.Table]:
-        """Rows of the dynamics and of the observations of the chunk that begins with a step."""
-        return self.problem.kernels.rows(self.chunk(begin))
-
-    def assembly(self) -> front.Assembly:
-        """Normal equations to which rows can be added."""
-        plan, bodies = self.problem.plan, len(self.problem.mechanism.bodies)
-        size = (12 if plan.unknowns == "full" else 6) * bodies
-        return front.Assembly(self.track.steps + plan.window - 1, plan.window, size, plan.parameters)
-
-    def costs(self, tables: tuple[front.Table, front.Table], begin: int) -> tuple[float, np.ndarray]:
-        """Sums of squares of the dynamics and of each sensor."""
-        live = max(self.track.steps - begin, 0)
-        dynamics, observed = (table.wide[:live, :, -1] for table in tables)
-        sizes = [sensor.error_size() for sensor in self.problem.mechanism.sensors.values]
-        by_sample = observed.reshape(-1, sum(sizes))
-        ends = np.cumsum(sizes)
-        parts = [_sum_of_squares(by_sample[:, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
-        return _sum_of_squares(dynamics), np.array(parts)
 
 
 def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) -> front.Rows:
@@ -232,18 +146,6 @@ def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarr
     weight = parameters.spread(lambda p: 0.0 if p.prior is None else (reference / p.prior) ** 2)
     difference = parameters.minus(values, parameters.start())
     return weight, weight * difference, float(np.sum(weight * difference**2))
-
-
-def _padded(nodes: Nodes, begin: int, length: int) -> Nodes:
-    """Nodes from ``begin`` on, the last one repeated behind the end."""
-
-    def fill(values: np.ndarray) -> np.ndarray:
-        part = values[begin : begin + length]
-        if len(part) == length:
-            return part
-        return np.concatenate([part, np.repeat(values[-1:], length - len(part), axis=0)])
-
-    return jax.tree.map(fill, nodes)
 
 
 def plus(problem: Problem, point: Point, states: tuple[np.ndarray, ...], increments: np.ndarray) -> Point:

@@ -18,7 +18,7 @@ from scipy import special
 
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, minimise
-from shadowfit.estimation.objective import Point
+from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.result import Estimate
 from shadowfit.estimation.side_by_side import side_by_side

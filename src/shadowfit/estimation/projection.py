@@ -135,7 +135,9 @@ def factorise(normal: front.Normal, at_rest: Float[np.ndarray, "N b"]) -> tuple[
     return factor, ridge
 
 
-def project(each_chunk: EachChunk, start: front.Rows, factor: front.Factor, steps: int, ridge: float = 0.0) -> Projection:
+def project(
+    each_chunk: EachChunk, start: front.Rows, factor: front.Factor, steps: int, ridge: float = 0.0
+) -> Projection:
     """Project the states out of the rows of one recording.
 
     Args:

@@ -18,10 +18,10 @@ from shadowfit.estimation.evidence import Evidence, Kind, gather
 from shadowfit.estimation.identifiability import Finding
 from shadowfit.estimation.levenberg_marquardt import Iteration, Outcome, Status
 from shadowfit.estimation.linearise import Nodes
-from shadowfit.estimation.objective import Weights
 from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.threads import one_thread
 from shadowfit.estimation.uncertainty import Uncertainty, check_kind
+from shadowfit.estimation.weights import Weights
 from shadowfit.geometry import Pose, rotations
 from shadowfit.geometry.differences import differences
 from shadowfit.kernels import mapped

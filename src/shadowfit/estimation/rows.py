@@ -48,6 +48,7 @@ def present(problem: Problem, recording: int = 0) -> np.ndarray:
     """Which rows of each step hold a residual, shape (steps, m): samples may be missing."""
     track = problem.tracks[recording]
     dynamics, *sensors = groups(problem, recording)
-    columns = [np.repeat(here[..., None], group.size, axis=2) for here, group in zip(track.present, sensors, strict=True)]
+    seen = zip(track.present, sensors, strict=True)
+    columns = [np.repeat(here[..., None], group.size, axis=2) for here, group in seen]
     observed = np.concatenate(columns, axis=2).reshape(track.steps, -1)
     return np.concatenate([np.ones((track.steps, dynamics.size), bool), observed], axis=1)

@@ -106,7 +106,11 @@ class StepKernels:
                 [chunk.numbers, chunk.turns, _weight(chunk.dynamics_weight), step],
                 [*moving, data.command, data.command_derivatives, data.truncation],
             ),
-            (_observation_rows, [chunk.numbers, chunk.turns, step, np.asarray(chunk.reference)], [*repeated, *readings]),
+            (
+                _observation_rows,
+                [chunk.numbers, chunk.turns, step, np.asarray(chunk.reference)],
+                [*repeated, *readings],
+            ),
         )
 
     def dynamics_residuals(
@@ -207,9 +211,7 @@ def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arra
     return _side_by_side(linearise.weighted(motion, jnp.diag(weight) if weight.ndim == 1 else weight))
 
 
-def _observation_rows(
-    plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays
-) -> jax.Array:
+def _observation_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
     numbers, turns, timestep, reference = constants
     mechanism = jax.tree.unflatten(structure, settings)
     prepared = linearise.prepare(plan, mechanism, numbers, turns)

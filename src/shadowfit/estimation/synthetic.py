@@ -17,7 +17,8 @@ from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.simulate import STEPPERS
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.velocity_problem import complementary_count
-from shadowfit.estimation.problem import Problem, Track
+from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.track import Track
 from shadowfit.mechanism.mechanism import Mechanism
 
 

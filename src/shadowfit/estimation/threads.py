@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 
 
 def one_thread() -> threadpool_limits:
-    """A context (or decorator) in which BLAS and LAPACK use one thread."""
+    """A context in which BLAS and LAPACK use one thread."""
     return threadpool_limits(limits=1, user_api="blas")
 
 

@@ -24,7 +24,7 @@ from jaxtyping import Float
 
 from shadowfit.estimation.frame import Frame
 from shadowfit.estimation.linearise import Nodes, Truncation
-from shadowfit.estimation.objective import Point
+from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences

@@ -32,7 +32,7 @@ from shadowfit.cli.runtime import start_jax
 from shadowfit.dynamics import place
 from shadowfit.dynamics.simulate import step_commands
 from shadowfit.errors import ShadowfitError
-from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, objective
+from shadowfit.estimation import Estimate, LevenbergMarquardt, Options
 from shadowfit.estimation.evidence import Kind
 from shadowfit.estimation.fit import solve
 from shadowfit.estimation.levenberg_marquardt import minimise
@@ -40,6 +40,7 @@ from shadowfit.estimation.parameters import parameter_set
 from shadowfit.estimation.problem import build_problem
 from shadowfit.estimation.synthetic import disturbed_readings
 from shadowfit.estimation.variation import varied
+from shadowfit.estimation.weights import Weights, default_weights
 from shadowfit.mechanism import Coulomb, Mechanism, Stribeck
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.leaves import Parts
@@ -216,12 +217,12 @@ def fitted(study: Study, condition: Condition, recording: Recording) -> Estimate
     first = varied(problem, options=dataclasses.replace(options, state_weight=100.0))
     estimate = solve(first, LevenbergMarquardt())
     for state_weight in 10.0 ** np.arange(3.5, np.log10(condition.state_weight) - 0.5, 1.5):
-        estimate = _polished(estimate, objective.default_weights(problem, state_weight), iterations=3)
-    estimate = _polished(estimate, objective.default_weights(problem, condition.state_weight))
+        estimate = _polished(estimate, default_weights(problem, state_weight), iterations=3)
+    estimate = _polished(estimate, default_weights(problem, condition.state_weight))
     return dataclasses.replace(estimate, problem=problem)
 
 
-def _polished(estimate: Estimate, weights: objective.Weights, iterations: int = 10) -> Estimate:
+def _polished(estimate: Estimate, weights: Weights, iterations: int = 10) -> Estimate:
     """Some more iterations, beyond where a fit ends for what is insignificant."""
     settings = LevenbergMarquardt(max_iterations=iterations, start_damping=1e-8, decrease_tolerance=1e-9)
     outcome = minimise(estimate.problem, estimate.outcome.linearisation.point, weights, settings)

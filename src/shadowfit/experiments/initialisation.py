@@ -12,8 +12,9 @@ from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_values
 from shadowfit.estimation.initial import initial_nodes
+from shadowfit.estimation.options import Options
 from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.problem import Options, build_problem
+from shadowfit.estimation.problem import build_problem
 from shadowfit.evaluation.columns import read_csv
 from shadowfit.evaluation.store import joint_positions
 from shadowfit.experiments import drawing, fitting, furuta

@@ -29,7 +29,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from shadowfit.kernels import machine, store
+from shadowfit.kernels import codegen, machine, store
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import Nodes, trace, unroll
 
@@ -93,7 +93,7 @@ def kernel(
     flat = _flat(settings)
     fixed = (flat == 0.0) | (flat == 1.0)
     shapes = [[np.shape(x) for x in arrays] for arrays in (settings, constants, varying)]
-    layout = repr((shapes, fixed.tolist(), flat[fixed].tolist(), machine.processor(), carried, largest))
+    layout = repr((shapes, fixed.tolist(), flat[fixed].tolist(), codegen.processor(), machine.LANES, carried, largest))
     traced = None if key is not None else trace(function, list(settings), list(constants), list(varying))
     name = fingerprint(layout, key if traced is None else str(traced))
     if name not in _loaded:
@@ -103,9 +103,18 @@ def kernel(
         else:
             with _making():
                 traced = traced or trace(function, list(settings), list(constants), list(varying))
-                written = _write(traced, settings, constants, varying, fixed, carried, largest)
-            _loaded[name] = _Code(*written[1:], _background.submit(_make, name, *written))
+                texts, outputs, scratch = _write(traced, settings, constants, varying, fixed, carried, largest)
+            objects = [_background.submit(codegen.compile_to_object, text) for text in texts]
+            _loaded[name] = _Code(outputs, scratch, _Making(name, objects))
     return Kernel(_loaded[name], fixed, flat[fixed])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Making:
+    """Machine code that is being made, module by module."""
+
+    name: str
+    objects: list[concurrent.futures.Future[bytes]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,20 +124,23 @@ class _Code:
     shapes: tuple[tuple[int, ...], ...]
     """Shapes of the outputs for one time."""
     scratch: int
-    made: store.Compiled | concurrent.futures.Future[store.Compiled]
+    made: store.Compiled | _Making
 
     @functools.cached_property
     def loaded(self) -> machine.Loaded:
         """The code in memory; waits for it."""
         with _making():
-            made = self.made if isinstance(self.made, store.Compiled) else self.made.result()
-            return machine.Loaded(made.code)
+            if isinstance(self.made, store.Compiled):
+                return machine.Loaded(self.made.objects)
+            objects = [future.result() for future in self.made.objects]
+            store.save(self.made.name, store.Compiled(objects, self.shapes, self.scratch))
+            return machine.Loaded(objects)
 
 
 _loaded: dict[str, _Code] = {}
 """Code of this process; the same kernel is asked for by every problem of a kind."""
-# One thread: LLVM's interface to Python lets one caller in at a time.
-_background = concurrent.futures.ThreadPoolExecutor(1, "kernels")
+# Threads that wait for other processes with the modules of a large program, and one for smaller ones meanwhile.
+_background = concurrent.futures.ThreadPoolExecutor(machine.MODULES + 1, "kernels")
 
 
 _spent = [0.0]
@@ -146,15 +158,9 @@ def making_seconds() -> float:
     return _spent[0]
 
 
-def _make(name: str, text: str, shapes: tuple[tuple[int, ...], ...], scratch: int) -> store.Compiled:
-    made = store.Compiled(machine.compile_to_object(text), shapes, scratch)
-    store.save(name, made)
-    return made
-
-
 def _write(
     traced: Any, settings: Leaves, constants: Leaves, varying: Leaves, fixed: np.ndarray, carried: int, largest: int
-) -> tuple[str, tuple[tuple[int, ...], ...], int]:
+) -> tuple[list[str], tuple[tuple[int, ...], ...], int]:
     """Assembly of a traced function, shapes of its outputs, and the working space it needs."""
     scalars = Scalars(largest)
     places = itertools.count()
@@ -173,9 +179,9 @@ def _write(
     kept = sum(int(np.size(x)) for x in varying[:carried])
     # What is known to be zero is left as the caller has set it.
     wanted = [(i, node) for i, node in enumerate(entries.tolist()) if node != scalars.zero or i < kept]
-    text = machine.assembly(scalars, first_varying, width - kept, wanted, kept)
+    texts = machine.assembly(scalars, first_varying, width - kept, wanted, kept)
     shapes = tuple(tuple(output.shape) for output in outputs)
-    return text, shapes, machine.scratch_size(scalars)
+    return texts, shapes, machine.scratch_size(scalars)
 
 
 def _flat(arrays: Leaves) -> np.ndarray:

@@ -14,12 +14,15 @@ from collections.abc import Iterable, Sequence
 import llvmlite.binding as llvm
 import numpy as np
 
+from shadowfit.kernels import codegen
 from shadowfit.kernels.scalars import COMPARISONS, Node, Scalars
 
 # Time steps in a vector register; with four, all common processors are served.
 LANES = 4
 # Operations in one part of a program.
 PART = 600
+# Modules of a program with so many parts or more.
+MODULES, LARGE = 2, 16
 NAME = "program"
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _LIBRARY = {"rem": "fmod"}
@@ -117,12 +120,13 @@ def assembly(
     varying_inputs: int,
     outputs: Sequence[tuple[int, Node]],
     carried: int = 0,
-) -> str:
+) -> list[str]:
     """LLVM assembly of ``program(constants, varying, results, scratch, carry, groups, stride of results)``.
 
     ``varying`` is (time, varying inputs), ``results`` is (time, stride), of which the listed places are written;
     times are counted in groups of `LANES`. Inputs are numbered constants first, then ``carried`` ones that are the
-    outputs of the same places at the time before (in ``carry`` for the first time), then the varying ones.
+    outputs of the same places at the time before (in ``carry`` for the first time), then the varying ones. A large
+    program comes in several modules, which can be compiled side by side.
     """
     order = _order(scalars, [node for _, node in outputs])
     varies = _varying(scalars, order, constant_inputs)
@@ -159,32 +163,46 @@ def assembly(
             for node in late:
                 _store(writer, writer.number(node, False), by_node[node])
         functions.append(writer.lines)
-    return _module(layout, declared, functions, len(before))
+    return _modules(layout, declared, functions, len(before))
 
 
 # What all parts of a program are given.
 _POINTERS = "ptr {constants}, ptr {start}, ptr {to}, ptr {scratch}, ptr {carry}, i64 {stride}"
 
 
-def _module(layout: _Layout, declared: dict[str, str], functions: list[list[str]], before: int) -> str:
-    """The text of all parts and of the loop that calls them."""
+def _modules(layout: _Layout, declared: dict[str, str], functions: list[list[str]], before: int) -> list[str]:
+    """The texts of all parts and of the loop that calls them, which comes with the last ones."""
+    count = MODULES if len(functions) >= LARGE else 1
+    ends = [round(len(functions) * (i + 1) / count) for i in range(count)]
     names = ("constants", "start", "to", "scratch", "carry", "stride")
     given = _POINTERS.format(**{name: f"%{name}" for name in names})
-    lines = list(declared.values())
-    for number, body in enumerate(functions):
-        steps = [f"  %to{i} = getelementptr double, ptr %to{i - 1}, i64 %stride" for i in range(1, layout.lanes)]
-        lines += [
-            f"define internal void @part{number}({given}) noinline {{",
-            "  %to0 = getelementptr i8, ptr %to, i64 0",
-        ]
-        lines += [*steps, *body, "  ret void", "}"]
+    texts = []
+    for begin, end in zip([0, *ends], ends, strict=False):
+        lines = list(declared.values())
+        for number in range(begin, end):
+            lines += _function(layout, number, given, functions[number])
+        if end == len(functions):
+            lines += [f"declare void @part{number}({given})" for number in range(begin)]
+            lines += _loop(layout, len(functions), before)
+        texts.append("\n".join(lines) + "\n")
+    return texts
+
+
+def _function(layout: _Layout, number: int, given: str, body: list[str]) -> list[str]:
+    steps = [f"  %to{i} = getelementptr double, ptr %to{i - 1}, i64 %stride" for i in range(1, layout.lanes)]
+    begin = [f"define void @part{number}({given}) noinline {{", "  %to0 = getelementptr i8, ptr %to, i64 0"]
+    return [*begin, *steps, *body, "  ret void", "}"]
+
+
+def _loop(layout: _Layout, parts: int, before: int) -> list[str]:
+    """The program itself: some parts once, the others for each group of times."""
     first = _POINTERS.format(
         constants="%constants", start="%varying", to="%results", scratch="%scratch", carry="%carry", stride="%stride"
     )
     each = _POINTERS.format(
         constants="%constants", start="%from", to="%at", scratch="%scratch", carry="%carry", stride="%stride"
     )
-    lines += [
+    return [
         f"define void @{NAME}(ptr %constants, ptr %varying, ptr %results, ptr %scratch, ptr %carry, i64 %groups, "
         "i64 %stride) {",
         "entry:",
@@ -200,7 +218,7 @@ def _module(layout: _Layout, declared: dict[str, str], functions: list[list[str]
         "  %from = getelementptr double, ptr %varying, i64 %read",
         "  %written = mul i64 %time, %stride",
         "  %at = getelementptr double, ptr %results, i64 %written",
-        *[f"  call void @part{i}({each})" for i in range(before, len(functions))],
+        *[f"  call void @part{i}({each})" for i in range(before, parts)],
         *_carry_over(layout),
         "  %next = add i64 %group, 1",
         "  br label %test",
@@ -208,7 +226,6 @@ def _module(layout: _Layout, declared: dict[str, str], functions: list[list[str]
         "  ret void",
         "}",
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _carry_over(layout: _Layout) -> list[str]:
@@ -373,37 +390,14 @@ def _store(writer: _Writer, vector: str, places: Sequence[int]) -> None:
             writer.lines.append(f"  store double {value}, ptr {at}")
 
 
-def _target() -> llvm.TargetMachine:
-    """The processor at hand; an engine takes over the one it is given, so each gets its own."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=1
-    )
-
-
-def processor() -> str:
-    """What the code is made for: code for one processor may not run on another."""
-    return f"{llvm.get_host_cpu_name()} {LANES} {'.'.join(str(x) for x in llvm.llvm_version_info)}"
-
-
-def compile_to_object(text: str) -> bytes:
-    """Machine code of an assembly, as an object file."""
-    target = _target()
-    module = llvm.parse_assembly(text)
-    module.verify()
-    return target.emit_object(module)
-
-
 class Loaded:
     """Machine code in memory, callable."""
 
-    def __init__(self, code: bytes) -> None:
-        """``code`` is what `compile_to_object` made."""
-        target = _target()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    def __init__(self, objects: Sequence[bytes]) -> None:
+        """``objects`` are object files (:mod:`codegen`)."""
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), codegen.target())
+        for code in objects:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
         address = self._engine.get_function_address(NAME)
         pointer, integer = ctypes.c_void_p, ctypes.c_int64

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ MOST_FILES = 400
 class Compiled:
     """Machine code and what is needed to call it."""
 
-    code: bytes
+    objects: Sequence[bytes]
+    """Object files."""
     shapes: tuple[tuple[int, ...], ...]
     scratch: int
 
@@ -43,17 +45,19 @@ def load(name: str) -> Compiled | None:
     try:
         head, code = content.split(b"\n", 1)
         described = json.loads(head)
-        if len(code) != described["size"]:
+        ends = list(itertools.accumulate(described["sizes"]))
+        if len(code) != ends[-1]:
             return None
-        return Compiled(code, tuple(tuple(shape) for shape in described["shapes"]), described["scratch"])
-    except (ValueError, KeyError):
+        objects = [code[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+        return Compiled(objects, tuple(tuple(shape) for shape in described["shapes"]), described["scratch"])
+    except (ValueError, KeyError, IndexError):
         return None
 
 
 def save(name: str, compiled: Compiled) -> None:
     """Keep a kernel."""
-    head = {"size": len(compiled.code), "shapes": compiled.shapes, "scratch": compiled.scratch}
-    _write(name, json.dumps(head).encode() + b"\n" + compiled.code)
+    head = {"sizes": [len(code) for code in compiled.objects], "shapes": compiled.shapes, "scratch": compiled.scratch}
+    _write(name, json.dumps(head).encode() + b"\n" + b"".join(compiled.objects))
 
 
 def remembered(name: str, find: Callable[[], Any]) -> Any:

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
 
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.leaves import number
@@ -73,12 +74,13 @@ class JointType(eqx.Module):
         """The row ``Ḡ`` (m = 1) whose product with the velocities is the speed of the free axis."""
         return differentiate(lambda a, b: self.coordinate(a, b)[None], a, b)
 
-    def place(self, position: Float[Array, ""]) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+    def place(self, position: Float[ArrayLike, ""]) -> tuple[Float[ArrayLike, "3"], Float[ArrayLike, "3"]]:
         """Translation [m] and rotation vector [rad] of frame b in frame a at a position of the free axis."""
-        zero = jnp.zeros(3)
+        # Plain arrays: a machine is put together outside of any trace, and nothing has to be compiled for it.
+        zero = np.zeros(3)
         if self.axis_kind is None:
             return zero, zero
-        along = position * jnp.array([1.0, 0.0, 0.0])
+        along = position * np.array([1.0, 0.0, 0.0])
         return (along, zero) if self.axis_kind == "translation" else (zero, along)
 
     def row_count(self) -> int:
@@ -209,6 +211,6 @@ class Distance(JointType):
         row = jnp.concatenate([direction, jnp.zeros(3)])[None]
         return FrameRows(row, -row)
 
-    def place(self, position: Float[Array, ""]) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+    def place(self, position: Float[ArrayLike, ""]) -> tuple[Float[ArrayLike, "3"], Float[ArrayLike, "3"]]:
         del position
-        return self.length * jnp.array([1.0, 0.0, 0.0]), jnp.zeros(3)
+        return self.length * np.array([1.0, 0.0, 0.0]), np.zeros(3)
