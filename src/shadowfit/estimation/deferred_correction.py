@@ -16,7 +16,7 @@ ROUNDS = 4
 SETTLED = 0.1
 # Damping to start from a solution. Any more would hold back smooth motions: a large κ weighs them (ωh)⁴ times less than
 # the others, and damping does not.
-WARM_DAMPING = 1e-12
+WARM_DAMPING = 1e-14
 
 
 def renewed(problem: Problem, point: Point) -> Point:

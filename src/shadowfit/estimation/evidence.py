@@ -187,7 +187,7 @@ def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:
 
 def _projected(problem: Problem, here: Linearisation, weights: Weights, recording: int) -> Projection:
     normal = here.normals[recording]
-    factor, ridge = projection.factorise(normal, objective.unseen(normal))
+    factor, ridge = objective.undamped(normal)
     own = (problem, here.point, weights, recording)
     chunks = functools.partial(objective.each_chunk, *own)
     return projection.project(chunks, objective.start_rows_of(*own), factor, problem.tracks[recording].steps, ridge)

@@ -313,7 +313,7 @@ def _free(problem: Problem, here: Linearisation) -> np.ndarray:
 def log_determinant(problem: Problem, here: Linearisation) -> float:
     """log det of the normal matrix of all states and of the parameters that are not on a bound."""
     parameters = problem.parameters
-    factors = [front.factorise(normal, objective.unseen(normal)) for normal in here.normals]
+    factors = [objective.undamped(normal)[0] for normal in here.normals]
     places = [parameters.places(i) for i in range(len(factors))]
     reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
     free = _free(problem, here)

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.estimation import front
+from shadowfit.estimation import front, projection
 from shadowfit.estimation.chunks import CHUNK, RecordingRows, sum_of_squares
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.parameters import Values
@@ -32,8 +32,6 @@ Found = TypeVar("Found")
 
 # Diagonal entries this small, relative to the largest, are rounding errors of zero.
 ROUNDING = 1e-25
-# Relative damping of a solve that is called undamped.
-TRACE = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,14 +128,17 @@ def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) 
 
 
 def unseen(normal: front.Normal) -> np.ndarray:
-    """Damping for unknowns that no residual depends on, so that they stay where they are; next to nothing for others.
+    """Damping for unknowns that no residual depends on, so that they stay where they are.
 
-    The last node of a window of four is such a one when no sample lies behind the last step. If one does, the samples
-    see some directions of that node and mix others (the turn of a pole against its cart): there the trace of
-    Marquardt's damping keeps the matrix from being singular.
+    The last node of a window of four is such a one when no sample lies behind the last step.
     """
     diagonal = normal.diagonal()
-    return np.where(diagonal <= ROUNDING * diagonal.max(initial=0.0), 1.0, TRACE * diagonal)
+    return np.where(diagonal <= ROUNDING * diagonal.max(initial=0.0), 1.0, 0.0)
+
+
+def undamped(normal: front.Normal) -> tuple[front.Factor, float]:
+    """The factor of all states that are seen, and the ridge that it needed, if any (:mod:`projection`)."""
+    return projection.factorise(normal, unseen(normal))
 
 
 def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.state import State
-from shadowfit.estimation import front, objective, projection
+from shadowfit.estimation import front, objective
 from shadowfit.estimation.evidence import Evidence, Kind, gather
 from shadowfit.estimation.identifiability import Finding
 from shadowfit.estimation.levenberg_marquardt import Iteration, Outcome, Status
@@ -144,7 +144,7 @@ class Estimate:
     def factors(self) -> tuple[front.Factor, ...]:
         """Factor of each recording's normal equations: undamped, or as little damped as unobserved states need."""
         normals = self.outcome.linearisation.normals
-        return tuple(projection.factorise(normal, objective.unseen(normal))[0] for normal in normals)
+        return tuple(objective.undamped(normal)[0] for normal in normals)
 
     @functools.cached_property
     def evidence(self) -> Evidence:

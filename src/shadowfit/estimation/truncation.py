@@ -26,6 +26,7 @@ from shadowfit.estimation.frame import Frame
 from shadowfit.estimation.linearise import Nodes, Truncation
 from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.threads import in_threads
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 
@@ -35,23 +36,31 @@ FINER, FINER_WITH_FRICTION = 4, 8
 CLOSE = 1.0 / 64.0
 # Damping of redundant constraints, relative to the others.
 REDUNDANT = 1e-10
+# Steps that one thread does at a time.
+PART = 504
 # States that a piece of the curve goes through: a polynomial of fifth degree.
 NODES = 6
 
 
 def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
     """Errors of the discretisation along the states of one recording."""
-    return Truncation(_of_dynamics(problem, point, recording), _of_readings(problem, point, recording))
+    steps = problem.tracks[recording].steps
+    parts = [slice(begin, min(begin + PART, steps)) for begin in range(0, steps, PART)]
+    dynamics = in_threads(lambda part: _of_dynamics(problem, point, recording, part), parts)
+    found = np.concatenate(list(dynamics))
+    readings = list(in_threads(lambda part: _of_readings(problem, point, recording, part), parts))
+    return Truncation(found, tuple(np.concatenate(each) for each in zip(*readings, strict=True)))
 
 
-def _of_dynamics(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps r"]:
-    """E of each step [N s, N m s], as the dynamics residual has it."""
+def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) -> Float[np.ndarray, "steps r"]:
+    """E of some steps [N s, N m s], as the dynamics residual has it."""
     nodes, finer = point.nodes[recording], _fineness(problem)
-    intervals = len(nodes.pose.position) - 1
-    frames = problem.kernels.frames(*problem.current(point.values, recording), nodes.pose)
-    coarse = _impulses(problem, point, recording, nodes.pose, 1)
-    fine = curve(problem, nodes, np.arange(intervals * finer + 1) / finer)
-    found = _impulses(problem, point, recording, fine, finer)
+    around = nodes.pose[part.start : part.stop + 2]
+    frames = problem.kernels.frames(*problem.current(point.values, recording), around)
+    coarse = _impulses(problem, point, recording, around, part.start, 1)
+    intervals = part.stop - part.start + 1
+    fine = curve(problem, nodes, part.start + np.arange(intervals * finer + 1) / finer)
+    found = _impulses(problem, point, recording, fine, part.start, finer)
     weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
     mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::finer] @ weights
     return _as_residuals(frames, (coarse - mean) * finer**2 / (finer**2 - 1.0))
@@ -62,13 +71,21 @@ def _fineness(problem: Problem) -> int:
     return FINER_WITH_FRICTION if dry else FINER
 
 
-def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer: int) -> Float[np.ndarray, "times r"]:
-    """Impulses ``A (v' − φ)`` that are missing in steps of ``h/finer``, at all but the first and last of the poses."""
+def _impulses(
+    problem: Problem, point: Point, recording: int, poses: Pose, first: int, finer: int
+) -> Float[np.ndarray, "times r"]:
+    """Impulses ``A (v' − φ)`` that are missing in steps of ``h/finer``, at all but the first and last of the poses.
+
+    ``first`` is the step to which the first of the poses leads.
+    """
     now = problem.current(point.values, recording)
-    command = problem.commands_at(point.values, recording, finer)
-    residuals = problem.kernels.dynamics_residuals(*now, poses, command, problem.timestep / finer)
+    times = slice(first * finer, first * finer + len(poses.position) - 2)
+    command, slopes = problem.commands_at(point.values, recording, finer)
+    residuals = problem.kernels.dynamics_residuals(
+        *now, poses, (command[times], slopes[times]), problem.timestep / finer
+    )
     frames = problem.kernels.frames(*now, poses[1:-1])
-    return np.einsum("nrs,ns->nr", frames.weighing, residuals)
+    return np.matmul(frames.weighing, residuals[..., None])[..., 0]
 
 
 def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Float[np.ndarray, "steps r"]:
@@ -90,31 +107,28 @@ def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Floa
     return np.linalg.solve(frames.weighing[1:-1], impulses[..., None])[..., 0]
 
 
-def _of_readings(problem: Problem, point: Point, recording: int) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
-    """Residual through the parabola less that through the curve, for each sensor."""
+def _of_readings(
+    problem: Problem, point: Point, recording: int, part: slice
+) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
+    """Residual through the parabola less that through the curve, for each sensor, of some steps."""
     track, nodes = problem.tracks[recording], point.nodes[recording]
     sensors = problem.mechanism.sensors.values
     moving = any(sensor.needs_velocity for sensor in sensors)
+    fraction = track.fraction[part]
     if problem.plan.on_grid and not moving:
-        return tuple(np.zeros((*track.fraction.shape, sensor.error_size())) for sensor in sensors)
-    step = np.repeat(np.arange(track.steps), track.fraction.shape[1])
-    at = step + problem.plan.centre + track.fraction.ravel()
+        return tuple(np.zeros((*fraction.shape, sensor.error_size())) for sensor in sensors)
+    step = np.repeat(np.arange(part.start, part.stop), fraction.shape[1])
+    at = step + problem.plan.centre + fraction.ravel()
     beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
-    measured = [values.reshape(len(at), -1) for values in track.measured]
+    measured = [values[part].reshape(len(at), -1) for values in track.measured]
     numbers, turns = problem.current(point.values, recording)
     read = problem.kernels.reading_residuals
-    rough = read(
-        numbers,
-        turns,
-        _windows([nodes.pose[step + i] for i in range(3)]),
-        track.fraction.ravel(),
-        measured,
-        problem.timestep,
-    )
+    window = _windows([nodes.pose[step + i] for i in range(3)])
+    rough = read(numbers, turns, window, fraction.ravel(), measured, problem.timestep)
     close = beside if moving else 3 * beside
     better = read(numbers, turns, _windows(close), np.zeros(len(at)), measured, problem.timestep * CLOSE)
     return tuple(
-        np.where(here[..., None], (a - b).reshape(*track.fraction.shape, -1), 0.0)
+        np.where(here[part][..., None], (a - b).reshape(*fraction.shape, -1), 0.0)
         for a, b, here in zip(rough, better, track.present, strict=True)
     )
 
