@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
@@ -21,6 +23,13 @@ from shadowfit.mechanism.surroundings import Gravity, Input, Wrench
 
 # A quaternion further from unit length than this was not meant as a rotation.
 UNIT_TOLERANCE = 1e-6
+
+
+@functools.lru_cache(maxsize=64)
+def _leaves_of(structure: Any) -> dict[str, Leaf]:
+    """The named numbers of all mechanisms of one structure, whatever their values."""
+    blank = jax.tree.unflatten(structure, [None] * structure.num_leaves)
+    return {leaf.name: leaf for leaf in leaves.walk(blank)}
 
 
 class Mechanism(eqx.Module):
@@ -63,7 +72,7 @@ class Mechanism(eqx.Module):
 
     def leaves(self) -> dict[str, Leaf]:
         """All named numbers, in order."""
-        return {leaf.name: leaf for leaf in leaves.walk(self)}
+        return dict(_leaves_of(jax.tree.structure(self)))
 
     def leaf(self, name: str) -> Leaf:
         """One named number; an unknown name raises with the nearest valid ones."""
