@@ -1,7 +1,8 @@
 """What error bars cost: the linearised kinds against one iteration of Levenberg–Marquardt, on the swing-up twin.
 
-Target: below one iteration (a linearisation and a damped step). Medians of several runs, in process time, so that other
-programs on the machine count less. Run ``python benchmarks/uncertainty.py [--duration 10]``.
+Target: below one iteration (a linearisation and a damped step). Each kind with all that it needs, from a fit of which
+nothing but the optimiser's result is there. Medians of several runs, in process time, so that other programs on the
+machine count less. Run ``python benchmarks/uncertainty.py [--duration 10]``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from shadowfit.cli.runtime import start_jax
 from shadowfit.estimation import Estimate, fit, objective
 from shadowfit.estimation.evidence import Kind
 from shadowfit.estimation.levenberg_marquardt import propose
+from shadowfit.estimation.threads import one_thread
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up
 
@@ -53,11 +55,11 @@ def main() -> None:
         """The estimate without anything computed from it yet."""
         return dataclasses.replace(estimate)
 
-    rows = {"one iteration": median_milliseconds(iteration)}
-    rows["evidence (shared by all kinds)"] = median_milliseconds(lambda: fresh().evidence)
-    for kind in get_args(Kind):
-        rows[f"{kind}, evidence made"] = median_milliseconds(lambda kind=kind: estimate.uncertainty(kind).covariance)
-    rows["states' standard deviations"] = median_milliseconds(estimate.state_std)
+    with one_thread():  # as in a fit
+        rows = {"one iteration": median_milliseconds(iteration)}
+        for kind in get_args(Kind):
+            rows[kind] = median_milliseconds(lambda kind=kind: fresh().uncertainty(kind).covariance)
+        rows["states' standard deviations"] = median_milliseconds(lambda: fresh().state_std())
     print(f"{problem.mechanism.name}, {problem.parameters.size} parameters, n = {estimate.steps}")
     for name, (process, wall) in rows.items():
         print(f"{name:<34} {process:8.1f} ms process {wall:8.1f} ms wall {process / rows['one iteration'][0]:6.2f}")

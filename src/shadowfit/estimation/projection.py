@@ -41,7 +41,7 @@ from jaxtyping import Float
 from scipy.linalg.lapack import dposv
 
 from shadowfit.estimation import front
-from shadowfit.estimation.threads import in_threads
+from shadowfit.estimation.threads import in_threads, one_thread
 
 # Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are
 # off by about the rounding error divided by it, 1e-4 for the first. (Samples behind the last step see some directions
@@ -50,6 +50,9 @@ from shadowfit.estimation.threads import in_threads
 RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
 # The projection is settled when the next correction changes no parameter's information by more than this.
 SETTLED = 1e-10
+# The factor leaves the same information, with an error of first order in that of S. If both agree to this, the next
+# correction, of second order, would be below what is settled, and is not looked for.
+AGREEMENT = 3e-6
 # Corrections before it is taken as it is.
 PASSES = 6
 # Added to the diagonal of what the past knows of the states, relative to what its last steps contribute: directions
@@ -116,12 +119,14 @@ class Projection:
     @functools.cached_property
     def leverages(self) -> Leverages:
         """What the states take up; found when first needed, as it costs more than all the rest."""
-        return self.find_leverages()
+        with one_thread():
+            return self.find_leverages()
 
     @functools.cached_property
     def scores(self) -> Float[np.ndarray, "blocks p"]:
         """Contribution of each block of steps to ``Tᵀr``, by its innovations; found when first needed."""
-        return self.find_scores(self)
+        with one_thread():
+            return self.find_scores(self)
 
 
 def factorise(normal: front.Normal, at_rest: Float[np.ndarray, "N b"]) -> tuple[front.Factor, float]:
@@ -154,26 +159,29 @@ def project(
     first_states, first_table, first_residual = _flat(start)
     window = factor.block // factor.node_size + 1
     follow = factor.sensitivities()
-
     held = list(each_chunk(lambda begin, rows: (begin, *_live(rows, begin, steps))))
     residual = np.concatenate([own for *_, own in held])
 
-    def work(chunk: tuple[int, np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """T and ``J_xᵀT`` of the steps of a chunk."""
+    def follow_parameters(chunk: tuple[int, np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+        """T of the steps of a chunk."""
         begin, states, table, _ = chunk
-        own = table + np.matmul(states, _windows(follow[begin:], len(states), window))
-        return own, np.matmul(np.swapaxes(states, 1, 2), own)
+        return table + np.matmul(states, _windows(follow[begin:], len(states), window))
 
     for number in range(PASSES):
-        projected, gradients = (np.concatenate(parts) for parts in zip(*in_threads(work, held), strict=True))
+        projected = np.concatenate(list(in_threads(follow_parameters, held)))
         first = first_table + first_states @ follow[: window - 1].reshape(first_states.shape[1], follow.shape[-1])
+        information = np.einsum("kmp,kmp->p", projected, projected) + np.einsum("mp,mp->p", first, first)
+        if np.all(np.abs(np.diagonal(factor.corner)[:-1] - information) <= AGREEMENT * information):
+            settled = True
+            break
         left = np.zeros_like(follow)
         left[: window - 1] = (first_states.T @ first).reshape(left[: window - 1].shape)
-        for i in range(window):
-            left[i : i + steps] += gradients.reshape(steps, window, *follow.shape[1:])[:, i]
+        for begin, states, *_ in held:
+            own = np.matmul(np.swapaxes(states, 1, 2), projected[begin : begin + len(states)])
+            for i in range(window):
+                left[begin + i : begin + i + len(own)] += own.reshape(-1, window, *follow.shape[1:])[:, i]
         halfway = factor.halfway(left)
         effect = np.einsum("kci,kci->c", halfway, halfway)
-        information = np.einsum("kmp,kmp->p", projected, projected) + np.einsum("mp,mp->p", first, first)
         settled = bool(np.all(effect <= SETTLED * information))
         if settled or number + 1 == PASSES:
             break

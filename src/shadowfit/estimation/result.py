@@ -143,8 +143,8 @@ class Estimate:
     @functools.cached_property
     def factors(self) -> tuple[front.Factor, ...]:
         """Factor of each recording's normal equations: undamped, or as little damped as unobserved states need."""
-        normals = self.outcome.linearisation.normals
-        return tuple(objective.undamped(normal)[0] for normal in normals)
+        with one_thread():
+            return tuple(objective.undamped(normal)[0] for normal in self.outcome.linearisation.normals)
 
     @functools.cached_property
     def evidence(self) -> Evidence:
