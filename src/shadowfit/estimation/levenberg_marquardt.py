@@ -7,8 +7,9 @@ Each iteration minimises the quadratic model plus damping,
 by eliminating the states (:mod:`front`) and solving the box-constrained step of the parameters (:mod:`box_step`). The
 damping is
 
-* ``scaled``: ``D = α diag(H)`` for the states and ``α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical
-  size and c the cost: without the floor, parameters that the data say nothing about fly to a bound in the first step.
+* ``scaled``: ``D = α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical size and c the cost: without the
+  floor, parameters that the data say nothing about fly to a bound in the first step. A tenth of ``α diag(H)`` for the
+  states, which start nearer to where they end; it holds back smooth motions more than rough ones, which weigh more.
 * ``identity``: ``D = α I``, the paper's.
 
 The gain ratio compares the decrease with that of the quadratic model itself, so that active bounds need no special
@@ -35,7 +36,10 @@ Damping = Literal["scaled", "identity"]
 # The paper's limit on α.
 LARGEST_DAMPING = 2.0**32
 SMALLEST_DAMPING = 1e-15
-
+# First α of scaled damping. A start that is far off raises it by itself, in cheaper steps than it takes to come down.
+START_DAMPING = 3e-3
+# Scaled damping of the states, relative to that of the parameters.
+STATE_SHARE = 0.1
 
 # A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
 # deviation. Along the kinks of dry friction the cost would creep on for long.
@@ -78,7 +82,7 @@ class LevenbergMarquardt:
     damping: Damping = "scaled"
     """``scaled`` or the paper's ``identity``."""
     start_damping: float | None = None
-    """First α; None: 0.1 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
+    """First α; None: 3e-3 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
     gradient_tolerance: float = 0.0
     """Stops when ‖g‖ falls below (the paper's ε_g; its unit depends on the problem, hence off)."""
     step_tolerance: float = 1e-8
@@ -284,7 +288,7 @@ def _sizes(problem: Problem, here: Linearisation) -> np.ndarray:
 
 
 def _state_damping(normal: front.Normal, alpha: float, damping: Damping) -> np.ndarray:
-    return objective.unseen(normal) + alpha * (1.0 if damping == "identity" else normal.diagonal())
+    return objective.unseen(normal) + alpha * (1.0 if damping == "identity" else STATE_SHARE * normal.diagonal())
 
 
 def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:
@@ -305,7 +309,7 @@ def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
     if settings.start_damping is not None:
         return settings.start_damping
     if settings.damping == "scaled":
-        return 0.1
+        return START_DAMPING
     largest = max(float(np.max(normal.diagonal())) for normal in here.normals)
     return 1e-6 * max([largest, *(float(np.max(n.parameter_diagonal(), initial=0.0)) for n in here.normals)])
 
