@@ -132,7 +132,7 @@ def minimise(
 ) -> Outcome:
     """Run until a stopping rule holds. Numerical failure and Ctrl-C end with a status and the best iterate."""
     began = time.perf_counter()
-    here = objective.linearise(problem, start, weights)
+    here = _linearise(problem, start, weights)
     if not np.isfinite(here.cost.total):
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(here, settings)
@@ -160,6 +160,12 @@ def minimise(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return Outcome(here, status, tuple(log), alpha, last)
+
+
+def _linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
+    # Wild values overflow, and the cost tells.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return objective.linearise(problem, point, weights)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,9 +203,8 @@ def _descend(
                 ended = Status.STEP
             elif promised <= (settings.decrease_tolerance * here.cost.total if count == 1 else insignificant):
                 ended = Status.DECREASE
-            there = objective.linearise(
-                problem, objective.plus(problem, here.point, proposal.states, proposal.parameters), weights
-            )
+            moved = objective.plus(problem, here.point, proposal.states, proposal.parameters)
+            there = _linearise(problem, moved, weights)
             finite = bool(np.isfinite(there.cost.total))
             was_finite |= finite
             gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
