@@ -11,6 +11,7 @@ from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian
 from shadowfit.dynamics.state import with_world
 from shadowfit.estimation.linearise import Plan, write
+from shadowfit.estimation.reference_mass import reference_mass
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -23,16 +24,15 @@ class Frame(eqx.Module):
     inertia: Float[Array, "*n r r"]
     """A: masses of the bodies and inertia of the motors' shafts."""
     weighing: Float[Array, "*n r r"]
-    """``A M₀⁻¹``: from a dynamics residual, weighed by the masses M₀ at the start values, to an impulse."""
+    """``A M₀⁻¹``: from a dynamics residual, weighed by the reference mass M₀, to an impulse."""
 
 
 def frame(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, pose: Pose) -> Frame:
     """The frame of one configuration at the current parameters."""
     elements = assemble(write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters)))
-    inertia, reference = _inertia(elements, pose), assemble(mechanism)
-    lightness = body_forces.inverse_mass(reference, pose)[: elements.body_count]
-    weighing = jnp.einsum("rbi,bij->rbj", inertia.reshape(-1, elements.body_count, 6), lightness)
-    return Frame(gap_jacobian(elements, pose), inertia, weighing.reshape(inertia.shape))
+    inertia = _inertia(elements, pose)
+    weighing = inertia / reference_mass(assemble(mechanism).bodies).ravel()
+    return Frame(gap_jacobian(elements, pose), inertia, weighing)
 
 
 def _inertia(elements: Elements, pose: Pose) -> Float[Array, "r r"]:

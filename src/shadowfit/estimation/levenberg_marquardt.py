@@ -7,8 +7,9 @@ Each iteration minimises the quadratic model plus damping,
 by eliminating the states (:mod:`front`) and solving the box-constrained step of the parameters (:mod:`box_step`). The
 damping is
 
-* ``scaled``: ``D = α diag(H)`` for the states and ``α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical
-  size and c the cost: without the floor, parameters that the data say nothing about fly to a bound in the first step.
+* ``scaled``: ``D = α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical size and c the cost: without the
+  floor, parameters that the data say nothing about fly to a bound in the first step. A tenth of ``α diag(H)`` for the
+  states, which start nearer to where they end; it holds back smooth motions more than rough ones, which weigh more.
 * ``identity``: ``D = α I``, the paper's.
 
 The gain ratio compares the decrease with that of the quadratic model itself, so that active bounds need no special
@@ -37,7 +38,10 @@ Damping = Literal["scaled", "identity"]
 # The paper's limit on α.
 LARGEST_DAMPING = 2.0**32
 SMALLEST_DAMPING = 1e-15
-
+# First α of scaled damping. A start that is far off raises it by itself, in cheaper steps than it takes to come down.
+START_DAMPING = 3e-3
+# Scaled damping of the states, relative to that of the parameters.
+STATE_SHARE = 0.1
 
 # A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
 # deviation. Along the kinks of dry friction the cost would creep on for long.
@@ -80,7 +84,7 @@ class LevenbergMarquardt:
     damping: Damping = "scaled"
     """``scaled`` or the paper's ``identity``."""
     start_damping: float | None = None
-    """First α; None: 0.1 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
+    """First α; None: 3e-3 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
     gradient_tolerance: float = 0.0
     """Stops when ‖g‖ falls below (the paper's ε_g; its unit depends on the problem, hence off)."""
     step_tolerance: float = 1e-8
@@ -130,7 +134,7 @@ def minimise(
 ) -> Outcome:
     """Run until a stopping rule holds. Numerical failure and Ctrl-C end with a status and the best iterate."""
     began = time.perf_counter()
-    here = objective.linearise(problem, start, weights)
+    here = _linearise(problem, start, weights)
     if not np.isfinite(here.cost.total):
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(here, settings)
@@ -158,6 +162,12 @@ def minimise(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return Outcome(here, status, tuple(log), alpha, last)
+
+
+def _linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
+    # Wild values overflow, and the cost tells.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return objective.linearise(problem, point, weights)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,9 +205,8 @@ def _descend(
                 ended = Status.STEP
             elif promised <= (settings.decrease_tolerance * here.cost.total if count == 1 else insignificant):
                 ended = Status.DECREASE
-            there = objective.linearise(
-                problem, objective.plus(problem, here.point, proposal.states, proposal.parameters), weights
-            )
+            moved = objective.plus(problem, here.point, proposal.states, proposal.parameters)
+            there = _linearise(problem, moved, weights)
             finite = bool(np.isfinite(there.cost.total))
             was_finite |= finite
             gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
@@ -286,7 +295,7 @@ def _sizes(problem: Problem, here: Linearisation) -> np.ndarray:
 
 
 def _state_damping(normal: front.Normal, alpha: float, damping: Damping) -> np.ndarray:
-    return objective.unseen(normal) + alpha * (1.0 if damping == "identity" else normal.diagonal())
+    return objective.unseen(normal) + alpha * (1.0 if damping == "identity" else STATE_SHARE * normal.diagonal())
 
 
 def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:
@@ -307,7 +316,7 @@ def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
     if settings.start_damping is not None:
         return settings.start_damping
     if settings.damping == "scaled":
-        return 0.1
+        return START_DAMPING
     largest = max(float(np.max(normal.diagonal())) for normal in here.normals)
     return 1e-6 * max([largest, *(float(np.max(n.parameter_diagonal(), initial=0.0)) for n in here.normals)])
 

@@ -23,11 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics.elements import Bodies, Elements, assemble
+from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.dynamics.state import State
 from shadowfit.estimation import transition
 from shadowfit.estimation.front import Rows
+from shadowfit.estimation.reference_mass import reference_mass
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -114,8 +115,8 @@ class Prepared(eqx.Module):
     elements: Elements
     element_tangents: Elements
     """Derivatives of the elements' numbers by the parameters, along a last axis."""
-    reference: Bodies
-    """Bodies at the start values, whose mass weighs the implicit residual."""
+    reference: Float[Array, "bodies 6"]
+    """M₀, the diagonal mass that weighs the implicit residual."""
 
 
 def write(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, increments: Array) -> Mechanism:
@@ -133,7 +134,7 @@ def prepare(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> P
     zero = jnp.zeros(plan.parameters)
     tangents = jax.jacfwd(lambda d: assemble(write(plan, mechanism, numbers, turns, d)))(zero)
     now = write(plan, mechanism, numbers, turns, zero)
-    return Prepared(now, numbers, turns, assemble(now), tangents, assemble(mechanism).bodies)
+    return Prepared(now, numbers, turns, assemble(now), tangents, reference_mass(assemble(mechanism).bodies))
 
 
 # --- dynamics ---

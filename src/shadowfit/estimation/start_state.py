@@ -1,6 +1,6 @@
 """Rows of the initial state: its distance from the constraint surface, as an impulse (the paper's Section 3.3).
 
-``Δq = Gᵀ(G Gᵀ)⁻¹ g`` and ``Δv = Gᵀ(G Gᵀ)⁻¹ G v`` weighted by ``M/h`` and ``M``; with ``configuration`` unknowns both
+``Δq = Gᵀ(G Gᵀ)⁻¹ g`` and ``Δv = Gᵀ(G Gᵀ)⁻¹ G v`` weighted by ``M₀/h`` and ``M₀``; with ``configuration`` unknowns both
 are distances of the first two configurations. Exact in the limit of a consistent start, where the derivative of the
 projector does not contribute; that derivative is left out.
 """
@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics import body_forces
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
 from shadowfit.estimation.front import Rows
 from shadowfit.estimation.linearise import Nodes, Plan, write
+from shadowfit.estimation.reference_mass import reference_mass
 from shadowfit.mechanism.mechanism import Mechanism
 
 # Relative size below which a direction of the constraints counts as redundant.
@@ -34,15 +34,14 @@ class StartParts(eqx.Module):
     closing: Float[Array, "*n g"]
     """G v; zero where velocities are no unknowns."""
     closing_by_pose: Float[Array, "*n g r"]
-    mass: Float[Array, "*n bodies 6 6"]
-    """At the start values of the parameters, as in the dynamics residual."""
+    mass: Float[Array, "*n bodies 6"]
+    """M₀, as in the dynamics residual."""
 
 
 def start_parts(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, node: Nodes) -> StartParts:
     """The parts of one state."""
     zero = jnp.zeros(plan.parameters)
     elements = assemble(write(plan, mechanism, numbers, turns, zero))
-    reference = assemble(mechanism)
     bodies = elements.body_count
     gap, jacobian = gap_values(elements, node.pose), gap_jacobian(elements, node.pose)
     by_parameters = jax.jacfwd(lambda d: gap_values(assemble(write(plan, mechanism, numbers, turns, d)), node.pose))(
@@ -56,7 +55,7 @@ def start_parts(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, 
         closing_by_pose = jax.jacfwd(lambda d: gap_jacobian(elements, node.pose.plus(d.reshape(bodies, 6))) @ velocity)(
             jnp.zeros(6 * bodies)
         )
-    mass = body_forces.mass_matrix(reference.bodies.mass, body_forces.world_inertia(reference, node.pose))
+    mass = reference_mass(assemble(mechanism).bodies)
     return StartParts(gap, jacobian, by_parameters, closing, closing_by_pose, mass)
 
 
@@ -68,7 +67,7 @@ def start_rows(plan: Plan, parts: StartParts, dynamics_weight: Float[np.ndarray,
     found = []
     for node in range(1 if own_velocity else 2):
         projector = _pseudo_inverse(parts.jacobian[node])
-        momentum = np.einsum("brc,bcg->brg", parts.mass[node], projector.reshape(bodies, 6, -1)).reshape(size, -1)
+        momentum = parts.mass[node].reshape(size, 1) * projector
         states = np.zeros((size, window, bodies, 12 if own_velocity else 6))
         states[:, node, :, :6] = (momentum @ parts.jacobian[node]).reshape(size, bodies, 6)
         values = (states, momentum @ parts.by_parameters[node], momentum @ parts.gap[node])

@@ -11,13 +11,13 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.interpolate import CubicSpline
 
-from shadowfit.dynamics import body_forces
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.simulate import STEPPERS
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.reference_mass import reference_mass
 from shadowfit.estimation.track import Track
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -36,22 +36,19 @@ def disturbed_readings(
 
     Args:
         mechanism: what moves.
-        reference: has the masses M₀ by which the fit weighs velocity errors.
+        reference: has the mass M₀ by which the fit weighs velocity errors.
         initial: pose, and the velocity that led there, ``(q_k ⊟ q_{k−1})/h``.
         command: of each step.
         impulses: e of each step [N s, N m s].
         timestep: h [s].
         discretization: ``exact`` or ``spook``.
     """
-    elements, weighing = assemble(mechanism), assemble(reference)
+    elements, mass = assemble(mechanism), reference_mass(assemble(reference).bodies)
 
     def advance(now: tuple[State, Array], entry: tuple[Array, Array]) -> tuple[tuple[State, Array], State]:
         state, guess = now
         new, solution = STEPPERS[discretization](elements, state, entry[0], timestep, guess)
-        inertia = body_forces.world_inertia(weighing, state.pose)
-        turned = [jnp.linalg.solve(own, error[3:]) for own, error in zip(inertia, entry[1], strict=True)]
-        kick = jnp.concatenate([entry[1][:, :3] / weighing.bodies.mass[:, None], jnp.stack(turned)], axis=1)
-        velocity = new.velocity + kick
+        velocity = new.velocity + entry[1] / mass
         moved = State(state.pose.plus(timestep * velocity), velocity)
         return (moved, solution.active), moved
 

@@ -6,9 +6,7 @@ Two residuals, both impulses [N s, N m s], both zero exactly where the stepper w
   ``v'``. It carries ``1/Σ``, so stiff joints weigh the noise of the states by their stiffness and the fit breaks down.
 * ``implicit``: ``r = M₀ (v' − φ(q, v))`` with ``φ`` the velocity that the stepper predicts, ``F(q, v, φ) = 0``. Equal
   to ``M M_Σ⁻¹ F`` when F is affine in ``v'``; joints of any stiffness are fine because constraint and friction forces
-  are those of the predicted step. ``M₀`` is the mass at the *start* values of the parameters: with the current mass,
-  noise in the transitions could be hidden by shrinking inertias, and a body whose inertia nears zero would lose its
-  residual.
+  are those of the predicted step. ``M₀`` is the constant :mod:`reference_mass`.
 
 **Prediction.** Newton's method on ``F = 0`` from ``v'``: two iterations (one where F is affine), and another by the
 derivatives' own pass. In each, dry friction is solved in the space of the sliding axes, a box problem of the size of
@@ -38,7 +36,7 @@ from jaxtyping import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.contact_law import Branch, Impulses, branch_at, contact_points
-from shadowfit.dynamics.elements import Attachments, Bodies, Elements, JointGroup
+from shadowfit.dynamics.elements import Attachments, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.estimation import contact_problem, dry_friction
 from shadowfit.estimation.contact_slopes import contact_impulse, contact_slopes
@@ -68,8 +66,8 @@ class Driven(eqx.Module):
 
     elements: Elements
     element_tangents: Elements
-    reference: Bodies
-    """Bodies whose mass weighs the implicit residual."""
+    reference: Float[Array, "bodies 6"]
+    """M₀, the diagonal mass that weighs the implicit residual."""
     command: Float[Array, "inputs"]
     command_tangents: Float[Array, "inputs p"]
 
@@ -404,38 +402,23 @@ def linearise(
     # F(φ) = 0 to first order at φ = at − F_v'⁻¹ F; hence dφ = −F_v'⁻¹ F_x.
     solved = small_solve(by_new, jnp.concatenate([value[:, None], by_pose, by_velocity, by_parameters], axis=1))
     prediction = at.velocity - solved[:, 0].reshape(count, 6)
-    return _mass_weighted(driven.reference, pose, new_velocity - prediction, solved[:, 1:])
+    return _mass_weighted(driven.reference, new_velocity - prediction, solved[:, 1:])
 
 
 def _mass_weighted(
-    bodies: Bodies,
-    pose: Pose,
+    mass: Float[Array, "bodies 6"],
     difference: Float[Array, "bodies 6"],
     minus_prediction: Float[Array, "r columns"],
 ) -> Transition:
-    """``r = M₀(q) (v' − φ)`` with ``dr = M₀ dv' − M₀ dφ + dM₀ (v' − φ)``.
-
-    ``minus_prediction`` holds −dφ by pose, velocity and parameters.
-    """
+    """``r = M₀ (v' − φ)``; ``minus_prediction`` holds −dφ by pose, velocity and parameters."""
     count = difference.shape[0]
     size = 6 * count
-    turn = rotations.matrix(pose.orientation)
-    inertia = turn @ bodies.inertia @ turn.mT
-    mass = body_forces.mass_matrix(bodies.mass, inertia)
-    value = jnp.einsum("brc,bc->br", mass, difference)
-    # A rotation ψ changes J x by ψ × J x − J (ψ × x).
-    cross = rotations.cross_matrix
-    turning = inertia @ cross(difference[:, 3:]) - cross(value[:, 3:])
-    still = jnp.zeros_like(turning)
-    by_turn = jnp.block([[still, still], [still, turning]])
-    weighted = jnp.einsum("brc,bck->brk", mass, minus_prediction.reshape(count, 6, -1)).reshape(size, -1)
-    identity = jnp.eye(count)
-    by_pose = weighted[:, :size] + jnp.einsum("brc,bd->brdc", by_turn, identity).reshape(size, size)
+    weighted = mass.ravel()[:, None] * minus_prediction
     return Transition(
-        value.ravel(),
-        by_pose.reshape(size, count, 6),
+        (mass * difference).ravel(),
+        weighted[:, :size].reshape(size, count, 6),
         weighted[:, size : 2 * size].reshape(size, count, 6),
-        jnp.einsum("brc,bd->brdc", mass, identity).reshape(size, count, 6),
+        jnp.diag(mass.ravel()).reshape(size, count, 6),
         weighted[:, 2 * size :],
     )
 
