@@ -17,10 +17,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics import body_forces, exact, rows, spook
+from shadowfit.dynamics import body_forces, exact, reversal, rows, spook
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.geometry import Pose, rotations
+
+
+class Rubbing(eqx.Module):
+    """How the dry friction of a group's joints acts."""
+
+    sigma: Float[Array, "n"]
+    """Σ_t."""
+    branch: Float[Array, "n"] | None = None
+    """Branches (:mod:`reversal`), if they are known."""
+    mobility: Float[Array, "n"] | None = None
+    """Change of the axes' speeds by impulses along them, where branches are known."""
 
 
 class JointPoint(eqx.Module):
@@ -108,22 +119,17 @@ def friction_impulse(
     speed: Float[Array, "n"],
     new_speed: Float[Array, "n"],
     loads: Float[Array, "n m"],
-    slip: Float[Array, "n"] | None,
-    stick_sigma: Float[Array, "n"],
+    rubbing: Rubbing,
     timestep: Float[Array, ""],
 ) -> Float[Array, "n"]:
-    """Dry friction ``λ_t = −clip(Ḡ v'/Σ_t, ± (Σ U |λ| + h·level))``.
-
-    ``slip`` fixes the branch instead: +1 or −1 slides in that direction, 0 sticks.
-    """
+    """Dry friction ``λ_t = −clip(Ḡ v'/Σ_t, ± (Σ U |λ| + h·level))``, or that of a fixed branch."""
     if group.friction is None:
         return jnp.zeros(group.size)
     weights, level = rows.friction_limits(group, speed)
     limit = jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
-    stuck = -new_speed / stick_sigma
-    if slip is None:
-        return jnp.clip(stuck, -limit, limit)
-    return jnp.where(slip == 0.0, stuck, -slip * limit)
+    if rubbing.branch is None or rubbing.mobility is None:
+        return jnp.clip(-new_speed / rubbing.sigma, -limit, limit)
+    return reversal.impulse_on(rubbing.branch, speed, new_speed, limit, rubbing.mobility, rubbing.sigma)
 
 
 def joint_impulse(
@@ -256,7 +262,7 @@ def missing_impulse(
         loads = load(group, point, timestep)
         scalars = (point.geometry.position, point.speed, point.new_speed)
         along = law_impulse(group, *scalars, command, timestep, discretization)
-        along = along + friction_impulse(group, point.speed, point.new_speed, loads, None, sigma, timestep)
+        along = along + friction_impulse(group, point.speed, point.new_speed, loads, Rubbing(sigma), timestep)
         impulse = impulse.at[side_bodies(group)].add(joint_impulse(loads, along, point.geometry))
     balance = bodies_balance(elements, pose, velocity, new_velocity, command, timestep, discretization)
     return balance - impulse[:-1]

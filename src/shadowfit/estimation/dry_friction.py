@@ -13,11 +13,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from shadowfit.dynamics import reversal
+from shadowfit.dynamics.reversal import Slowing
+
 # Sweeps of the friction problem. It contracts like the coupling of the joints through the bodies; a remainder is
 # taken up by the final Newton step.
 SWEEPS = 12
-# A friction impulse this close (relative) to its limit slides.
-SLIDING = 1e-9
 
 
 class DryAxes(eqx.Module):
@@ -25,6 +26,8 @@ class DryAxes(eqx.Module):
 
     axes: Float[Array, "f r"]
     sigma: Float[Array, "f"]
+    before: Float[Array, "f"]
+    """Speeds of the axes at the start of the step; zeros: friction has the direction of the end of the step."""
     response: Float[Array, "r f"]
     """Y: how the bodies' velocity answers to the impulses."""
     coupling: Float[Array, "f f"]
@@ -66,22 +69,26 @@ def limits(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[A
     return _limits(dry, tuple(load + slope @ impulses for load, slope in loads))
 
 
+def _slowing(dry: DryAxes, limits: Float[Array, "f"]) -> Slowing:
+    """What friction at its limits does to the speeds of the axes."""
+    return Slowing(jnp.diagonal(dry.coupling) * limits, dry.sigma * limits)
+
+
 def sweep(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
     """One sweep of projected Gauss–Seidel."""
     for j in range(dry.axes.shape[0]):
         others = seen.speeds[j] + dry.coupling[j] @ impulses - dry.coupling[j, j] * impulses[j]
         limit = limits(dry, seen, impulses)[j]
-        value = jnp.clip(-others / (dry.coupling[j, j] + dry.sigma[j]), -limit, limit)
-        impulses = impulses.at[j].set(value)
+        slowing = Slowing(dry.coupling[j, j] * limit, dry.sigma[j] * limit)
+        direction, _ = reversal.direction(dry.before[j], others, slowing)
+        impulses = impulses.at[j].set(-limit * direction)
     return impulses
 
 
 def branches(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
-    """Branch of each axis: +1, −1 sliding, 0 stuck."""
-    limit = limits(dry, seen, impulses)
-    slip = jnp.where(jnp.abs(impulses) >= limit * (1.0 - SLIDING), -jnp.sign(impulses), 0.0)
-    # A joint whose limit is zero slides freely, in the direction it has.
-    return jnp.where(limit == 0.0, jnp.where(seen.speeds < 0.0, -1.0, 1.0), slip)
+    """Branch of each axis (:mod:`reversal`)."""
+    others = seen.speeds + dry.coupling @ impulses - jnp.diagonal(dry.coupling) * impulses
+    return reversal.direction(dry.before, others, _slowing(dry, limits(dry, seen, impulses)))[1]
 
 
 def settle(dry: DryAxes, free: Float[Array, "r"]) -> tuple[Float[Array, "r"], Float[Array, "f"]]:
@@ -97,4 +104,5 @@ def settle(dry: DryAxes, free: Float[Array, "r"]) -> tuple[Float[Array, "r"], Fl
 def impulses_on(dry: DryAxes, slip: Float[Array, "f"], velocity: Float[Array, "r"]) -> Float[Array, "f"]:
     """Impulses on fixed branches at a velocity that they have acted on."""
     seen = unrubbed(dry, velocity)
-    return jnp.where(slip == 0.0, -seen.speeds / dry.sigma, -slip * _limits(dry, seen.loads))
+    limits = _limits(dry, seen.loads)
+    return reversal.impulse_on(slip, dry.before, seen.speeds, limits, jnp.diagonal(dry.coupling), dry.sigma)
