@@ -1,7 +1,8 @@
-"""Dry friction of all joints in a predicted step: a box problem of the size of the number of frictional joints.
+"""Dry friction of all joints in a predicted step: a problem of the size of the number of frictional joints.
 
 With ``Y = F_v'⁻¹ Ḡᵀ`` the sliding speeds are ``s = Ḡ v₀ + Ḡ Y λ_t`` and the gap multipliers ``λ = λ₀ + (∂λ/∂v') Y
-λ_t``; sought is ``λ_t = −clip(s/Σ_t, ± (Σ U |λ| + h·level))``. Solved by projected Gauss–Seidel.
+λ_t``; sought is ``λ_t = −L A`` with ``L = Σ U |λ| + h·level`` and A the mean direction over the step (:mod:`sliding`),
+by Gauss–Seidel with Newton's method, or the stepper's ``λ_t = −clip(s/Σ_t, ± L)``, by projected Gauss–Seidel.
 """
 
 from __future__ import annotations
@@ -13,21 +14,36 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics import reversal
-from shadowfit.dynamics.reversal import Slowing
+from shadowfit.dynamics import sliding
 
 # Sweeps of the friction problem. It contracts like the coupling of the joints through the bodies; a remainder is
 # taken up by the final Newton step.
 SWEEPS = 12
+# A friction impulse this close (relative) to its limit slides.
+SLIDING = 1e-9
+
+
+class Clipped(eqx.Module):
+    """The stepper's law."""
+
+    sigma: Float[Array, "f"]
+    """Σ_t."""
+
+
+class Averaged(eqx.Module):
+    """The mean over the step."""
+
+    before: Float[Array, "f"]
+    """Speeds of the axes at the start of the step."""
+    width: Float[Array, "f"]
+    """Width of the reversal [rad/s, m/s] by the largest impulse [N m s, N s]."""
 
 
 class DryAxes(eqx.Module):
     """The frictional axes, with what decides on their impulses; tuples have an entry for each group of joints."""
 
     axes: Float[Array, "f r"]
-    sigma: Float[Array, "f"]
-    before: Float[Array, "f"]
-    """Speeds of the axes at the start of the step; zeros: friction has the direction of the end of the step."""
+    rule: Clipped | Averaged
     response: Float[Array, "r f"]
     """Y: how the bodies' velocity answers to the impulses."""
     coupling: Float[Array, "f f"]
@@ -69,26 +85,31 @@ def limits(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[A
     return _limits(dry, tuple(load + slope @ impulses for load, slope in loads))
 
 
-def _slowing(dry: DryAxes, limits: Float[Array, "f"]) -> Slowing:
-    """What friction at its limits does to the speeds of the axes."""
-    return Slowing(jnp.diagonal(dry.coupling) * limits, dry.sigma * limits)
-
-
 def sweep(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
     """One sweep of projected Gauss–Seidel."""
     for j in range(dry.axes.shape[0]):
         others = seen.speeds[j] + dry.coupling[j] @ impulses - dry.coupling[j, j] * impulses[j]
         limit = limits(dry, seen, impulses)[j]
-        slowing = Slowing(dry.coupling[j, j] * limit, dry.sigma[j] * limit)
-        direction, _ = reversal.direction(dry.before[j], others, slowing)
-        impulses = impulses.at[j].set(-limit * direction)
+        impulses = impulses.at[j].set(_one(dry, j, others, limit, impulses[j]))
     return impulses
 
 
+def _one(dry: DryAxes, j: int, others: Array, limit: Array, now: Array) -> Array:
+    """Impulse of one axis, which moves at the speed ``others`` without it: the solution, or a Newton step to it."""
+    own, rule = dry.coupling[j, j], dry.rule
+    if isinstance(rule, Clipped):
+        return jnp.clip(-others / (own + rule.sigma[j]), -limit, limit)
+    at = rule.before[j], others + own * now, rule.width[j] * limit + sliding.LEAST
+    missing = now + limit * sliding.mean_direction(*at)
+    return now - missing / (1.0 + limit * own * sliding.slope(*at))
+
+
 def branches(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
-    """Branch of each axis (:mod:`reversal`)."""
-    others = seen.speeds + dry.coupling @ impulses - jnp.diagonal(dry.coupling) * impulses
-    return reversal.direction(dry.before, others, _slowing(dry, limits(dry, seen, impulses)))[1]
+    """Branch of each axis by the stepper's law: +1, −1 sliding, 0 stuck."""
+    limit = limits(dry, seen, impulses)
+    slip = jnp.where(jnp.abs(impulses) >= limit * (1.0 - SLIDING), -jnp.sign(impulses), 0.0)
+    # A joint whose limit is zero slides freely, in the direction it has.
+    return jnp.where(limit == 0.0, jnp.where(seen.speeds < 0.0, -1.0, 1.0), slip)
 
 
 def settle(dry: DryAxes, free: Float[Array, "r"]) -> tuple[Float[Array, "r"], Float[Array, "f"]]:
@@ -104,5 +125,7 @@ def settle(dry: DryAxes, free: Float[Array, "r"]) -> tuple[Float[Array, "r"], Fl
 def impulses_on(dry: DryAxes, slip: Float[Array, "f"], velocity: Float[Array, "r"]) -> Float[Array, "f"]:
     """Impulses on fixed branches at a velocity that they have acted on."""
     seen = unrubbed(dry, velocity)
-    limits = _limits(dry, seen.loads)
-    return reversal.impulse_on(slip, dry.before, seen.speeds, limits, jnp.diagonal(dry.coupling), dry.sigma)
+    limits, rule = _limits(dry, seen.loads), dry.rule
+    if isinstance(rule, Averaged):
+        return -limits * sliding.mean_direction(rule.before, seen.speeds, rule.width * limits + sliding.LEAST)
+    return jnp.where(slip == 0.0, -seen.speeds / rule.sigma, -slip * limits)

@@ -36,7 +36,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, body_forces, rows
+from shadowfit.dynamics import balance, body_forces, rows, sliding
 from shadowfit.dynamics.contact_law import Branch, Impulses, branch_at, contact_points
 from shadowfit.dynamics.elements import Attachments, Bodies, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
@@ -224,8 +224,8 @@ class Prediction(eqx.Module):
     """Branches of the contact points; None without contacts."""
 
 
-_Carry = tuple[Array, tuple[Array, ...], balance.Rubbing, tuple[Array, Impulses] | None, Branch | None]
-"""Velocity, gap multipliers, how all axes rub, impulses of friction and contacts, branches of contacts."""
+_Carry = tuple[Array, tuple[Array, ...], tuple[Array, Array], tuple[Array, Impulses] | None, Branch | None]
+"""Velocity, gap multipliers, branches and mobilities of axes, impulses of friction and contacts, contacts' branches."""
 
 _Known = tuple[tuple[rows.Geometry, rows.Geometry | None], ...]
 """Geometries of each group that do not depend on the new velocity."""
@@ -300,6 +300,7 @@ def predict(
     discretization: str,
 ) -> Prediction:
     """The stepper's new velocity from a guess, with multipliers and friction branches."""
+    sigmas = balance.stick_sigmas(elements, pose, timestep)
     frictional = [i for i, group in enumerate(elements.groups) if group.friction is not None]
     iterations = 1 if discretization == "spook" else 2
     points = contact_points(elements, *with_world(pose, velocity), timestep) if elements.contacts else None
@@ -311,7 +312,7 @@ def predict(
         pushing = axes if points is None else jnp.concatenate([axes, contact_problem.point_rows(points)])
         solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], pushing.T], axis=1))
         free, response = now - solved[:, 0], solved[:, 1 : 1 + len(axes)]
-        dry = _dry_axes(elements, frictional, pose, now, axes, response, found, timestep, discretization)
+        dry = _dry_axes(elements, frictional, now, axes, response, found, sigmas, timestep, discretization)
         if points is None:
             reached, slip = dry_friction.settle(dry, free)
             impulses, branch = None, None
@@ -323,8 +324,7 @@ def predict(
             slip, branch = found_branches.slip, found_branches.branch
         moved = reached - now
         loads = tuple(load + slope @ moved for load, slope in zip(found.loads, found.load_slopes, strict=True))
-        rubbing = balance.Rubbing(dry.sigma, slip, jnp.diagonal(dry.coupling))
-        return reached.reshape(-1, 6), loads, rubbing, impulses, branch
+        return reached.reshape(-1, 6), loads, (slip, jnp.diagonal(dry.coupling)), impulses, branch
 
     count = sum(elements.groups[i].size for i in frictional)
     no_loads = tuple(jnp.zeros((group.size, group.gap_rows)) for group in elements.groups)
@@ -332,48 +332,43 @@ def predict(
     if points is not None:
         apart = Branch(jnp.zeros_like(points.bias), jnp.zeros_like(points.tangent[:, :, 0]))
         impulses = contact_problem.no_impulses(points, count)
-    still = balance.Rubbing(jnp.ones(count), jnp.zeros(count), jnp.zeros(count))
-    first_carry = (start, no_loads, still, impulses, apart)
-    reached, loads, rubbing, _, branch = jax.lax.fori_loop(0, iterations, newton, first_carry)
-    own = [balance.Rubbing(jnp.ones(group.size)) for group in elements.groups]
+    first_carry = (start, no_loads, (jnp.zeros(count), jnp.zeros(count)), impulses, apart)
+    reached, loads, (slip, mobility), _, branch = jax.lax.fori_loop(0, iterations, newton, first_carry)
+    rubbing: list[balance.Rubbing] = [balance.Sticking(sigma) for sigma in sigmas]
     first = 0
     for i in frictional:
-        last = first + elements.groups[i].size
-        own[i] = jax.tree.map(lambda x, first=first, last=last: x[first:last], rubbing)
-        first = last
-    return Prediction(reached, loads, tuple(own), branch)
+        own = slice(first, first + elements.groups[i].size)
+        still = balance.Sticking(sigmas[i], slip[own])
+        rubbing[i] = still if discretization == "spook" else balance.Turning(mobility[own])
+        first = own.stop
+    return Prediction(reached, loads, tuple(rubbing), branch)
 
 
 def _dry_axes(
     elements: Elements,
     frictional: list[int],
-    pose: Pose,
     here: Float[Array, "r"],
     axes: Float[Array, "f r"],
     response: Float[Array, "r f"],
     found: _Pass,
+    sigmas: tuple[Array, ...],
     timestep: Array,
     discretization: str,
 ) -> DryAxes:
-    """Dry friction of the joints, linearised at a velocity.
-
-    SPOOK's is that of its stepper; the exact one turns where the axis does, and gives way by the mobility of the axis
-    in the mechanism, not by that of its two bodies alone.
-    """
+    """Dry friction of the joints, linearised at a velocity. SPOOK's is that of its stepper."""
+    none = [jnp.zeros(0)]
     coupling = axes @ response
+    rule: dry_friction.Clipped | dry_friction.Averaged
     if discretization == "spook":
-        bare = balance.stick_sigmas(elements, pose, timestep)
-        sigma = jnp.concatenate([bare[i] for i in frictional] or [jnp.zeros(0)])
-        before = jnp.zeros(len(axes))
+        rule = dry_friction.Clipped(jnp.concatenate([sigmas[i] for i in frictional] or none))
     else:
-        times = [elements.groups[i].friction.stick_time for i in frictional]
-        sigma = jnp.concatenate(times or [jnp.zeros(0)]) / timestep * jnp.diagonal(coupling)
-        before = jnp.concatenate([found.speeds[i] for i in frictional] or [jnp.zeros(0)])
+        times = jnp.concatenate([elements.groups[i].friction.stick_time for i in frictional] or none)
+        width = sliding.stick_width(times, jnp.diagonal(coupling), jnp.ones(len(axes)), timestep)
+        rule = dry_friction.Averaged(jnp.concatenate([found.speeds[i] for i in frictional] or none), width)
     limits = [rows.friction_limits(elements.groups[i], found.speeds[i]) for i in frictional]
     return DryAxes(
         axes,
-        sigma,
-        before,
+        rule,
         response,
         coupling,
         tuple(weight for weight, _ in limits),
@@ -409,7 +404,7 @@ def linearise(
         if elements.contacts:
             branch = branch_at(contact_points(elements, whole, old, timestep), new_velocity.ravel())
         sigmas = balance.stick_sigmas(elements, pose, timestep)
-        at = Prediction(new_velocity, none, tuple(balance.Rubbing(sigma) for sigma in sigmas), branch)
+        at = Prediction(new_velocity, none, tuple(balance.Sticking(sigma) for sigma in sigmas), branch)
     else:
         at = predict(elements, pose, velocity, new_velocity, driven.command, known, timestep, discretization)
     value, by_state, by_parameters = _derivatives(driven, columns, pose, velocity, at, known, timestep, discretization)
