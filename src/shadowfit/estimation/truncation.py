@@ -10,7 +10,7 @@ the second difference of the configurations, the sum of the fine ones with the w
 
 The factor extrapolates to vanishing steps, which leaves ``O(h⁵)``. Accelerations drop out of the difference, so that E
 compares forces along the curve (at one instant, and as a mean over the step) and amplifies no noise; jumps of held
-inputs and of dry friction are resolved m times finer. A fit with E held, E renewed at its result, and so on, settles
+inputs are resolved m times finer, and reversals of dry friction, which are means over steps in both. A fit with E held, E renewed at its result, and so on, settles
 quickly: each round multiplies what is left by about ``(ωh)²/12``. Where it stands, the motion satisfies the better
 equations. Derivatives of E do not enter.
 
@@ -29,8 +29,8 @@ from shadowfit.estimation.problem import Problem
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 
-# m: fine steps in a step; more where dry friction jumps at reversals, whose time is known to a part of a fine step.
-FINER, FINER_WITH_FRICTION = 4, 8
+# m: fine steps in a step.
+FINER = 4
 # Distance of the places, in steps, whose difference is the speed on the curve.
 CLOSE = 1.0 / 64.0
 # Damping of redundant constraints, relative to the others.
@@ -46,7 +46,7 @@ def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
 
 def _of_dynamics(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps r"]:
     """E of each step [N s, N m s], as the dynamics residual has it."""
-    nodes, finer = point.nodes[recording], _fineness(problem)
+    nodes, finer = point.nodes[recording], FINER
     intervals = len(nodes.pose.position) - 1
     frames = problem.kernels.frames(*problem.current(point.values, recording), nodes.pose)
     coarse = _impulses(problem, point, recording, nodes.pose, 1)
@@ -55,11 +55,6 @@ def _of_dynamics(problem: Problem, point: Point, recording: int) -> Float[np.nda
     weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
     mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::finer] @ weights
     return _as_residuals(frames, (coarse - mean) * finer**2 / (finer**2 - 1.0))
-
-
-def _fineness(problem: Problem) -> int:
-    dry = any(joint.friction is not None for joint in problem.mechanism.joints.values)
-    return FINER_WITH_FRICTION if dry else FINER
 
 
 def _impulses(problem: Problem, point: Point, recording: int, poses: Pose, finer: int) -> Float[np.ndarray, "times r"]:
