@@ -362,7 +362,8 @@ def _dry_axes(
     if discretization == "spook":
         rule = dry_friction.Clipped(jnp.concatenate([sigmas[i] for i in frictional] or none))
     else:
-        times = jnp.concatenate([elements.groups[i].friction.stick_time for i in frictional] or none)
+        laws = [elements.groups[i].friction for i in frictional]
+        times = jnp.concatenate([law.stick_time for law in laws if law is not None] or none)
         width = sliding.stick_width(times, jnp.diagonal(coupling), jnp.ones(len(axes)), timestep)
         rule = dry_friction.Averaged(jnp.concatenate([found.speeds[i] for i in frictional] or none), width)
     limits = [rows.friction_limits(elements.groups[i], found.speeds[i]) for i in frictional]
