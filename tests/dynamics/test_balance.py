@@ -89,8 +89,20 @@ def test_friction_opposes_sliding_and_keeps_its_limit():
     limit = 0.1 * np.abs(loads[0]).sum() + 0.01 * 0.3
     sigma = jnp.array([2.0])
     for speed in (-5.0, -0.01, 0.0, 0.02, 7.0):
-        impulse = balance.friction_impulse(group, jnp.zeros(1), jnp.array([speed]), loads, None, sigma, TIMESTEP)[0]
+        rubbing = balance.Sticking(sigma)
+        impulse = balance.friction_impulse(group, jnp.zeros(1), jnp.array([speed]), loads, rubbing, TIMESTEP)[0]
         assert impulse == pytest.approx(np.clip(-speed / 2.0, -limit, limit), abs=1e-15)
     for slip in (-1.0, 1.0):
-        fixed = balance.friction_impulse(group, jnp.zeros(1), jnp.ones(1), loads, jnp.array([slip]), sigma, TIMESTEP)
+        rubbing = balance.Sticking(sigma, jnp.array([slip]))
+        fixed = balance.friction_impulse(group, jnp.zeros(1), jnp.ones(1), loads, rubbing, TIMESTEP)
         assert float(fixed[0]) == pytest.approx(-slip * limit)
+
+
+def test_friction_over_a_step_turns_where_the_axis_does():
+    """Reversed after a fifth of the step: a fifth of the impulse one way, four fifths the other."""
+    group = assemble(free_pair()).groups[0]
+    loads = jnp.array([[0.1, -0.2, 0.3, 0.0, -0.1]])
+    limit = 0.1 * np.abs(loads[0]).sum() + 0.01 * 0.3
+    rubbing = balance.Turning(jnp.array([1e-6]))
+    found = balance.friction_impulse(group, jnp.array([1.0]), jnp.array([-4.0]), loads, rubbing, TIMESTEP)
+    assert float(found[0]) == pytest.approx(-limit * (0.2 - 0.8), rel=1e-5)

@@ -22,6 +22,8 @@ SCENES = {
     "furuta": (full_furuta, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0}),
     "cartpole": (dc_cartpole, {"rail": 0.1, "pivot": 1.0}, {"rail": 0.4, "pivot": -2.0}),
     "fourbar": (stiff_fourbar, {"ground_crank": 0.4}, {"ground_crank": 2.0}),
+    # The axes turn within the step: velocities are changed at random by more than these.
+    "turning furuta": (full_furuta, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1e-3, "hinge2": -1e-3}),
 }
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics import body_forces, exact, rows, spook
+from shadowfit.dynamics import body_forces, exact, rows, sliding, spook
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.geometry import Pose, rotations
@@ -37,6 +37,25 @@ class JointPoint(eqx.Module):
     new_closing: Float[Array, "n m"]
     speed: Float[Array, "n"]
     new_speed: Float[Array, "n"]
+
+
+class Sticking(eqx.Module):
+    """The stepper's dry friction, ``λ_t = −clip(Ḡ v'/Σ_t, ± L)``: its direction is that of the end of the step."""
+
+    sigma: Float[Array, "n"]
+    """Σ_t."""
+    slip: Float[Array, "n"] | None = None
+    """A fixed branch instead: +1 or −1 slides in that direction, 0 sticks."""
+
+
+class Turning(eqx.Module):
+    """Dry friction whose direction is a mean over the step (:mod:`sliding`)."""
+
+    mobility: Float[Array, "n"]
+    """Change of an axis' speed by an impulse along it, in the mechanism."""
+
+
+Rubbing = Sticking | Turning
 
 
 def joint_point(
@@ -108,22 +127,21 @@ def friction_impulse(
     speed: Float[Array, "n"],
     new_speed: Float[Array, "n"],
     loads: Float[Array, "n m"],
-    slip: Float[Array, "n"] | None,
-    stick_sigma: Float[Array, "n"],
+    rubbing: Rubbing,
     timestep: Float[Array, ""],
 ) -> Float[Array, "n"]:
-    """Dry friction ``λ_t = −clip(Ḡ v'/Σ_t, ± (Σ U |λ| + h·level))``.
-
-    ``slip`` fixes the branch instead: +1 or −1 slides in that direction, 0 sticks.
-    """
+    """Dry friction of a largest impulse ``Σ U |λ| + h·level``, as ``rubbing`` says."""
     if group.friction is None:
         return jnp.zeros(group.size)
     weights, level = rows.friction_limits(group, speed)
     limit = jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
-    stuck = -new_speed / stick_sigma
-    if slip is None:
+    if isinstance(rubbing, Turning):
+        width = sliding.stick_width(group.friction.stick_time, rubbing.mobility, limit, timestep)
+        return -limit * sliding.mean_direction(speed, new_speed, width)
+    stuck = -new_speed / rubbing.sigma
+    if rubbing.slip is None:
         return jnp.clip(stuck, -limit, limit)
-    return jnp.where(slip == 0.0, stuck, -slip * limit)
+    return jnp.where(rubbing.slip == 0.0, stuck, -rubbing.slip * limit)
 
 
 def joint_impulse(
@@ -256,7 +274,7 @@ def missing_impulse(
         loads = load(group, point, timestep)
         scalars = (point.geometry.position, point.speed, point.new_speed)
         along = law_impulse(group, *scalars, command, timestep, discretization)
-        along = along + friction_impulse(group, point.speed, point.new_speed, loads, None, sigma, timestep)
+        along = along + friction_impulse(group, point.speed, point.new_speed, loads, Sticking(sigma), timestep)
         impulse = impulse.at[side_bodies(group)].add(joint_impulse(loads, along, point.geometry))
     balance = bodies_balance(elements, pose, velocity, new_velocity, command, timestep, discretization)
     return balance - impulse[:-1]

@@ -1,7 +1,8 @@
-"""Dry friction of all joints in a predicted step: a box problem of the size of the number of frictional joints.
+"""Dry friction of all joints in a predicted step: a problem of the size of the number of frictional joints.
 
 With ``Y = F_v'⁻¹ Ḡᵀ`` the sliding speeds are ``s = Ḡ v₀ + Ḡ Y λ_t`` and the gap multipliers ``λ = λ₀ + (∂λ/∂v') Y
-λ_t``; sought is ``λ_t = −clip(s/Σ_t, ± (Σ U |λ| + h·level))``. Solved by projected Gauss–Seidel.
+λ_t``; sought is ``λ_t = −L A`` with ``L = Σ U |λ| + h·level`` and A the mean direction over the step (:mod:`sliding`),
+by Gauss–Seidel with Newton's method, or the stepper's ``λ_t = −clip(s/Σ_t, ± L)``, by projected Gauss–Seidel.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from shadowfit.dynamics import sliding
+
 # Sweeps of the friction problem. It contracts like the coupling of the joints through the bodies; a remainder is
 # taken up by the final Newton step.
 SWEEPS = 12
@@ -20,11 +23,27 @@ SWEEPS = 12
 SLIDING = 1e-9
 
 
+class Clipped(eqx.Module):
+    """The stepper's law."""
+
+    sigma: Float[Array, "f"]
+    """Σ_t."""
+
+
+class Averaged(eqx.Module):
+    """The mean over the step."""
+
+    before: Float[Array, "f"]
+    """Speeds of the axes at the start of the step."""
+    width: Float[Array, "f"]
+    """Width of the reversal [rad/s, m/s] by the largest impulse [N m s, N s]."""
+
+
 class DryAxes(eqx.Module):
     """The frictional axes, with what decides on their impulses; tuples have an entry for each group of joints."""
 
     axes: Float[Array, "f r"]
-    sigma: Float[Array, "f"]
+    rule: Clipped | Averaged
     response: Float[Array, "r f"]
     """Y: how the bodies' velocity answers to the impulses."""
     coupling: Float[Array, "f f"]
@@ -71,13 +90,22 @@ def sweep(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Ar
     for j in range(dry.axes.shape[0]):
         others = seen.speeds[j] + dry.coupling[j] @ impulses - dry.coupling[j, j] * impulses[j]
         limit = limits(dry, seen, impulses)[j]
-        value = jnp.clip(-others / (dry.coupling[j, j] + dry.sigma[j]), -limit, limit)
-        impulses = impulses.at[j].set(value)
+        impulses = impulses.at[j].set(_one(dry, j, others, limit, impulses[j]))
     return impulses
 
 
+def _one(dry: DryAxes, j: int, others: Array, limit: Array, now: Array) -> Array:
+    """Impulse of one axis, which moves at the speed ``others`` without it: the solution, or a Newton step to it."""
+    own, rule = dry.coupling[j, j], dry.rule
+    if isinstance(rule, Clipped):
+        return jnp.clip(-others / (own + rule.sigma[j]), -limit, limit)
+    at = rule.before[j], others + own * now, rule.width[j] * limit + sliding.LEAST
+    missing = now + limit * sliding.mean_direction(*at)
+    return now - missing / (1.0 + limit * own * sliding.slope(*at))
+
+
 def branches(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
-    """Branch of each axis: +1, −1 sliding, 0 stuck."""
+    """Branch of each axis by the stepper's law: +1, −1 sliding, 0 stuck."""
     limit = limits(dry, seen, impulses)
     slip = jnp.where(jnp.abs(impulses) >= limit * (1.0 - SLIDING), -jnp.sign(impulses), 0.0)
     # A joint whose limit is zero slides freely, in the direction it has.
@@ -97,4 +125,7 @@ def settle(dry: DryAxes, free: Float[Array, "r"]) -> tuple[Float[Array, "r"], Fl
 def impulses_on(dry: DryAxes, slip: Float[Array, "f"], velocity: Float[Array, "r"]) -> Float[Array, "f"]:
     """Impulses on fixed branches at a velocity that they have acted on."""
     seen = unrubbed(dry, velocity)
-    return jnp.where(slip == 0.0, -seen.speeds / dry.sigma, -slip * _limits(dry, seen.loads))
+    limits, rule = _limits(dry, seen.loads), dry.rule
+    if isinstance(rule, Averaged):
+        return -limits * sliding.mean_direction(rule.before, seen.speeds, rule.width * limits + sliding.LEAST)
+    return jnp.where(slip == 0.0, -seen.speeds / rule.sigma, -slip * limits)

@@ -34,7 +34,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, body_forces, rows
+from shadowfit.dynamics import balance, body_forces, rows, sliding
 from shadowfit.dynamics.contact_law import Branch, Impulses, branch_at, contact_points
 from shadowfit.dynamics.elements import Attachments, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
@@ -216,16 +216,14 @@ class Prediction(eqx.Module):
     velocity: Float[Array, "bodies 6"]
     loads: tuple[Float[Array, "n m"] | None, ...]
     """Gap multipliers of each group's joints, if they are known better than from the gaps' defect."""
-    slips: tuple[Float[Array, "n"] | None, ...]
-    """Branch of dry friction: +1, −1 sliding, 0 stuck; None for groups without friction."""
-    sigmas: tuple[Float[Array, "n"], ...]
-    """Σ_t of each group's joints."""
+    rubbing: tuple[balance.Rubbing, ...]
+    """How the dry friction of each group's joints acts."""
     branch: Branch | None
     """Branches of the contact points; None without contacts."""
 
 
-_Carry = tuple[Array, tuple[Array, ...], Array, tuple[Array, Impulses] | None, Branch | None]
-"""Velocity, gap multipliers, branches of friction, impulses of friction and contacts, branches of contacts."""
+_Carry = tuple[Array, tuple[Array, ...], tuple[Array, Array], tuple[Array, Impulses] | None, Branch | None]
+"""Velocity, gap multipliers, branches and mobilities of axes, impulses of friction and contacts, contacts' branches."""
 
 _Known = tuple[tuple[rows.Geometry, rows.Geometry | None], ...]
 """Geometries of each group that do not depend on the new velocity."""
@@ -312,7 +310,7 @@ def predict(
         pushing = axes if points is None else jnp.concatenate([axes, contact_problem.point_rows(points)])
         solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], pushing.T], axis=1))
         free, response = now - solved[:, 0], solved[:, 1 : 1 + len(axes)]
-        dry = _dry_axes(elements, frictional, now, axes, response, found, sigmas, timestep)
+        dry = _dry_axes(elements, frictional, now, axes, response, found, sigmas, timestep, discretization)
         if points is None:
             reached, slip = dry_friction.settle(dry, free)
             impulses, branch = None, None
@@ -324,7 +322,7 @@ def predict(
             slip, branch = found_branches.slip, found_branches.branch
         moved = reached - now
         loads = tuple(load + slope @ moved for load, slope in zip(found.loads, found.load_slopes, strict=True))
-        return reached.reshape(-1, 6), loads, slip, impulses, branch
+        return reached.reshape(-1, 6), loads, (slip, jnp.diagonal(dry.coupling)), impulses, branch
 
     count = sum(elements.groups[i].size for i in frictional)
     no_loads = tuple(jnp.zeros((group.size, group.gap_rows)) for group in elements.groups)
@@ -332,14 +330,16 @@ def predict(
     if points is not None:
         apart = Branch(jnp.zeros_like(points.bias), jnp.zeros_like(points.tangent[:, :, 0]))
         impulses = contact_problem.no_impulses(points, count)
-    first_carry = (start, no_loads, jnp.zeros(count), impulses, apart)
-    reached, loads, slip, _, branch = jax.lax.fori_loop(0, iterations, newton, first_carry)
-    slips: list[Array | None] = [None] * len(elements.groups)
+    first_carry = (start, no_loads, (jnp.zeros(count), jnp.zeros(count)), impulses, apart)
+    reached, loads, (slip, mobility), _, branch = jax.lax.fori_loop(0, iterations, newton, first_carry)
+    rubbing: list[balance.Rubbing] = [balance.Sticking(sigma) for sigma in sigmas]
     first = 0
     for i in frictional:
-        slips[i] = slip[first : first + elements.groups[i].size]
-        first += elements.groups[i].size
-    return Prediction(reached, loads, tuple(slips), sigmas, branch)
+        own = slice(first, first + elements.groups[i].size)
+        still = balance.Sticking(sigmas[i], slip[own])
+        rubbing[i] = still if discretization == "spook" else balance.Turning(mobility[own])
+        first = own.stop
+    return Prediction(reached, loads, tuple(rubbing), branch)
 
 
 def _dry_axes(
@@ -351,14 +351,25 @@ def _dry_axes(
     found: _Pass,
     sigmas: tuple[Array, ...],
     timestep: Array,
+    discretization: str,
 ) -> DryAxes:
-    """Dry friction of the joints, linearised at a velocity."""
+    """Dry friction of the joints, linearised at a velocity. SPOOK's is that of its stepper."""
+    none = [jnp.zeros(0)]
+    coupling = axes @ response
+    rule: dry_friction.Clipped | dry_friction.Averaged
+    if discretization == "spook":
+        rule = dry_friction.Clipped(jnp.concatenate([sigmas[i] for i in frictional] or none))
+    else:
+        laws = [elements.groups[i].friction for i in frictional]
+        times = jnp.concatenate([law.stick_time for law in laws if law is not None] or none)
+        width = sliding.stick_width(times, jnp.diagonal(coupling), jnp.ones(len(axes)), timestep)
+        rule = dry_friction.Averaged(jnp.concatenate([found.speeds[i] for i in frictional] or none), width)
     limits = [rows.friction_limits(elements.groups[i], found.speeds[i]) for i in frictional]
     return DryAxes(
         axes,
-        jnp.concatenate([sigmas[i] for i in frictional] or [jnp.zeros(0)]),
+        rule,
         response,
-        axes @ response,
+        coupling,
         tuple(weight for weight, _ in limits),
         tuple(timestep * level for _, level in limits),
         tuple(found.loads[i] for i in frictional),
@@ -391,7 +402,8 @@ def linearise(
         branch = None
         if elements.contacts:
             branch = branch_at(contact_points(elements, whole, old, timestep), new_velocity.ravel())
-        at = Prediction(new_velocity, none, none, balance.stick_sigmas(elements, pose, timestep), branch)
+        sigmas = balance.stick_sigmas(elements, pose, timestep)
+        at = Prediction(new_velocity, none, tuple(balance.Sticking(sigma) for sigma in sigmas), branch)
     else:
         at = predict(elements, pose, velocity, new_velocity, driven.command, known, timestep, discretization)
     value, by_state, by_parameters = _derivatives(driven, columns, pose, velocity, at, known, timestep, discretization)
@@ -443,7 +455,7 @@ def _derivatives(
     new = jnp.concatenate([at.velocity, jnp.zeros((1, 6))])
     for index, group in enumerate(elements.groups):
         place = _incidence(elements, group)
-        friction = (at.slips[index], at.sigmas[index])
+        friction = at.rubbing[index]
         point = balance.joint_point(group, whole, old, new, timestep, discretization, known[index])
         defect_load = balance.load(group, point, timestep)
         known_load = at.loads[index]
@@ -518,19 +530,18 @@ def _joint_derivatives(
     command: Array,
     point: balance.JointPoint,
     load: Float[Array, "n m"],
-    friction: tuple[Array | None, Array],
+    friction: balance.Rubbing,
     timestep: Array,
     discretization: str,
 ) -> tuple[Float[Array, "n 2 6"], Float[Array, "3 n 2 6 2 6"]]:
     """Impulse of each joint on its two bodies, and its derivatives by pose, velocity and new velocity."""
-    slip, sigma = friction
     axis = _axis_of(point.geometry)
     law, law_by = _columnwise(
         lambda x: balance.law_impulse(group, x[:, 0], x[:, 1], x[:, 2], command, timestep, discretization),
         _scalars(point),
     )
     dry, dry_by = _columnwise(
-        lambda x: balance.friction_impulse(group, x[:, 1], x[:, 2], x[:, 3:], slip, sigma, timestep),
+        lambda x: balance.friction_impulse(group, x[:, 1], x[:, 2], x[:, 3:], friction, timestep),
         jnp.concatenate([_scalars(point), load], axis=1),
     )
     along = law + dry
@@ -616,7 +627,7 @@ def _number_derivatives(
     states: tuple[Pose, Array, Array],
     point: balance.JointPoint,
     load: Float[Array, "n m"],
-    friction: tuple[Array | None, Array],
+    friction: balance.Rubbing,
     timestep: Array,
     discretization: str,
 ) -> Float[Array, "p n 2 6"]:
@@ -626,13 +637,12 @@ def _number_derivatives(
     whole joint again.
     """
     group = driven.elements.groups[index]
-    slip, sigma = friction
 
     def along(group: JointGroup, point: balance.JointPoint, loads: Array, command: Array) -> Array:
         law = balance.law_impulse(
             group, point.geometry.position, point.speed, point.new_speed, command, timestep, discretization
         )
-        return law + balance.friction_impulse(group, point.speed, point.new_speed, loads, slip, sigma, timestep)
+        return law + balance.friction_impulse(group, point.speed, point.new_speed, loads, friction, timestep)
 
     def impulse(group: JointGroup, point: balance.JointPoint, command: Array) -> Array:
         found = balance.load(group, point, timestep)

@@ -10,9 +10,9 @@ the second difference of the configurations, the sum of the fine ones with the w
 
 The factor extrapolates to vanishing steps, which leaves ``O(h⁵)``. Accelerations drop out of the difference, so that E
 compares forces along the curve (at one instant, and as a mean over the step) and amplifies no noise; jumps of held
-inputs and of dry friction are resolved m times finer. A fit with E held, E renewed at its result, and so on, settles
-quickly: each round multiplies what is left by about ``(ωh)²/12``. Where it stands, the motion satisfies the better
-equations. Derivatives of E do not enter.
+inputs are resolved m times finer. Dry friction is a mean over the step in both. A fit with E held, E renewed at its
+result, and so on, settles quickly: each round multiplies what is left by about ``(ωh)²/12``. Where it stands, the
+motion satisfies the better equations. Derivatives of E do not enter.
 
 Samples see the states through a parabola over three steps; the error of that, against the same curve, is treated alike.
 """
@@ -30,8 +30,8 @@ from shadowfit.estimation.threads import in_threads
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 
-# m: fine steps in a step; more where dry friction jumps at reversals, whose time is known to a part of a fine step.
-FINER, FINER_WITH_FRICTION = 4, 8
+# m: fine steps in a step.
+FINER = 4
 # Distance of the places, in steps, whose difference is the speed on the curve.
 CLOSE = 1.0 / 64.0
 # Damping of redundant constraints, relative to the others.
@@ -54,7 +54,7 @@ def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
 
 def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) -> Float[np.ndarray, "steps r"]:
     """E of some steps [N s, N m s], as the dynamics residual has it."""
-    nodes, finer = point.nodes[recording], _fineness(problem)
+    nodes, finer = point.nodes[recording], FINER
     around = nodes.pose[part.start : part.stop + 2]
     frames = problem.kernels.frames(*problem.current(point.values, recording), around)
     coarse = _impulses(problem, point, recording, around, part.start, 1)
@@ -64,11 +64,6 @@ def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) ->
     weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
     mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::finer] @ weights
     return _as_residuals(frames, (coarse - mean) * finer**2 / (finer**2 - 1.0))
-
-
-def _fineness(problem: Problem) -> int:
-    dry = any(joint.friction is not None for joint in problem.mechanism.joints.values)
-    return FINER_WITH_FRICTION if dry else FINER
 
 
 def _impulses(

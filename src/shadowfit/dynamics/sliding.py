@@ -1,0 +1,50 @@
+"""The direction of dry friction, as a mean over a step.
+
+Friction of a level L/h acts against the motion. Along a step in which the speed of the axis goes evenly from s to s',
+the mean of the direction ``v/√(v² + w²)`` is the quotient of differences of its integral,
+
+    A = (√(s'² + w²) − √(s² + w²))/(s' − s) = (s + s')/(√(s² + w²) + √(s'² + w²)),
+
+and the impulse is ``−L A``. A reversal inside the step counts for the part of the step before and after it, so friction
+turns when the axis does; the law that takes the direction of the end of the step turns half a step early. A is smooth,
+over speeds of the size of ``|s' − s|`` and w.
+
+A stuck axis creeps at ``w`` times the part of the friction that it needs. ``w = max(stick_time, h/2) · d · L/h``, d the
+mobility of the axis in the mechanism (change of its speed by an impulse along it). With less than h/2 the speed of a
+stuck axis would change its sign from step to step.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+# Least width [rad/s, m/s]: keeps the direction of an axis at rest without friction finite.
+LEAST = 1e-30
+
+
+def stick_width(
+    stick_time: Float[Array, "*n"],
+    mobility: Float[Array, "*n"],
+    limit: Float[Array, "*n"],
+    timestep: Float[Array, ""],
+) -> Float[Array, "*n"]:
+    """Speed w [rad/s, m/s] over which friction of a largest impulse L [N m s, N s] reverses."""
+    return jnp.maximum(stick_time / timestep, 0.5) * mobility * limit + LEAST
+
+
+def mean_direction(
+    before: Float[Array, "*n"], after: Float[Array, "*n"], width: Float[Array, "*n"]
+) -> Float[Array, "*n"]:
+    """A, from −1 to 1, between the speeds at the start and the end of the step."""
+    return (before + after) / (_length(before, width) + _length(after, width))
+
+
+def slope(before: Float[Array, "*n"], after: Float[Array, "*n"], width: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """``∂A/∂s'``, which is never negative."""
+    first, last = _length(before, width), _length(after, width)
+    return (first * last + width**2 - before * after) / (last * (first + last) ** 2)
+
+
+def _length(speed: Array, width: Array) -> Array:
+    return jnp.sqrt(speed**2 + width**2)
