@@ -7,7 +7,7 @@ import pytest
 
 from estimation.scenes import all_rows, problem_of
 from shadowfit.dynamics import place, simulate
-from shadowfit.estimation import Options, fit, front, objective
+from shadowfit.estimation import LevenbergMarquardt, Options, fit, front, objective
 from shadowfit.estimation.dense import dense_factorise
 from shadowfit.estimation.linearise import Nodes
 from shadowfit.estimation.point import Point
@@ -236,7 +236,9 @@ def test_states_of_a_tossed_box_are_better_than_its_samples():
     mechanism, motion = motion_of("box", "exact")
     recording = recorded(mechanism, motion, slice(None), noise=1.0)
     options = Options(timestep=TIMESTEP, state_weight=1e4, cutoff=20.0)
-    found = fit(mechanism, recording, options=options).trajectory()
+    # The cost is rough: started with less damping, the fit ends in a neighbouring minimum, off by 0.40 mm.
+    careful = LevenbergMarquardt(start_damping=0.1)
+    found = fit(mechanism, recording, options=options, optimiser=careful).trajectory()
     true = motion.states.pose
     away = np.asarray(found.states.pose.position - true.position)[:, 0]
     turned = np.asarray(rotations.minus(found.states.pose.orientation, true.orientation))[:, 0]
