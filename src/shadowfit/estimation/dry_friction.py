@@ -123,9 +123,7 @@ def settle(dry: DryAxes, free: Float[Array, "r"]) -> tuple[Float[Array, "r"], Fl
 
 
 def impulses_on(dry: DryAxes, slip: Float[Array, "f"], velocity: Float[Array, "r"]) -> Float[Array, "f"]:
-    """Impulses on fixed branches at a velocity that they have acted on."""
+    """Impulses of the stepper's law on fixed branches, at a velocity that they have acted on."""
     seen = unrubbed(dry, velocity)
-    limits, rule = _limits(dry, seen.loads), dry.rule
-    if isinstance(rule, Averaged):
-        return -limits * sliding.mean_direction(rule.before, seen.speeds, rule.width * limits + sliding.LEAST)
-    return jnp.where(slip == 0.0, -seen.speeds / rule.sigma, -slip * limits)
+    assert isinstance(dry.rule, Clipped)
+    return jnp.where(slip == 0.0, -seen.speeds / dry.rule.sigma, -slip * _limits(dry, seen.loads))

@@ -337,9 +337,14 @@ def predict(
     for i in frictional:
         own = slice(first, first + elements.groups[i].size)
         still = balance.Sticking(sigmas[i], slip[own])
-        rubbing[i] = still if discretization == "spook" else balance.Turning(mobility[own])
+        rubbing[i] = balance.Turning(mobility[own]) if _turns(elements, discretization) else still
         first = own.stop
     return Prediction(reached, loads, tuple(rubbing), branch)
+
+
+def _turns(elements: Elements, discretization: str) -> bool:
+    """Whether friction is a mean over the step instead of the stepper's; speeds jump where bodies collide."""
+    return discretization == "exact" and not elements.contacts
 
 
 def _dry_axes(
@@ -353,11 +358,11 @@ def _dry_axes(
     timestep: Array,
     discretization: str,
 ) -> DryAxes:
-    """Dry friction of the joints, linearised at a velocity. SPOOK's is that of its stepper."""
+    """Dry friction of the joints, linearised at a velocity."""
     none = [jnp.zeros(0)]
     coupling = axes @ response
     rule: dry_friction.Clipped | dry_friction.Averaged
-    if discretization == "spook":
+    if not _turns(elements, discretization):
         rule = dry_friction.Clipped(jnp.concatenate([sigmas[i] for i in frictional] or none))
     else:
         laws = [elements.groups[i].friction for i in frictional]
