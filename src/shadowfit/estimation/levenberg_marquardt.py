@@ -46,6 +46,9 @@ STATE_SHARE = 0.1
 # A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
 # deviation. Along the kinks of dry friction the cost would creep on for long.
 INSIGNIFICANT = 0.01
+# Nor is creeping: so many iterations in a row that each decrease χ² by less than this. Where dry friction holds a joint
+# the model of a step sees next to nothing of its speed, and the fit goes on in small steps for long.
+CREEPING, CREEPS = 0.1, 5
 # From a decrease of χ² below this on, parameters that the data do not tell (standard deviations of ten typical sizes)
 # are held: they would wander to a bound for the rest of it. Before, a start value may be wrong by orders of magnitude,
 # and its size says nothing.
@@ -139,7 +142,7 @@ def minimise(
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(here, settings)
     log = [_log(problem, first_number, here, alpha, np.nan, np.nan, 0, began)]
-    status, last, small, near = Status.ITERATIONS, None, 0, False
+    status, last, small, creeps, near = Status.ITERATIONS, None, 0, 0, False
     try:
         _report(progress, log[-1])
         for number in range(first_number + 1, first_number + settings.max_iterations + 1):
@@ -152,11 +155,12 @@ def minimise(
                 break
             decrease = here.cost.total - trial.accepted.cost.total
             small = small + 1 if decrease <= _insignificant(problem, here, settings) else 0
+            creeps = creeps + 1 if decrease <= CREEPING * _share(problem, here) else 0
             near = near or decrease <= NEARLY_THERE * _share(problem, here)
             here, alpha, last = trial.accepted, trial.damping, trial.box
             log.append(_log(problem, number, here, alpha, trial.gain, trial.step, trial.count, began))
             _report(progress, log[-1])
-            if trial.ended is not None or small >= 2:
+            if trial.ended is not None or small >= 2 or creeps >= CREEPS:
                 status = trial.ended or Status.DECREASE
                 break
     except KeyboardInterrupt:
