@@ -18,6 +18,9 @@ from shadowfit.models import builtin
 TIMESTEP = 0.01
 # Leaves that the dynamics do not depend on.
 SILENT = ("*.std", "*.offset", "*.delay", "*.stick_time", "u.*", "w.*", "v.*")
+# Numbers that do not change the mobility of an axis. Where friction is a mean over the step, the others also change the
+# width over which it reverses, which derivatives leave out (docs/method.md).
+FORCES = ("dry", "coulomb", "stribeck", "viscous", "gain", "push", "gravity")
 SCENES = {
     "furuta": (full_furuta, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0}),
     "cartpole": (dc_cartpole, {"rail": 0.1, "pivot": 1.0}, {"rail": 0.4, "pivot": -2.0}),
@@ -38,6 +41,8 @@ def all_leaves(mechanism):
 def test_derivatives_equal_finite_differences(scene, residual, discretization):
     build, positions, speeds = SCENES[scene]
     mechanism = build()
+    averaged = (scene, residual, discretization) == ("turning furuta", "implicit", "exact")
+    friction = "mean" if averaged else "stepper"
     free = all_leaves(mechanism)
     problem = problem_of(mechanism, blank(mechanism), free, residual=residual, discretization=discretization)
     plan = problem.plan
@@ -60,7 +65,9 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
         elements = assemble(write(plan, problem.mechanism, numbers, turns, own))
         driven = transition.Driven(elements, prepared.element_tangents, prepared.reference, command, slopes)
         moved = (pose.plus(states[0]), velocity + states[1], new + states[2])
-        found = transition.linearise(driven, plan.columns, *moved, jnp.asarray(TIMESTEP), residual, discretization)
+        found = transition.linearise(
+            driven, plan.columns, *moved, jnp.asarray(TIMESTEP), residual, discretization, friction
+        )
         blocks = (found.by_pose, found.by_velocity, found.by_new_velocity)
         columns = [block.reshape(size, size) for block in blocks]
         return [found.residual, jnp.concatenate([*columns, found.by_parameters * scale], axis=1)]
@@ -79,6 +86,8 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
     doubt = residuals[1 : count + 1] + residuals[count + 1 :] - 2.0 * residuals[0]
     doubt = 4.0 * np.abs(doubt).max(axis=1) / step
     for column, name in enumerate([*names, *labels]):
+        if averaged and column >= 3 * size and not any(word in name for word in FORCES):
+            continue
         near = largest if column < 3 * size else np.abs(analytic[:, column]).max()
         tolerance = 2e-5 * near + doubt[column] + 1e-10  # of impulses of 1e-3 N s
         np.testing.assert_allclose(analytic[:, column], numeric[:, column], rtol=0.0, atol=tolerance, err_msg=name)

@@ -44,6 +44,7 @@ def make_plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, 
         on_grid,
         options.residual,
         options.discretization,
+        "mean" if options.correction == "deferred" else "stepper",
         options.unknowns,
         options.huber,
     )

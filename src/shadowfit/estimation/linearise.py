@@ -54,6 +54,7 @@ class Plan:
     on_grid: bool
     residual: transition.Residual
     discretization: str
+    friction: transition.Friction
     unknowns: Unknowns
     huber: float | None
     """Residuals beyond this many standard deviations count linearly; None: all count quadratically."""
@@ -162,7 +163,7 @@ def _transition(
         prepared.elements, prepared.element_tangents, prepared.reference, data.command, by_parameters
     )
     return transition.linearise(
-        driven, plan.columns, pose, velocity, new_velocity, timestep, plan.residual, plan.discretization
+        driven, plan.columns, pose, velocity, new_velocity, timestep, plan.residual, plan.discretization, plan.friction
     )
 
 

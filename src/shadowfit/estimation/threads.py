@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import contextvars
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +32,8 @@ def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator
     for item in items:
         if len(waiting) >= _workers():
             yield waiting.popleft().result()
-        waiting.append(_pool().submit(work, item))
+        # In the caller's context: what it ignores (overflow at a wild start) is ignored here, too.
+        waiting.append(_pool().submit(contextvars.copy_context().run, work, item))
     while waiting:
         yield waiting.popleft().result()
 

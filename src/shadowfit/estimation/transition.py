@@ -44,6 +44,8 @@ from shadowfit.estimation.dry_friction import DryAxes
 from shadowfit.geometry import Pose, rotations
 
 Residual = Literal["implicit", "inverse"]
+Friction = Literal["stepper", "mean"]
+"""Dry friction of a step: as the stepper has it, or a mean over the step (:mod:`shadowfit.dynamics.sliding`)."""
 
 # Linear solves of the contact problem, over all of Newton's iterations.
 CONTACT_ROUNDS = 4
@@ -296,6 +298,7 @@ def predict(
     known: _Known,
     timestep: Float[Array, ""],
     discretization: str,
+    friction: Friction,
 ) -> Prediction:
     """The stepper's new velocity from a guess, with multipliers and friction branches."""
     sigmas = balance.stick_sigmas(elements, pose, timestep)
@@ -310,7 +313,7 @@ def predict(
         pushing = axes if points is None else jnp.concatenate([axes, contact_problem.point_rows(points)])
         solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], pushing.T], axis=1))
         free, response = now - solved[:, 0], solved[:, 1 : 1 + len(axes)]
-        dry = _dry_axes(elements, frictional, now, axes, response, found, sigmas, timestep, discretization)
+        dry = _dry_axes(elements, frictional, now, axes, response, found, sigmas, timestep, friction)
         if points is None:
             reached, slip = dry_friction.settle(dry, free)
             impulses, branch = None, None
@@ -337,14 +340,14 @@ def predict(
     for i in frictional:
         own = slice(first, first + elements.groups[i].size)
         still = balance.Sticking(sigmas[i], slip[own])
-        rubbing[i] = balance.Turning(mobility[own]) if _turns(elements, discretization) else still
+        rubbing[i] = balance.Turning(mobility[own]) if _turns(elements, friction) else still
         first = own.stop
     return Prediction(reached, loads, tuple(rubbing), branch)
 
 
-def _turns(elements: Elements, discretization: str) -> bool:
+def _turns(elements: Elements, friction: Friction) -> bool:
     """Whether friction is a mean over the step instead of the stepper's; speeds jump where bodies collide."""
-    return discretization == "exact" and not elements.contacts
+    return friction == "mean" and not elements.contacts
 
 
 def _dry_axes(
@@ -356,13 +359,13 @@ def _dry_axes(
     found: _Pass,
     sigmas: tuple[Array, ...],
     timestep: Array,
-    discretization: str,
+    friction: Friction,
 ) -> DryAxes:
     """Dry friction of the joints, linearised at a velocity."""
     none = [jnp.zeros(0)]
     coupling = axes @ response
     rule: dry_friction.Clipped | dry_friction.Averaged
-    if not _turns(elements, discretization):
+    if not _turns(elements, friction):
         rule = dry_friction.Clipped(jnp.concatenate([sigmas[i] for i in frictional] or none))
     else:
         laws = [elements.groups[i].friction for i in frictional]
@@ -396,6 +399,7 @@ def linearise(
     timestep: Float[Array, ""],
     residual: Residual,
     discretization: str,
+    friction: Friction = "stepper",
 ) -> Transition:
     """Residual of one transition with its derivatives."""
     elements = driven.elements
@@ -410,7 +414,7 @@ def linearise(
         sigmas = balance.stick_sigmas(elements, pose, timestep)
         at = Prediction(new_velocity, none, tuple(balance.Sticking(sigma) for sigma in sigmas), branch)
     else:
-        at = predict(elements, pose, velocity, new_velocity, driven.command, known, timestep, discretization)
+        at = predict(elements, pose, velocity, new_velocity, driven.command, known, timestep, discretization, friction)
     value, by_state, by_parameters = _derivatives(driven, columns, pose, velocity, at, known, timestep, discretization)
     if residual == "inverse":
         by_pose, by_velocity, by_new = by_state.reshape(3, 6 * count, count, 6)
