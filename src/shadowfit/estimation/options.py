@@ -47,7 +47,7 @@ class Options:
     """Robust loss: residuals beyond this many standard deviations count linearly."""
     stick_time: float | None = 5e-3
     """Regularisation of sticking during the fit [s]; None: the mechanism's own. Dry friction fades at speeds that it
-    would stop within this time. Less than half a step counts as that in fits of the exact equations; in others too
+    would stop within this time. Less than half a step counts as that with deferred correction; without, too
     small a value makes the cost creep along the kinks of friction."""
     cutoff: float = 10.0
     """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory."""
