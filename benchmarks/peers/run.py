@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -33,15 +33,17 @@ SHORT_LIMIT = 40.0  # s for a fit; a method that fails once is not tried again: 
 
 def run_seeds(method: str, task: str, seeds: list[int], folder: Path, limit: float, fresh: bool) -> None:
     """One process; a fit that was ended by the alarm is recorded as such."""
-    with tempfile.TemporaryDirectory() as empty:
-        programs = empty if fresh else str(folder.resolve() / "compiled")
-        settings = {**os.environ, "JAX_COMPILATION_CACHE_DIR": programs, KERNELS: programs}
-        settings["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
-        command = [sys.executable, "-m", "benchmarks.peers.worker", method, task, *map(str, seeds)]
-        command += ["--folder", str(folder), "--limit", str(limit), "--started", str(time.time())]
-        ended = subprocess.run(
-            [*command, *(["--fresh"] if fresh else [])], check=False, env=settings, stderr=subprocess.PIPE, text=True
-        )
+    # What the first process of a method and task compiles serves the next one.
+    programs = folder.resolve() / "compiled" / method / task
+    if fresh:
+        shutil.rmtree(programs, ignore_errors=True)
+    settings = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(programs), KERNELS: str(programs)}
+    settings["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+    command = [sys.executable, "-m", "benchmarks.peers.worker", method, task, *map(str, seeds)]
+    command += ["--folder", str(folder), "--limit", str(limit), "--started", str(time.time())]
+    ended = subprocess.run(
+        [*command, *(["--fresh"] if fresh else [])], check=False, env=settings, stderr=subprocess.PIPE, text=True
+    )
     if ended.returncode == 0:
         return
     missing = next(seed for seed in seeds if not results.path(folder, method, task, seed).exists())
