@@ -48,8 +48,8 @@ class RecordingRows:
 
     def assembly(self) -> front.Assembly:
         """Normal equations to which rows can be added."""
-        plan, bodies = self.problem.plan, len(self.problem.mechanism.bodies)
-        size = (12 if plan.unknowns == "full" else 6) * bodies
+        plan = self.problem.plan
+        size = plan.body_size * len(self.problem.mechanism.bodies)
         return front.Assembly(self.track.steps + plan.window - 1, plan.window, size, plan.parameters)
 
     def costs(self, tables: tuple[front.Table, front.Table], begin: int) -> tuple[float, np.ndarray]:
@@ -89,7 +89,7 @@ def chunk_starts(nodes: int) -> range:
 def no_truncation(problem: Problem, recording: int) -> Truncation:
     """Zeros in place of the errors of the discretisation."""
     track, sensors = problem.tracks[recording], problem.mechanism.sensors.values
-    size = 6 * len(problem.mechanism.bodies) * (2 if problem.plan.unknowns == "full" else 1)
+    size = problem.plan.body_size * len(problem.mechanism.bodies)
     return Truncation(
         np.zeros((track.steps, size)), tuple(np.zeros((*track.fraction.shape, s.error_size())) for s in sensors)
     )

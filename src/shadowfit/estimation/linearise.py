@@ -65,6 +65,11 @@ class Plan:
         return len(self.order)
 
     @property
+    def body_size(self) -> int:
+        """Unknowns of a body in a node, which is also the number of its dynamics residuals in a step."""
+        return 6 if self.unknowns == "configuration" else 12
+
+    @property
     def reach(self) -> int:
         """Nodes that the dynamics of a step involve, from the first of its window on."""
         return 3 if self.unknowns == "configuration" else 2

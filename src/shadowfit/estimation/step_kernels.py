@@ -76,7 +76,7 @@ class StepKernels:
     def rows(self, chunk: Chunk) -> tuple[Table, Table]:
         """Weighted rows of the dynamics and of the observations, the latter with all samples of a step together."""
         dynamics, observation = self._row_calls(chunk)
-        size = (12 if self.plan.unknowns == "full" else 6) * len(self.mechanism.bodies)
+        size = self.plan.body_size * len(self.mechanism.bodies)
         seen = linearise.observed_nodes(self.plan, self.mechanism)
         (moving,), (observed,) = self._run(*dynamics), self._run(*observation)
         together = observed.reshape(len(moving), -1, observed.shape[-1])
@@ -91,9 +91,8 @@ class StepKernels:
         """What gives the rows of the dynamics, of the steps, and those of the observations, of all samples."""
         data, plan = chunk.data, self.plan
         steps, samples = data.fraction.shape
-        first, *others = linearise.observed_nodes(plan, self.mechanism)
         moving = _windows(chunk.nodes, range(plan.reach), steps)
-        seen = _windows(chunk.nodes, range(first, first + 1 + len(others)), steps)
+        seen = _windows(chunk.nodes, linearise.observed_nodes(plan, self.mechanism), steps)
         repeated = seen if samples == 1 else [np.repeat(x, samples, axis=0) for x in seen]
         step = np.asarray(chunk.timestep)
         readings = [
