@@ -139,7 +139,8 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
 
 def _first_state(estimate: Estimate, recording: int) -> State:
     """Pose at the first step and the velocity that led there."""
-    problem, nodes = estimate.problem, estimate.outcome.linearisation.point.nodes[recording]
+    problem = estimate.problem
+    nodes = problem.bodies(estimate.outcome.linearisation.point, recording)
     here = problem.plan.centre
     pose = Pose(nodes.pose.position[here], nodes.pose.orientation[here])
     if nodes.velocity is not None:

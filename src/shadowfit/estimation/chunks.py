@@ -49,8 +49,7 @@ class RecordingRows:
     def assembly(self) -> front.Assembly:
         """Normal equations to which rows can be added."""
         plan = self.problem.plan
-        size = plan.body_size * len(self.problem.mechanism.bodies)
-        return front.Assembly(self.track.steps + plan.window - 1, plan.window, size, plan.parameters)
+        return front.Assembly(self.track.steps + plan.window - 1, plan.window, plan.node_size, plan.parameters)
 
     def costs(self, tables: tuple[front.Table, front.Table], begin: int) -> tuple[float, np.ndarray]:
         """Sums of squares of the dynamics and of each sensor."""
@@ -89,9 +88,8 @@ def chunk_starts(nodes: int) -> range:
 def no_truncation(problem: Problem, recording: int) -> Truncation:
     """Zeros in place of the errors of the discretisation."""
     track, sensors = problem.tracks[recording], problem.mechanism.sensors.values
-    size = problem.plan.body_size * len(problem.mechanism.bodies)
     return Truncation(
-        np.zeros((track.steps, size)), tuple(np.zeros((*track.fraction.shape, s.error_size())) for s in sensors)
+        np.zeros((track.steps, problem.plan.node_size)), tuple(np.zeros((*track.fraction.shape, s.error_size())) for s in sensors)
     )
 
 

@@ -11,10 +11,13 @@ from jaxtyping import Array
 
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
+from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
+from shadowfit.dynamics.tree import Tree, tree_of
+from shadowfit.errors import MechanismError
 from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import Plan, write
-from shadowfit.estimation.options import Options
+from shadowfit.estimation.options import Options, ProblemError
 from shadowfit.estimation.parameters import ParameterSet
 from shadowfit.geometry import Pose
 from shadowfit.kernels import TooLargeError, UnsupportedError, fingerprint, is_own, reach, remembered
@@ -47,10 +50,19 @@ def make_plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, 
         "mean" if options.correction == "deferred" else "stepper",
         options.unknowns,
         options.huber,
+        len(mechanism.bodies),
+        _tree(mechanism) if options.unknowns == "joint" else None,
     )
     found = _remembered_dependencies(draft, mechanism)
     acting = transition.Columns(tuple(found["geometry"]), tuple(found["bodies"]), tuple(found["contacts"]))
     return dataclasses.replace(draft, columns=acting, sensor_columns=tuple(found["sensors"]))
+
+
+def _tree(mechanism: Mechanism) -> Tree:
+    try:
+        return tree_of(mechanism)
+    except MechanismError as error:
+        raise ProblemError(f"{error}; use the unknowns 'configuration'") from error
 
 
 def _remembered_dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
@@ -76,7 +88,8 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
     def everything(given: Array) -> tuple[list[Array], ...]:
         moving = [part.reshape(bodies, -1) for part in jnp.split(given[plan.parameters :], [bodies * 3, bodies * 7])]
         now = write(plan, jax.tree.unflatten(structure, general), numbers, turns, given[: plan.parameters])
-        view = StateView(now, State(Pose(moving[0], moving[1]), moving[2]))
+        state = State(Pose(moving[0], moving[1]), moving[2])
+        view = StateView(now, state) if plan.tree is None else MotionView(plan.tree, now, state)
         elements = assemble(now)
         geometry = [(group.kind, group.a, group.b) for group in elements.groups]
         acting = (elements.bodies, elements.gravity, elements.forces)

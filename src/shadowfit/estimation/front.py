@@ -381,7 +381,7 @@ def _empty(nodes: int, group: int, size: int, t: int) -> Normal:
 def _add_start(normal: Normal, start: Rows) -> None:
     """Add rows of the first W − 1 nodes."""
     block = normal.pivot.shape[-1]
-    states = np.reshape(start.states, (len(start.residual), -1))
+    states = np.reshape(start.states, (len(start.residual), block))
     tail = np.column_stack([start.parameters, start.residual])
     normal.pivot[0] += states.T @ states
     normal.below[0, block:] += tail.T @ states

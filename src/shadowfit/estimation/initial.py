@@ -34,7 +34,7 @@ def initial_nodes(problem: Problem, values: Values, recording: int) -> Nodes:
     track = problem.tracks[recording]
     targets, weights = _targets(problem, track)
     poses = _follow(problem, values, recording, targets, weights)
-    return _as_nodes(problem, poses)
+    return _as_nodes(problem, problem.kernels.nodes_of(*problem.current(values, recording), poses))
 
 
 def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
@@ -109,7 +109,7 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
     increments = differences(poses[1:], poses[:-1])
     ends = Pose(*(x[np.array([0] * before + [-1] * after, int)] for x in (poses.position, poses.orientation)))
     far = np.array([-increments[0]] * before + [k * increments[-1] for k in range(1, after + 1)])
-    moved = problem.kernels.retract(Nodes(ends, None), far.reshape(len(far), -1))
+    moved = problem.kernels.shift(Nodes(ends, None), far.reshape(len(far), -1))
     position, orientation = (
         np.concatenate([beyond[:before], own, beyond[before:]])
         for beyond, own in (
@@ -118,7 +118,7 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
         )
     )
     filled = Pose(position, orientation)
-    if plan.unknowns == "configuration":
+    if not plan.own_velocity:
         return Nodes(filled, None)
     increments = differences(filled[1:], filled[:-1])
     velocity = np.concatenate([increments[:1], increments]) / problem.timestep

@@ -4,6 +4,7 @@ Step j belongs to the time ``t_j`` of the grid. Its window of nodes is
 
 * unknowns ``configuration``: ``q_{j−1}, q_j, q_{j+1}`` (and ``q_{j+2}`` where samples fall between the grid's times),
   with ``v_j = (q_j ⊟ q_{j−1})/h`` enforced; one dynamics residual of 6 rows a body.
+* unknowns ``joint``: the same with the joints' motions in place of the bodies' poses (:mod:`joint_rows`).
 * unknowns ``full`` (the paper's): ``(q_j, v_j), (q_{j+1}, v_{j+1})``; two dynamics residuals, ``Δp_u`` with ``v' =
   v_{j+1}`` and ``Δp_q`` with ``v' = (q_{j+1} ⊟ q_j)/h``.
 
@@ -25,14 +26,16 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import StateView
+from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
+from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation import transition
 from shadowfit.estimation.front import Rows
 from shadowfit.estimation.reference_mass import reference_mass
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
 
-Unknowns = Literal["configuration", "full"]
+Unknowns = Literal["configuration", "joint", "full"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +61,10 @@ class Plan:
     unknowns: Unknowns
     huber: float | None
     """Residuals beyond this many standard deviations count linearly; None: all count quadratically."""
+    bodies: int
+    """Number of bodies."""
+    tree: Tree | None
+    """How the bodies hang together; None unless joint coordinates are the unknowns."""
 
     @property
     def parameters(self) -> int:
@@ -65,23 +72,36 @@ class Plan:
         return len(self.order)
 
     @property
-    def body_size(self) -> int:
-        """Unknowns of a body in a node, which is also the number of its dynamics residuals in a step."""
-        return 6 if self.unknowns == "configuration" else 12
+    def own_velocity(self) -> bool:
+        """Whether velocities are unknowns of their own."""
+        return self.unknowns == "full"
+
+    @property
+    def impulses(self) -> int:
+        """Impulses of a step that can be missing: of the joints' coordinates, or six of each body."""
+        return 6 * self.bodies if self.tree is None else self.tree.size
+
+    @property
+    def node_size(self) -> int:
+        """Unknowns of a node, which is also the number of dynamics residuals in a step."""
+        return (2 if self.own_velocity else 1) * self.impulses
 
     @property
     def reach(self) -> int:
         """Nodes that the dynamics of a step involve, from the first of its window on."""
-        return 3 if self.unknowns == "configuration" else 2
+        return 2 if self.own_velocity else 3
 
     @property
     def centre(self) -> int:
         """Place of the step's own node in its window."""
-        return 1 if self.unknowns == "configuration" else 0
+        return 0 if self.own_velocity else 1
 
 
 class Nodes(eqx.Module):
-    """Unknown states: configurations, and velocities where they are unknowns of their own (else ``None``)."""
+    """Unknown states: configurations, and velocities where they are unknowns of their own (else ``None``).
+
+    With ``joint`` unknowns the poses are the motions of the bodies' joints (:mod:`shadowfit.dynamics.tree`).
+    """
 
     pose: Pose
     velocity: Float[Array, "n bodies 6"] | None
@@ -145,6 +165,9 @@ def prepare(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> P
 
 # --- dynamics ---
 
+Command = tuple[Array, Array]
+"""Values of the inputs, and their derivatives by the parameters that act through them."""
+
 
 def _velocity(
     later: Pose, earlier: Pose, timestep: Array
@@ -160,13 +183,12 @@ def _velocity(
 
 
 def _transition(
-    plan: Plan, prepared: Prepared, pose: Pose, velocity: Array, new_velocity: Array, data: ChunkData, timestep: Array
+    plan: Plan, prepared: Prepared, pose: Pose, velocity: Array, new_velocity: Array, given: Command, timestep: Array
 ) -> transition.Transition:
-    by_parameters = jnp.zeros((data.command.shape[0], plan.parameters))
-    by_parameters = by_parameters.at[:, np.array(plan.input_columns, int)].set(data.command_derivatives)
-    driven = transition.Driven(
-        prepared.elements, prepared.element_tangents, prepared.reference, data.command, by_parameters
-    )
+    command, slopes = given
+    by_parameters = jnp.zeros((command.shape[0], plan.parameters))
+    by_parameters = by_parameters.at[:, np.array(plan.input_columns, int)].set(slopes)
+    driven = transition.Driven(prepared.elements, prepared.element_tangents, prepared.reference, command, by_parameters)
     return transition.linearise(
         driven, plan.columns, pose, velocity, new_velocity, timestep, plan.residual, plan.discretization, plan.friction
     )
@@ -182,18 +204,27 @@ def weighted(rows: Rows, weight: Float[Array, "r r"]) -> Rows:
     return Rows(jnp.einsum("rs,swb->rwb", weight, rows.states), weight @ rows.parameters, weight @ rows.residual)
 
 
-def dynamics_rows(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
-    """Dynamics residuals of one step with their derivatives, unweighted, less their known truncation errors."""
-    full = plan.unknowns == "full"
-    rows = (_full_dynamics if full else _configuration_dynamics)(plan, prepared, window, data, timestep)
-    return Rows(rows.states, rows.parameters, rows.residual - data.truncation)
+def dynamics_rows(
+    plan: Plan,
+    prepared: Prepared,
+    window: Nodes,
+    command: Float[Array, "inputs"],
+    slopes: Float[Array, "inputs columns"],
+    timestep: Array,
+) -> Rows:
+    """Dynamics residuals of one step with their derivatives, unweighted.
+
+    ``slopes`` are those of the command by the parameters that act through the inputs.
+    """
+    rows = _full_dynamics if plan.own_velocity else _configuration_dynamics
+    return rows(plan, prepared, window, (command, slopes), timestep)
 
 
-def _configuration_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+def _configuration_dynamics(plan: Plan, prepared: Prepared, window: Nodes, given: Command, timestep: Array) -> Rows:
     before, now, after = (window.pose[i] for i in range(3))
     velocity, v_now, v_before = _velocity(now, before, timestep)
     new_velocity, n_after, n_now = _velocity(after, now, timestep)
-    found = _transition(plan, prepared, now, velocity, new_velocity, data, timestep)
+    found = _transition(plan, prepared, now, velocity, new_velocity, given, timestep)
     by_now = found.by_pose + _times(found.by_velocity, v_now) + _times(found.by_new_velocity, n_now)
     columns = [_times(found.by_velocity, v_before), by_now, _times(found.by_new_velocity, n_after)]
     return Rows(_flat(jnp.stack(columns, axis=1)), found.by_parameters, found.residual)
@@ -203,14 +234,14 @@ def _flat(blocks: Float[Array, "r window bodies k"]) -> Float[Array, "r window b
     return blocks.reshape(*blocks.shape[:2], -1)
 
 
-def _full_dynamics(plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array) -> Rows:
+def _full_dynamics(plan: Plan, prepared: Prepared, window: Nodes, given: Command, timestep: Array) -> Rows:
     assert window.velocity is not None
     now, after = window.pose[0], window.pose[1]
     velocity, reached = window.velocity[0], window.velocity[1]
     mean, m_after, m_now = _velocity(after, now, timestep)
 
     def rows(new_velocity: Array, by_after: Array, by_now: Array, by_reached: Array) -> Rows:
-        found = _transition(plan, prepared, now, velocity, new_velocity, data, timestep)
+        found = _transition(plan, prepared, now, velocity, new_velocity, given, timestep)
         pose_now = found.by_pose + _times(found.by_new_velocity, by_now)
         first = jnp.concatenate([pose_now, found.by_velocity], axis=-1)
         second = jnp.concatenate(
@@ -265,24 +296,25 @@ def observation_rows(
 ) -> Rows:
     """Rows of all samples in the step; ``window`` holds the nodes that they involve."""
     count, bodies = window.pose.position.shape[:2]
-    own_velocity = plan.unknowns == "full"
+    size = plan.node_size
 
     def residuals(
         increments: Array, parameters: Array, fraction: Array, measured: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        moved = window.pose.plus(increments[..., :6])
+        steps = increments if plan.tree is None else increments @ plan.tree.selection()
+        steps = steps.reshape(count, bodies, -1)
+        moved = window.pose.plus(steps[..., :6])
         if count == 1:
             seen, speed = moved[0], jnp.zeros((bodies, 6))
         else:
             seen, speed = _interpolate(moved, plan.centre + fraction, plan.centre, timestep)
-        if own_velocity:
-            speed = _own_velocity(window, increments, plan.centre + fraction)
+        if plan.own_velocity:
+            speed = _own_velocity(window, steps, plan.centre + fraction)
         view = _view(plan, prepared, State(seen, speed), parameters)
         own = view.mechanism.sensors.values
         return tuple(s.residual(s.read(view), y) for s, y in zip(own, measured, strict=True))
 
-    size = 12 if own_velocity else 6
-    zero = jnp.zeros((count, bodies, size))
+    zero = jnp.zeros((count, size))
     none = jnp.zeros(len(plan.sensor_columns))
 
     def sample(fraction: Array, measured: tuple[Array, ...]) -> tuple[Any, tuple[Array, ...]]:
@@ -299,13 +331,13 @@ def observation_rows(
         robust, slope = _robust(scaled, None if plan.huber is None else plan.huber * reference)
         factor = slope * weight[:, None]
         rows = value.shape[0] * value.shape[1]
-        states.append((factor[..., None, None, None] * by_nodes).reshape(rows, count, bodies * size))
+        states.append((factor[..., None, None] * by_nodes).reshape(rows, count, size))
         across = jnp.zeros((rows, plan.parameters))
         own = (factor[..., None] * by_parameters).reshape(rows, -1)
         parameters.append(across.at[:, np.array(plan.sensor_columns, int)].set(own))
         residual.append(robust.reshape(rows))
     if not states:
-        return Rows(jnp.zeros((0, count, bodies * size)), jnp.zeros((0, plan.parameters)), jnp.zeros(0))
+        return Rows(jnp.zeros((0, count, size)), jnp.zeros((0, plan.parameters)), jnp.zeros(0))
     return Rows(jnp.concatenate(states), jnp.concatenate(parameters), jnp.concatenate(residual))
 
 
@@ -321,10 +353,11 @@ def _own_velocity(window: Nodes, increments: Array, at: Array) -> Array:
 
 def _view(plan: Plan, prepared: Prepared, state: State, increments: Array) -> StateView:
     """What the sensors see, with increments on the parameters that they depend on."""
-    if not plan.sensor_columns:
-        return StateView(prepared.mechanism, state, prepared.elements)
-    spread = jnp.zeros(plan.parameters).at[np.array(plan.sensor_columns)].set(increments)
-    return StateView(write(plan, prepared.mechanism, prepared.numbers, prepared.turns, spread), state)
+    mechanism, elements = prepared.mechanism, prepared.elements
+    if plan.sensor_columns:
+        spread = jnp.zeros(plan.parameters).at[np.array(plan.sensor_columns)].set(increments)
+        mechanism, elements = write(plan, mechanism, prepared.numbers, prepared.turns, spread), None
+    return StateView(mechanism, state, elements) if plan.tree is None else MotionView(plan.tree, mechanism, state)
 
 
 def _robust(residual: Array, huber: Array | float | None) -> tuple[Array, Array]:

@@ -267,8 +267,7 @@ def _levels(evidence: Evidence, weights: Weights) -> np.ndarray:
 def deviance(problem: Problem, here: Linearisation, weights: Weights) -> tuple[float, float]:
     """−2 log L of the noise levels at their most likely common scale, up to a constant, and that scale."""
     reference = weights.reference
-    unknowns = sum(6 * len(problem.mechanism.bodies) * problem.node_count(i) for i in range(len(problem.tracks)))
-    unknowns *= 2 if problem.plan.unknowns == "full" else 1
+    unknowns = sum(problem.plan.node_size * problem.node_count(i) for i in range(len(problem.tracks)))
     unknowns += int(_free(problem, here).sum())
     dynamics, samples = _dynamics_count(problem), _sample_counts(problem)
     freedom = max(dynamics + sum(samples) - unknowns, 1)
@@ -289,9 +288,10 @@ def _sample_counts(problem: Problem) -> list[int]:
 
 def _dynamics_count(problem: Problem) -> int:
     """Residuals weighted by κ: the dynamics, and the gap rows of the first two states."""
-    size = 6 * len(problem.mechanism.bodies)
-    rows = sum(track.steps for track in problem.tracks) * size * (2 if problem.plan.unknowns == "full" else 1)
-    return rows + 2 * min(problem.gap_count, size) * len(problem.tracks)
+    rows = sum(track.steps for track in problem.tracks) * problem.plan.node_size
+    if problem.plan.tree is not None:
+        return rows
+    return rows + 2 * min(problem.gap_count, problem.plan.impulses) * len(problem.tracks)
 
 
 def _with_state_weight(weights: Weights, state_weight: float) -> Weights:

@@ -73,7 +73,7 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     """Have the code of the rows made in the background, while the states to start from are found."""
     length = CHUNK + problem.plan.window - 1
     bodies = len(problem.mechanism.bodies)
-    velocity = np.zeros((length, bodies, 6)) if problem.plan.unknowns == "full" else None
+    velocity = np.zeros((length, bodies, 6)) if problem.plan.own_velocity else None
     blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
     point = Point(values, (blank,) * len(problem.tracks))
     for index in range(len(problem.tracks)):
@@ -121,10 +121,14 @@ def each_chunk(
 
 def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) -> front.Rows:
     """Rows of the initial state of one recording."""
+    plan = problem.plan
+    if plan.tree is not None:
+        # Rigid joints have no gaps.
+        return front.Rows(np.zeros((0, plan.window - 1, plan.node_size)), np.zeros((0, plan.parameters)), np.zeros(0))
     numbers, turns = problem.current(point.values, index)
-    first = jax.tree.map(lambda x: x[: problem.plan.window - 1], point.nodes[index])
+    first = jax.tree.map(lambda x: x[: plan.window - 1], point.nodes[index])
     parts = problem.kernels.start_parts(numbers, turns, first)
-    return start_rows(problem.plan, parts, weights.dynamics, problem.timestep)
+    return start_rows(plan, parts, weights.dynamics, problem.timestep)
 
 
 def unseen(normal: front.Normal) -> np.ndarray:

@@ -32,7 +32,8 @@ class Options:
     discretization: str = "exact"
     """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
     unknowns: Unknowns = "configuration"
-    """``configuration`` (velocities enforced by the stepper) or ``full`` (the paper's)."""
+    """``configuration`` (poses of the bodies; velocities enforced by the stepper), ``joint`` (joint coordinates:
+    joints are rigid, whatever their compliance) or ``full`` (poses and velocities, the paper's)."""
     correction: Correction = "none"
     """``deferred``: errors of the discretisation, of second order in the time-step, are computed from the estimated
     motion and taken off the residuals (:mod:`truncation`)."""
@@ -65,11 +66,16 @@ def check_options(options: Options) -> None:
         value = getattr(options, name)
         if value not in allowed:
             raise UnknownNameError(f"there is no {name} {value!r}{nearest(str(value), allowed)}")
-    physical = (options.residual, options.discretization, options.unknowns) == ("implicit", "exact", "configuration")
-    if options.correction != "none" and not physical:
+    physical = (options.residual, options.discretization) == ("implicit", "exact")
+    if options.correction != "none" and not (physical and options.unknowns != "full"):
         raise ProblemError(
             f"the option correction {options.correction!r} needs the residual 'implicit', the discretization 'exact' "
-            "and the unknowns 'configuration'"
+            "and the unknowns 'configuration' or 'joint'"
+        )
+    if options.unknowns == "joint" and not (physical and options.impulse_covariance is None):
+        raise ProblemError(
+            "the unknowns 'joint' need the residual 'implicit' and the discretization 'exact', and have no "
+            "impulse_covariance: their impulses are those of the joints"
         )
     units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz"}
     for name, unit in units.items():

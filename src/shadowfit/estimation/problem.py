@@ -15,9 +15,10 @@ import numpy as np
 
 from shadowfit.estimation.commands import commands
 from shadowfit.estimation.dependencies import make_plan
-from shadowfit.estimation.linearise import Plan
+from shadowfit.estimation.linearise import Nodes, Plan
 from shadowfit.estimation.options import Options, ProblemError, check_impulse_covariance, check_options
 from shadowfit.estimation.parameters import ParameterSet, Values
+from shadowfit.estimation.point import Point
 from shadowfit.estimation.step_kernels import StepKernels
 from shadowfit.estimation.track import ON_GRID, Track, lay_on_grid
 from shadowfit.mechanism.contacts import PlaneContact
@@ -97,6 +98,11 @@ class Problem:
         turns = np.array([named[name] for name in self.plan.turns]).reshape(-1, 4)
         return numbers, turns
 
+    def bodies(self, point: Point, recording: int) -> Nodes:
+        """States of the bodies at all nodes of a recording, whatever the unknowns are."""
+        nodes = point.nodes[recording]
+        return Nodes(self.kernels.bodies(*self.current(point.values, recording), nodes.pose), nodes.velocity)
+
 
 def build_problem(
     mechanism: Mechanism, recordings: Sequence[Recording], parameters: ParameterSet, options: Options
@@ -104,7 +110,7 @@ def build_problem(
     """Check the parts against each other and lay the recordings on the grid."""
     _check_recordings(recordings)
     check_options(options)
-    _check_mechanism(mechanism)
+    _check_mechanism(mechanism, options)
     check_impulse_covariance(options, mechanism)
     given = mechanism
     mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
@@ -113,7 +119,7 @@ def build_problem(
     centred = options.correction != "none"
     tracks = tuple(lay_on_grid(mechanism, recording, timestep, centred) for recording in recordings)
     on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
-    window = 4 if not (on_grid or centred) else (3 if options.unknowns == "configuration" else 2)
+    window = 4 if not (on_grid or centred) else (2 if options.unknowns == "full" else 3)
     plan = make_plan(mechanism, parameters, options, window, on_grid)
     return Problem(mechanism, given, parameters, tracks, timestep, plan, options)
 
@@ -133,14 +139,14 @@ def _check_recordings(recordings: Sequence[Recording]) -> None:
             raise ProblemError(f"a {type(recording).__name__} is no recording; read a file or build a Recording")
 
 
-def _check_mechanism(mechanism: Mechanism) -> None:
+def _check_mechanism(mechanism: Mechanism, options: Options) -> None:
     """Raise where a mechanism that can be simulated cannot be estimated."""
     if len(mechanism.sensors) == 0:
         raise ProblemError(f"{mechanism.name!r} has no sensors; add those that the recording's channels come from")
     for name, sensor in mechanism.sensors.items():
         if not float(sensor.std) > 0.0:
             raise ProblemError(f"{name}.std is {float(sensor.std):g}; a sensor's standard deviation must be positive")
-    for name, joint in mechanism.joints.items():
+    for name, joint in mechanism.joints.items() if options.unknowns != "joint" else ():
         for kind in ("linear", "rotational"):
             if not float(getattr(joint.compliance, kind)) > 0.0:
                 raise ProblemError(

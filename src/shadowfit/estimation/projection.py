@@ -246,7 +246,8 @@ def _live(rows: front.Rows, begin: int, steps: int) -> tuple[np.ndarray, np.ndar
 def _flat(rows: front.Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """States' rows with the window's nodes side by side, parameters' rows, residuals."""
     states = np.asarray(rows.states)
-    return states.reshape(*states.shape[:-2], -1), np.asarray(rows.parameters), np.asarray(rows.residual)
+    side_by_side = states.reshape(*states.shape[:-2], states.shape[-2] * states.shape[-1])
+    return side_by_side, np.asarray(rows.parameters), np.asarray(rows.residual)
 
 
 def _windows(nodes: Float[np.ndarray, "N b p"], steps: int, window: int) -> Float[np.ndarray, "n W*b p"]:

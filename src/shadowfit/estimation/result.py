@@ -187,6 +187,12 @@ class Estimate:
         place = self.problem.parameters.places(recording)
         own = self.covariance[np.ix_(place, place)] / self.weights.reference**2
         found = self.factors[recording].covariances(own)
+        if self.problem.plan.tree is not None:
+            point = self.outcome.linearisation.point
+            current = self.problem.current(point.values, recording)
+            twists = self.problem.kernels.twists(*current, point.nodes[recording].pose)
+            moving = twists.reshape(len(twists), -1, twists.shape[-1])
+            found = moving @ found @ np.swapaxes(moving, 1, 2)
         variance = np.diagonal(found, axis1=1, axis2=2) * self.weights.reference**2
         first, steps = self.problem.plan.centre, self.problem.tracks[recording].steps
         table = np.sqrt(np.maximum(variance[first : first + steps], 0.0))
@@ -239,7 +245,7 @@ class Estimate:
     def trajectory(self, recording: int = 0) -> EstimatedTrajectory:
         """Estimated states at the steps of a recording and the sensors' readings there."""
         track = self.problem.tracks[recording]
-        nodes: Nodes = self.outcome.linearisation.point.nodes[recording]
+        nodes = self.problem.bodies(self.outcome.linearisation.point, recording)
         states = _states_at_steps(self.problem, nodes, track.steps)
         mechanism = self.mechanism(recording)
         values = _read_all(mechanism, states)

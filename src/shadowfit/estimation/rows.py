@@ -34,7 +34,7 @@ DYNAMICS = "dynamics"
 
 def groups(problem: Problem, recording: int = 0) -> tuple[Group, ...]:
     """Layout of a step's rows."""
-    size = problem.plan.body_size * len(problem.mechanism.bodies)
+    size = problem.plan.node_size
     found = [Group(DYNAMICS, 0, 1, size)]
     samples = problem.tracks[recording].fraction.shape[1]
     sizes = [sensor.error_size() for sensor in problem.mechanism.sensors.values]

@@ -63,7 +63,7 @@ def start_rows(plan: Plan, parts: StartParts, dynamics_weight: Float[np.ndarray,
     """Rows of the first ``window − 1`` nodes, whose parts are given, and of the parameters."""
     size, window = parts.jacobian.shape[-1], plan.window - 1
     bodies = size // 6
-    own_velocity = plan.unknowns == "full"
+    own_velocity = plan.own_velocity
     found = []
     for node in range(1 if own_velocity else 2):
         projector = _pseudo_inverse(parts.jacobian[node])

@@ -22,7 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from shadowfit.estimation import inverse_kinematics, linearise, start_state
+from shadowfit.dynamics.tree import motions, place
+from shadowfit.estimation import inverse_kinematics, joint_rows, linearise, start_state
 from shadowfit.estimation.frame import Frame, frame
 from shadowfit.estimation.front import Rows, Table
 from shadowfit.estimation.linearise import ChunkData, Nodes, Plan
@@ -76,7 +77,7 @@ class StepKernels:
     def rows(self, chunk: Chunk) -> tuple[Table, Table]:
         """Weighted rows of the dynamics and of the observations, the latter with all samples of a step together."""
         dynamics, observation = self._row_calls(chunk)
-        size = self.plan.body_size * len(self.mechanism.bodies)
+        size = self.plan.node_size
         seen = linearise.observed_nodes(self.plan, self.mechanism)
         (moving,), (observed,) = self._run(*dynamics), self._run(*observation)
         together = observed.reshape(len(moving), -1, observed.shape[-1])
@@ -121,10 +122,13 @@ class StepKernels:
         timestep: float,
     ) -> np.ndarray:
         """Dynamics residuals [N s, N m s] at all but the first and the last of poses a time-step apart."""
-        size = 6 * poses.position.shape[1]
+        size = self.plan.impulses
         inside = len(poses.position) - 2
-        varying = [*_windows(poses, range(3), inside), *command, np.zeros((inside, size))]
-        (found,) = self._run(_dynamics_rows, [numbers, turns, np.ones(size), np.asarray(timestep)], varying)
+        windows, step = _windows(poses, range(3), inside), np.asarray(timestep)
+        if self.plan.tree is not None:
+            return self._run(_joint_residuals, [numbers, turns, step], [*windows, command[0]])[0]
+        varying = [*windows, *command, np.zeros((inside, size))]
+        (found,) = self._run(_dynamics_rows, [numbers, turns, np.ones(size), step], varying)
         return found[:, :, -1]
 
     def reading_residuals(
@@ -163,7 +167,29 @@ class StepKernels:
 
     def retract(self, nodes: Nodes, steps: np.ndarray) -> Nodes:
         """``x ⊞ δ`` of all nodes."""
-        return _as_nodes(self._run(_retract, [], [*jax.tree.leaves(nodes), steps]))
+        tree = self.plan.tree
+        return self.shift(nodes, steps if tree is None else steps @ tree.selection())
+
+    def shift(self, nodes: Nodes, steps: np.ndarray) -> Nodes:
+        """The same with increments in all directions of each body, also where joints leave only some free."""
+        return _as_nodes(self._run(_shift, [], [*jax.tree.leaves(nodes), steps]))
+
+    def bodies(self, numbers: np.ndarray, turns: np.ndarray, poses: Pose) -> Pose:
+        """Poses of the bodies at the poses of nodes."""
+        return poses if self.plan.tree is None else Pose(*self._placed(numbers, turns, poses)[:2])
+
+    def twists(self, numbers: np.ndarray, turns: np.ndarray, poses: Pose) -> np.ndarray:
+        """T at the poses of nodes in joint coordinates, shape (n, bodies, 6, d)."""
+        return self._placed(numbers, turns, poses)[2]
+
+    def _placed(self, numbers: np.ndarray, turns: np.ndarray, poses: Pose) -> Arrays:
+        return self._run(_placed_bodies, [numbers, turns], jax.tree.leaves(poses))
+
+    def nodes_of(self, numbers: np.ndarray, turns: np.ndarray, poses: Pose) -> Pose:
+        """Poses of nodes at given poses of the bodies: the motions of the joints, if these are the unknowns."""
+        if self.plan.tree is None:
+            return poses
+        return Pose(*self._run(_motions, [numbers, turns], jax.tree.leaves(poses)))
 
     def _run(
         self, function: Callable[..., Any], constants: Arrays, varying: Arrays, carry: Arrays | None = None
@@ -203,18 +229,30 @@ def _as_nodes(arrays: Arrays) -> Nodes:
 
 def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
     numbers, turns, weight, timestep = constants
-    prepared = linearise.prepare(plan, jax.tree.unflatten(structure, settings), numbers, turns)
+    mechanism = jax.tree.unflatten(structure, settings)
     *windows, command, slopes, truncation = varying
-    data = ChunkData(command, slopes, (), (), jnp.zeros(0), truncation, ())
-    motion = linearise.dynamics_rows(plan, prepared, _as_nodes(windows), data, timestep)
-    return _side_by_side(linearise.weighted(motion, jnp.diag(weight) if weight.ndim == 1 else weight))
+    nodes = _as_nodes(windows)
+    if plan.tree is None:
+        prepared = linearise.prepare(plan, mechanism, numbers, turns)
+        motion = linearise.dynamics_rows(plan, prepared, nodes, command, slopes, timestep)
+    else:
+        motion = joint_rows.dynamics_rows(plan, mechanism, numbers, turns, nodes.pose, command, slopes, timestep)
+    corrected = Rows(motion.states, motion.parameters, motion.residual - truncation)
+    return _side_by_side(linearise.weighted(corrected, jnp.diag(weight) if weight.ndim == 1 else weight))
+
+
+def _joint_residuals(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
+    numbers, turns, timestep = constants
+    position, orientation, command = varying
+    mechanism = jax.tree.unflatten(structure, settings)
+    return joint_rows.residual(plan, mechanism, numbers, turns, Pose(position, orientation), command, timestep)
 
 
 def _observation_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
     numbers, turns, timestep, reference = constants
     mechanism = jax.tree.unflatten(structure, settings)
     prepared = linearise.prepare(plan, mechanism, numbers, turns)
-    count = 2 if plan.unknowns == "configuration" else 3
+    count = 3 if plan.own_velocity else 2
     windows, rest = varying[:count], varying[count:]
     sensors = len(mechanism.sensors)
     measured, weight, shift = (tuple(rest[i * sensors : (i + 1) * sensors]) for i in range(3))
@@ -240,14 +278,29 @@ def _start_parts(
 
 
 def _follow(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> tuple[Any, Any]:
-    numbers, turns, weights = constants
-    mechanism = jax.tree.unflatten(structure, settings)
-    now = linearise.write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters))
+    now, weights = _written(plan, structure, settings, constants), constants[2]
     pose = inverse_kinematics.corrected(now, Pose(varying[0], varying[1]), tuple(varying[2:]), weights)
     return pose.position, pose.orientation
 
 
-def _retract(_: Plan, __: Any, ___: Arrays, ____: Arrays, varying: Arrays) -> Arrays:
+def _placed_bodies(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Arrays:
+    assert plan.tree is not None
+    placed = place(plan.tree, _written(plan, structure, settings, constants), Pose(*varying))
+    return [placed.pose.position, placed.pose.orientation, placed.twists]
+
+
+def _motions(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Pose:
+    assert plan.tree is not None
+    return motions(plan.tree, _written(plan, structure, settings, constants), Pose(*varying))
+
+
+def _written(plan: Plan, structure: Any, settings: Arrays, constants: Arrays) -> Mechanism:
+    """The mechanism at the parameters' values."""
+    numbers, turns = constants[:2]
+    return linearise.write(plan, jax.tree.unflatten(structure, settings), numbers, turns, jnp.zeros(plan.parameters))
+
+
+def _shift(_: Plan, __: Any, ___: Arrays, ____: Arrays, varying: Arrays) -> Arrays:
     *nodes, step = varying
     parts = step.reshape(nodes[0].shape[0], -1)
     moved = Pose(nodes[0], nodes[1]).plus(parts[:, :6])

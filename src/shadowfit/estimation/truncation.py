@@ -56,14 +56,16 @@ def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) ->
     """E of some steps [N s, N m s], as the dynamics residual has it."""
     nodes, finer = point.nodes[recording], FINER
     around = nodes.pose[part.start : part.stop + 2]
-    frames = problem.kernels.frames(*problem.current(point.values, recording), around)
     coarse = _impulses(problem, point, recording, around, part.start, 1)
     intervals = part.stop - part.start + 1
     fine = curve(problem, nodes, part.start + np.arange(intervals * finer + 1) / finer)
     found = _impulses(problem, point, recording, fine, part.start, finer)
     weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
     mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::finer] @ weights
-    return _as_residuals(frames, (coarse - mean) * finer**2 / (finer**2 - 1.0))
+    missing = (coarse - mean) * finer**2 / (finer**2 - 1.0)
+    if problem.plan.tree is not None:
+        return missing
+    return _as_residuals(problem.kernels.frames(*problem.current(point.values, recording), around), missing)
 
 
 def _impulses(
@@ -71,7 +73,7 @@ def _impulses(
 ) -> Float[np.ndarray, "times r"]:
     """Impulses ``A (v' − φ)`` that are missing in steps of ``h/finer``, at all but the first and last of the poses.
 
-    ``first`` is the step to which the first of the poses leads.
+    ``first`` is the step to which the first of the poses leads. Residuals of joint coordinates are such impulses.
     """
     now = problem.current(point.values, recording)
     times = slice(first * finer, first * finer + len(poses.position) - 2)
@@ -79,6 +81,8 @@ def _impulses(
     residuals = problem.kernels.dynamics_residuals(
         *now, poses, (command[times], slopes[times]), problem.timestep / finer
     )
+    if problem.plan.tree is not None:
+        return residuals
     frames = problem.kernels.frames(*now, poses[1:-1])
     return np.matmul(frames.weighing, residuals[..., None])[..., 0]
 
@@ -149,12 +153,17 @@ def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
     increments = differences(nodes.pose[pairs % nodes_count], nodes.pose[pairs // nodes_count])
     near = increments.reshape(len(pairs), -1)[where.reshape(index.shape)]
     steps = np.einsum("ni,nik->nk", _lagrange(at - first, count), near)
-    return problem.kernels.retract(Nodes(nodes.pose[base], None), steps).pose
+    return problem.kernels.shift(Nodes(nodes.pose[base], None), steps).pose
 
 
-def velocities(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n bodies 6"]:
-    """Velocities on the curve [m/s, rad/s], by differences over a short distance."""
-    later, earlier = (curve(problem, nodes, at + sign * CLOSE) for sign in (1, -1))
+def velocities(
+    problem: Problem, point: Point, recording: int, at: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, "n bodies 6"]:
+    """Velocities of the bodies on the curve [m/s, rad/s], by differences over a short distance."""
+    current = problem.current(point.values, recording)
+    later, earlier = (
+        problem.kernels.bodies(*current, curve(problem, point.nodes[recording], at + sign * CLOSE)) for sign in (1, -1)
+    )
     return differences(later, earlier) / (2.0 * CLOSE * problem.timestep)
 
 

@@ -31,7 +31,7 @@ def default_weights(problem: Problem, state_weight: float) -> Weights:
     """``κ Ω⁻¹`` for the dynamics (``κ I`` if no Ω is given), the sensors' standard deviations for the observations."""
     std = np.array([float(sensor.std) for sensor in problem.mechanism.sensors.values])
     reference = float(np.exp(np.mean(np.log(std))))
-    size = 6 * len(problem.mechanism.bodies)
+    size = problem.plan.impulses
     root = np.eye(size)
     if problem.options.impulse_covariance is not None:
         covariance = np.asarray(problem.options.impulse_covariance, float)

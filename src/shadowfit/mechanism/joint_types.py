@@ -57,6 +57,9 @@ class JointType(eqx.Module):
     axis_kind: ClassVar[Literal["rotation", "translation"] | None] = None
     linear_rows: ClassVar[int]
     """How many of the leading gap rows are lengths (compliance [m/N]); the rest are angles (compliance [rad/(N m)])."""
+    freedom: ClassVar[tuple[int, ...] | None] = None
+    """Directions of frame b that the joint leaves free: translations 0–2 and rotations 3–5 along the axes of frame a.
+    None where they are no such directions; the mechanism then has no joint coordinates."""
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "m"]:
         """``g(q)``: zero when the joint is satisfied."""
@@ -128,6 +131,7 @@ class Hinge(JointType):
 
     axis_kind = "rotation"
     linear_rows = 3
+    freedom = (3,)
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "5"]:
         return jnp.concatenate([a.point - b.point, _parallel_gap(a, b)])
@@ -150,6 +154,7 @@ class Slider(JointType):
 
     axis_kind = "translation"
     linear_rows = 2
+    freedom = (0,)
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "5"]:
         return jnp.concatenate([a.axes[:, 1:].T @ (a.point - b.point), _aligned_gap(a, b)])
@@ -174,6 +179,7 @@ class Ball(JointType):
     """Rotation about a common point: ``g = r_a − r_b``."""
 
     linear_rows = 3
+    freedom = (3, 4, 5)
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "3"]:
         return a.point - b.point
@@ -187,6 +193,7 @@ class Lock(JointType):
     """No relative motion: ``g = (r_a − r_b, x_a·y_b, x_a·z_b, y_a·z_b)``."""
 
     linear_rows = 3
+    freedom = ()
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "6"]:
         return jnp.concatenate([a.point - b.point, _aligned_gap(a, b)])

@@ -1,0 +1,217 @@
+"""Joint coordinates: the motions that rigid joints leave free, and the bodies' poses that follow from them.
+
+In a *tree* every body hangs on one other body (or the world) by one joint, or floats. Its *motion* is the pose of the
+joint's frame b in frame a [m, quaternion], a floating body's own pose in the world. What a joint leaves free are some of
+the six directions of ⊞ on that pose: the turn about x for a hinge. Coordinates of all joints, in the order of the tree,
+are the d unknowns of a configuration; ``T`` [bodies × 6, d] turns their rates into the bodies' velocities.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.errors import MechanismError
+from shadowfit.geometry import Pose, rotations
+from shadowfit.mechanism.joint import WORLD, Joint
+from shadowfit.mechanism.mechanism import Mechanism
+
+ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """A body and what holds it."""
+
+    body: int
+    base: int
+    """The body that it hangs on; the world comes behind the last body."""
+    joint: int | None
+    """None: the body floats."""
+    forward: bool
+    """Whether the body is the joint's child."""
+    freedom: tuple[int, ...]
+    """Directions that are free: translations 0–2, rotations 3–5, in the axes of frame a."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """All bodies, each one behind what it hangs on."""
+
+    links: tuple[Link, ...]
+
+    @property
+    def size(self) -> int:
+        """d."""
+        return sum(len(link.freedom) for link in self.links)
+
+    def selection(self) -> Float[np.ndarray, "d bodies*6"]:
+        """Row i has a one at the direction of its body's motion that coordinate i is."""
+        places = [6 * link.body + direction for link in self.links for direction in link.freedom]
+        return np.eye(6 * len(self.links))[places].reshape(len(places), 6 * len(self.links))
+
+    def hanging_on(self, body: int) -> tuple[int, ...]:
+        """A body and all that it holds."""
+        held = {body}
+        for link in self.links:
+            if link.base in held:
+                held.add(link.body)
+        return tuple(sorted(held))
+
+    def coordinate(self, joint: int) -> int:
+        """Place of a joint's only coordinate."""
+        before = self.links[: self.links.index(self.holding(joint))]
+        return sum(len(link.freedom) for link in before)
+
+    def holding(self, joint: int) -> Link:
+        """The link of a joint."""
+        return next(link for link in self.links if link.joint == joint)
+
+
+def tree_of(mechanism: Mechanism) -> Tree:
+    """The mechanism as a tree; raises where it is none, or has what rigid joints do not describe."""
+    names, joints = (*mechanism.bodies.names, WORLD), mechanism.joints
+    if len(mechanism.contacts) > 0:
+        raise MechanismError(f"{mechanism.name!r} has contacts, which joint coordinates do not describe")
+    for name, joint in joints.items():
+        if joint.kind.freedom is None:
+            raise MechanismError(
+                f"joint {name!r} is a {type(joint.kind).__name__.lower()}, which has no coordinates of its own"
+            )
+    links: list[Link] = []
+    placed = [WORLD]
+    waiting = dict(enumerate(joints.values))
+    while len(links) < len(mechanism.bodies):
+        found = next((i for i, joint in waiting.items() if (joint.parent in placed) != (joint.child in placed)), None)
+        if found is None:
+            body = next(name for name in mechanism.bodies if name not in placed)
+            # A component that no joint ties to the world floats, held by its first body.
+            links.append(Link(names.index(body), names.index(WORLD), None, True, ALL_DIRECTIONS))
+        else:
+            joint = waiting.pop(found)
+            forward = joint.parent in placed
+            body, base = (joint.child, joint.parent) if forward else (joint.parent, joint.child)
+            links.append(Link(names.index(body), names.index(base), found, forward, joint.kind.freedom))
+        placed.append(body)
+    if waiting:
+        closing = joints.names[next(iter(waiting))]
+        raise MechanismError(f"joint {closing!r} closes a loop, which joint coordinates do not describe")
+    return Tree(tuple(links))
+
+
+class Placed(eqx.Module):
+    """Bodies at a configuration."""
+
+    pose: Pose
+    twists: Float[Array, "bodies 6 d"]
+    """T."""
+    centers: Float[Array, "bodies 3"]
+    """Where the frame b of each body's joint is [m]: rotations of the joint are about this point."""
+
+
+def place(tree: Tree, mechanism: Mechanism, motion: Pose) -> Placed:
+    """Poses of all bodies at given motions."""
+    count = len(tree.links)
+    position, orientation, twists, centers = ([jnp.zeros(0)] * count for _ in range(4))
+    position.append(jnp.zeros(3))
+    orientation.append(jnp.array([1.0, 0.0, 0.0, 0.0]))
+    base_twists: list[list[tuple[int, Array, Array]]] = [[] for _ in range(count + 1)]
+    """Of each body, its coordinates with the velocity of a point at the origin and the angular velocity."""
+    start = 0
+    for link in tree.links:
+        own = free_part(link, motion)
+        body, base = link.body, link.base
+        if link.joint is None:
+            axes, sign, center = jnp.eye(3), 1.0, own.position
+            position[body], orientation[body] = own.position, own.orientation
+        else:
+            joint = mechanism.joints.values[link.joint]
+            (point, frame), (lever, own_frame) = _sides(mechanism, joint, link.forward)
+            turn = rotations.multiply(orientation[base], frame)
+            at = position[base] + rotations.rotate(orientation[base], point)
+            if link.forward:
+                axes, sign = rotations.matrix(turn), 1.0
+                at = at + axes @ own.position
+                center, turn = at, rotations.multiply(turn, own.orientation)
+            else:
+                center, turn = at, rotations.multiply(turn, rotations.conjugate(own.orientation))
+                axes, sign = rotations.matrix(turn), -1.0
+                at = at - axes @ own.position
+            orientation[body] = rotations.multiply(turn, rotations.conjugate(own_frame))
+            position[body] = at - rotations.rotate(orientation[body], lever)
+        centers[body] = center
+        base_twists[body] = list(base_twists[base])
+        for place, direction in enumerate(link.freedom):
+            along = sign * axes[:, direction % 3]
+            turning = direction >= 3
+            linear = jnp.cross(center, along) if turning else along
+            base_twists[body].append((start + place, linear, along if turning else jnp.zeros(3)))
+        start += len(link.freedom)
+        twists[body] = _columns(base_twists[body], position[body], tree.size)
+    return Placed(
+        Pose(jnp.stack(position[:-1]), jnp.stack(orientation[:-1])), jnp.stack(twists), jnp.stack(centers)
+    )
+
+
+def _columns(entries: list[tuple[int, Array, Array]], position: Array, size: int) -> Float[Array, "6 d"]:
+    """Velocity of a body by each coordinate."""
+    columns = [jnp.zeros(6)] * size
+    for place, linear, angular in entries:
+        columns[place] = jnp.concatenate([linear + jnp.cross(angular, position), angular])
+    return jnp.stack(columns, axis=1) if columns else jnp.zeros((6, 0))
+
+
+def free_part(link: Link, motion: Pose) -> Pose:
+    """A body's motion, exactly zero where it is not free: what is known to be zero costs nothing."""
+    position = [motion.position[link.body, i] if i in link.freedom else jnp.zeros(()) for i in range(3)]
+    turning = [i in link.freedom for i in (3, 4, 5)]
+    if not any(turning):
+        return Pose(jnp.stack(position), jnp.array([1.0, 0.0, 0.0, 0.0]))
+    # Turns about two axes reach the third one.
+    parts = turning if sum(turning) == 1 else [True] * 3
+    vector = [motion.orientation[link.body, 1 + i] if parts[i] else jnp.zeros(()) for i in range(3)]
+    return Pose(jnp.stack(position), jnp.stack([motion.orientation[link.body, 0], *vector]))
+
+
+def _sides(
+    mechanism: Mechanism, joint: Joint, forward: bool
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Lever from the centre of mass [m] and frame (quaternion), in the body's axes: of the base, and of the body."""
+    parent = (joint.parent_point - _center(mechanism, joint.parent), jnp.asarray(joint.parent_rotation))
+    child = (joint.child_point - _center(mechanism, joint.child), jnp.asarray(joint.child_rotation))
+    return (parent, child) if forward else (child, parent)
+
+
+def _center(mechanism: Mechanism, body: str) -> Array:
+    return jnp.zeros(3) if body == WORLD else jnp.asarray(mechanism.bodies[body].com)
+
+
+def motions(tree: Tree, mechanism: Mechanism, pose: Pose) -> Pose:
+    """Motions of bodies at given poses; what the joints do not allow is left out."""
+    whole = Pose(
+        jnp.concatenate([pose.position, jnp.zeros((1, 3))]),
+        jnp.concatenate([pose.orientation, jnp.array([[1.0, 0.0, 0.0, 0.0]])]),
+    )
+    found = [Pose(jnp.zeros(3), jnp.zeros(4))] * len(tree.links)
+    for link in tree.links:
+        if link.joint is None:
+            found[link.body] = whole[link.body]
+            continue
+        joint = mechanism.joints.values[link.joint]
+        parent, child = (link.base, link.body) if link.forward else (link.body, link.base)
+        (point_a, frame_a), (point_b, frame_b) = _sides(mechanism, joint, True)
+        a = whole.position[parent] + rotations.rotate(whole.orientation[parent], point_a)
+        b = whole.position[child] + rotations.rotate(whole.orientation[child], point_b)
+        turn = rotations.conjugate(rotations.multiply(whole.orientation[parent], frame_a))
+        relative = rotations.multiply(turn, rotations.multiply(whole.orientation[child], frame_b))
+        found[link.body] = Pose(rotations.rotate(turn, b - a), relative)
+    stacked = Pose(jnp.stack([f.position for f in found]), jnp.stack([f.orientation for f in found]))
+    clean = {link.body: free_part(link, stacked) for link in tree.links}
+    return Pose(
+        jnp.stack([clean[i].position for i in range(len(clean))]),
+        rotations.normalise(jnp.stack([clean[i].orientation for i in range(len(clean))])),
+    )

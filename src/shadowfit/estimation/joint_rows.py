@@ -1,0 +1,62 @@
+"""Rows of the dynamics in joint coordinates: the residual of :mod:`joint_transition`, differentiated as a whole.
+
+With some unknowns a joint instead of six a body, forward mode through the whole step is cheaper than the products of
+:mod:`transition`, and there is no inner problem to go around.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics.elements import assemble
+from shadowfit.estimation import joint_transition
+from shadowfit.estimation.front import Rows
+from shadowfit.estimation.linearise import Plan, write
+from shadowfit.estimation.reference_mass import reference_mass
+from shadowfit.geometry import Pose
+from shadowfit.mechanism.mechanism import Mechanism
+
+
+def residual(
+    plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, motions: Pose, command: Array, timestep: Array
+) -> Float[Array, "d"]:
+    """Missing impulses of a step at the current parameters."""
+    assert plan.tree is not None
+    now = write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters))
+    reference = reference_mass(assemble(mechanism).bodies)
+    return joint_transition.residual(plan.tree, now, reference, motions, command, timestep)
+
+
+def dynamics_rows(
+    plan: Plan,
+    mechanism: Mechanism,
+    numbers: Array,
+    turns: Array,
+    motions: Pose,
+    command: Float[Array, "inputs"],
+    slopes: Float[Array, "inputs columns"],
+    timestep: Array,
+) -> Rows:
+    """Missing impulses of a step with their derivatives by three configurations and the parameters, unweighted.
+
+    ``slopes`` are those of the command by the parameters that act through the inputs.
+    """
+    tree = plan.tree
+    assert tree is not None
+    reference = reference_mass(assemble(mechanism).bodies)
+    width = plan.reach * tree.size
+
+    def missing(increments: Array) -> tuple[Array, Array]:
+        steps = increments[:width].reshape(plan.reach, tree.size) @ tree.selection()
+        moved = motions.plus(steps.reshape(plan.reach, plan.bodies, 6))
+        parameters = increments[width:]
+        now = write(plan, mechanism, numbers, turns, parameters)
+        acting = command + slopes @ parameters[np.array(plan.input_columns, int)]
+        found = joint_transition.residual(tree, now, reference, moved, acting, timestep)
+        return found, found
+
+    table, value = jax.jacfwd(missing, has_aux=True)(jnp.zeros(width + plan.parameters))
+    return Rows(table[:, :width].reshape(-1, plan.reach, tree.size), table[:, width:], value)

@@ -1,0 +1,111 @@
+"""The dynamics residual of a time step in joint coordinates: joints are rigid, and no constraint force appears.
+
+With ``F = M (v' − v) − h (f + f_g)`` of all bodies (:mod:`shadowfit.dynamics.balance`), velocities ``v = (q_k ⊟
+q_{k−1})/h`` and ``v' = (q_{k+1} ⊟ q_k)/h`` of configurations that violate no joint, and l the impulses of laws and dry
+friction along the axes, the step misses the impulses of the coordinates
+
+    τ = Tᵀ F − l,     M_z = Tᵀ M T + J_shaft,     r = M_z,₀ M_z⁻¹ τ,
+
+all at ``q_k``, where T turns rates of the coordinates into velocities. The joints' forces act along ``G_k``, and ``G_k
+T_k = 0``: τ is zero exactly where the `exact` stepper goes if compliances vanish. ``M_z⁻¹ τ`` is the error of the
+predicted velocity, and ``M_z,₀ = Tᵀ M₀ T + J_shaft`` with the constant :mod:`reference_mass` makes it an impulse [N m
+s, N s] that no parameter can shrink: the `implicit` residual of rigid joints.
+
+What a joint carries, for dry friction in proportion to its load, is the sum of F over the bodies that hang on it.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.complementarity.small_solve import small_solve
+from shadowfit.dynamics import balance, body_forces, rows
+from shadowfit.dynamics.elements import Elements, JointGroup, assemble
+from shadowfit.dynamics.state import with_world
+from shadowfit.dynamics.tree import Placed, Tree, place
+from shadowfit.geometry import Pose
+from shadowfit.mechanism.mechanism import Mechanism
+
+
+def residual(
+    tree: Tree,
+    mechanism: Mechanism,
+    reference: Float[Array, "bodies 6"],
+    motions: Pose,
+    command: Float[Array, "inputs"],
+    timestep: Float[Array, ""],
+) -> Float[Array, "d"]:
+    """r of the step between three configurations, given as motions of the joints; ``reference`` is M₀."""
+    elements = assemble(mechanism)
+    before, now, after = (place(tree, mechanism, motions[i]) for i in range(3))
+    velocity = now.pose.minus(before.pose) / timestep
+    new_velocity = after.pose.minus(now.pose) / timestep
+    missing = balance.bodies_balance(elements, now.pose, velocity, new_velocity, command, timestep, "exact")
+    shafts = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
+    inertia = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, now.pose))
+    mass = jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists) + jnp.diag(shafts)
+    weight = jnp.einsum("bid,bi,bie->de", now.twists, reference, now.twists) + jnp.diag(shafts)
+    inverse = small_solve(jax.lax.stop_gradient(mass), jnp.eye(tree.size))
+    along = _along_axes(tree, elements, now, missing, velocity, new_velocity, command, jnp.diag(inverse), timestep)
+    impulse = jnp.einsum("bid,bi->d", now.twists, missing) - along
+    error = jax.lax.stop_gradient(inverse @ impulse)
+    # The value is zero; its derivative is that of the solution, M_z⁻¹ (dτ − dM_z y).
+    correction = inverse @ (impulse - mass @ error)
+    return weight @ (error + correction)
+
+
+def _along_axes(
+    tree: Tree,
+    elements: Elements,
+    now: Placed,
+    missing: Float[Array, "bodies 6"],
+    velocity: Float[Array, "bodies 6"],
+    new_velocity: Float[Array, "bodies 6"],
+    command: Array,
+    mobility: Float[Array, "d"],
+    timestep: Array,
+) -> Float[Array, "d"]:
+    """l: impulses of laws and friction on each coordinate."""
+    whole, old = with_world(now.pose, velocity)
+    new = jnp.concatenate([new_velocity, jnp.zeros((1, 6))])
+    found = []
+    for group in elements.groups:
+        geometry = rows.geometry(group, whole)
+        speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
+        new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
+        own = balance.law_impulse(group, geometry.position, speed, new_speed, command, timestep, "exact")
+        if group.friction is not None:
+            loads = _loads(tree, group, whole, now, missing)
+            places = np.array([tree.coordinate(joint) for joint in group.joints])
+            turning = balance.Turning(mobility[places])
+            own = own + balance.friction_impulse(group, speed, new_speed, loads, turning, timestep)
+        found.append(own)
+    return _on_axes(tree, elements, found)
+
+
+def _on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:
+    """Values of the joints with an axis, at their coordinates; zero for all others."""
+    spread = jnp.zeros(tree.size)
+    for group, own in zip(elements.groups, values, strict=True):
+        if group.has_axis:
+            spread = spread.at[np.array([tree.coordinate(joint) for joint in group.joints])].set(own)
+    return spread
+
+
+def _loads(
+    tree: Tree, group: JointGroup, whole: Pose, now: Placed, missing: Float[Array, "bodies 6"]
+) -> Float[Array, "n m"]:
+    """Impulses that the joints of a group transmit, along their gap rows (which are orthonormal for frame b)."""
+    frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
+    across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
+    wrenches = []
+    for joint in group.joints:
+        link = tree.holding(joint)
+        hanging = np.array(tree.hanging_on(link.body))
+        force = missing[hanging, :3]
+        lever = now.pose.position[hanging] - now.centers[link.body]
+        wrenches.append(jnp.concatenate([force.sum(0), (missing[hanging, 3:] + jnp.cross(lever, force)).sum(0)]))
+    return jnp.einsum("nmi,ni->nm", across, jnp.stack(wrenches))
