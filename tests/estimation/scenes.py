@@ -142,8 +142,7 @@ def shaken(problem: Problem, size: float, seed: int = 1) -> Point:
     start = start_point(problem)
     states = []
     for nodes in start.nodes:
-        width = 6 * len(problem.mechanism.bodies) * (1 if nodes.velocity is None else 2)
-        states.append(size * rng.standard_normal((len(nodes.pose.position), width)))
+        states.append(size * rng.standard_normal((len(nodes.pose.position), problem.plan.node_size)))
     scale = problem.parameters.spread(lambda p: p.scale)
     return objective.plus(problem, start, tuple(states), size * scale * rng.standard_normal(len(scale)))
 

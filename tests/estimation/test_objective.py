@@ -25,6 +25,18 @@ SCENES = {
         ["arm.inertia.zz", "u.gain"],
         {"unknowns": "full", "residual": "inverse", "discretization": "spook"},
     ),
+    "furuta-joint": (
+        builtin.furuta,
+        {"hinge2": 2.0},
+        ["arm.inertia.zz", "hinge?.viscous", "gravity.tilt", "hinge2.child_point.z"],
+        {"unknowns": "joint"},
+    ),
+    "chain-joint": (
+        lambda: builtin.chain(4),
+        {"hinge1": 0.5, "hinge3": -0.4},
+        ["link?.inertia.yy", "hinge?.viscous"],
+        {"unknowns": "joint", "correction": "deferred"},
+    ),
     "cartpole": (dc_cartpole, {"pivot": 1.0}, ["cart.mass", "rail.motor.torque_constant"], {}),
     "fourbar": (builtin.fourbar, {"ground_crank": -1.0}, ["coupler.mass", "crank_coupler.parent_point.x"], {}),
     "chain": (lambda: builtin.chain(4), {"hinge1": 0.5, "hinge3": -0.4}, ["link?.inertia.yy", "hinge?.viscous"], {}),

@@ -5,6 +5,8 @@ stepper plus noise of variance ``σ₀²/(κ m²)``. With ``configuration`` unkn
 with ``full`` ones it follows from a velocity with noise of its own.
 """
 
+import itertools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -47,8 +49,9 @@ def rts(measured, transition, noise, variance, mean, covariance):
     return np.array(found[::-1])
 
 
-@pytest.mark.parametrize("unknowns", ["configuration", "full"])
-@pytest.mark.parametrize("discretization", STEPPERS)
+@pytest.mark.parametrize(
+    ("discretization", "unknowns"), [*itertools.product(STEPPERS, ["configuration", "full"]), ("exact", "joint")]
+)
 def test_states_are_those_of_the_kalman_smoother(discretization, unknowns):
     mass, std = 0.7, 1e-2
     mechanism = spring_slider(mass=mass, std=std)
@@ -64,7 +67,7 @@ def test_states_are_those_of_the_kalman_smoother(discretization, unknowns):
     by_speed = new_speed(mechanism, discretization, 0.0, 1.0)
     transition = np.array([[1.0 + TIMESTEP * by_position, TIMESTEP * by_speed], [by_position, by_speed]])
     q, r, h = std**2 / WEIGHT / mass**2, std**2, TIMESTEP
-    if unknowns == "configuration":
+    if unknowns != "full":
         noise = q * np.array([[h * h, h], [h, 1.0]])
         jump = 0.0
     else:
@@ -76,7 +79,7 @@ def test_states_are_those_of_the_kalman_smoother(discretization, unknowns):
     expected = rts(y[2:], transition, noise, r, np.array([y[1], (y[1] - y[0]) / h]), covariance)
     found = estimate.trajectory().readings["x"]
     np.testing.assert_allclose(found[1:], expected[:, 0], rtol=0.0, atol=1e-8)
-    if unknowns == "configuration":
+    if unknowns != "full":
         assert found[0] == pytest.approx(expected[0] @ [1.0, -h], abs=1e-8)
     # The law is not trivial: the estimate is neither the data nor the noise-free motion.
     assert 1e-3 < np.std(found - y) < 3 * std

@@ -50,7 +50,7 @@ def dense_rows(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) ->
 
 
 def _with_start(rows: DenseRows, start: Rows) -> DenseRows:
-    first = np.asarray(start.states).reshape(len(start.residual), -1)
+    first = np.asarray(start.states).reshape(len(start.residual), start.states.shape[1] * rows.node_size)
     states = np.zeros((len(first), rows.states.shape[1]))
     states[:, : first.shape[1]] = first
     return DenseRows(

@@ -4,12 +4,12 @@ With ``F = M (v' − v) − h (f + f_g)`` of all bodies (:mod:`shadowfit.dynamic
 q_{k−1})/h`` and ``v' = (q_{k+1} ⊟ q_k)/h`` of configurations that violate no joint, and l the impulses of laws and dry
 friction along the axes, the step misses the impulses of the coordinates
 
-    τ = Tᵀ F − l,     M_z = Tᵀ M T + J_shaft,     r = M_z,₀ M_z⁻¹ τ,
+    τ = Tᵀ F − l,     A = Tᵀ M T − ∂l/∂s',     r = Tᵀ M₀ T A⁻¹ τ,
 
-all at ``q_k``, where T turns rates of the coordinates into velocities. The joints' forces act along ``G_k``, and ``G_k
-T_k = 0``: τ is zero exactly where the `exact` stepper goes if compliances vanish. ``M_z⁻¹ τ`` is the error of the
-predicted velocity, and ``M_z,₀ = Tᵀ M₀ T + J_shaft`` with the constant :mod:`reference_mass` makes it an impulse [N m
-s, N s] that no parameter can shrink: the `implicit` residual of rigid joints.
+all at ``q_k``, where T turns rates of the coordinates into velocities, and s' are the new speeds of the axes. The
+joints' forces act along ``G_k``, and ``G_k T_k = 0``: τ is zero exactly where the `exact` stepper goes if compliances
+vanish. ``A⁻¹ τ`` is the error of the predicted velocity, and the constant :mod:`reference_mass` M₀ makes it an impulse
+[N m s, N s] that no inertia can shrink: the `implicit` residual of rigid joints. (Shafts of motors are part of l.)
 
 What a joint carries, for dry friction in proportion to its load, is the sum of F over the bodies that hang on it.
 """
@@ -44,17 +44,23 @@ def residual(
     velocity = now.pose.minus(before.pose) / timestep
     new_velocity = after.pose.minus(now.pose) / timestep
     missing = balance.bodies_balance(elements, now.pose, velocity, new_velocity, command, timestep, "exact")
-    shafts = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
     inertia = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, now.pose))
-    mass = jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists) + jnp.diag(shafts)
-    weight = jnp.einsum("bid,bi,bie->de", now.twists, reference, now.twists) + jnp.diag(shafts)
-    inverse = small_solve(jax.lax.stop_gradient(mass), jnp.eye(tree.size))
-    along = _along_axes(tree, elements, now, missing, velocity, new_velocity, command, jnp.diag(inverse), timestep)
+    mass = jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists)
+    weight = jnp.einsum("bid,bi,bie->de", now.twists, reference, now.twists)
+    along, slope = _along_axes(tree, elements, now, missing, (velocity, new_velocity), command, mass, timestep)
     impulse = jnp.einsum("bid,bi->d", now.twists, missing) - along
-    error = jax.lax.stop_gradient(inverse @ impulse)
-    # The value is zero; its derivative is that of the solution, M_z⁻¹ (dτ − dM_z y).
-    correction = inverse @ (impulse - mass @ error)
-    return weight @ (error + correction)
+    return weight @ _inverse(mass - jnp.diag(slope)) @ impulse
+
+
+@jax.custom_jvp
+def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    return small_solve(matrix, jnp.eye(len(matrix)))
+
+
+@_inverse.defjvp
+def _inverse_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    inverse = _inverse(primals[0])
+    return inverse, -inverse @ tangents[0] @ inverse
 
 
 def _along_axes(
@@ -62,28 +68,37 @@ def _along_axes(
     elements: Elements,
     now: Placed,
     missing: Float[Array, "bodies 6"],
-    velocity: Float[Array, "bodies 6"],
-    new_velocity: Float[Array, "bodies 6"],
+    velocities: tuple[Float[Array, "bodies 6"], Float[Array, "bodies 6"]],
     command: Array,
-    mobility: Float[Array, "d"],
+    mass: Float[Array, "d d"],
     timestep: Array,
-) -> Float[Array, "d"]:
-    """l: impulses of laws and friction on each coordinate."""
-    whole, old = with_world(now.pose, velocity)
-    new = jnp.concatenate([new_velocity, jnp.zeros((1, 6))])
-    found = []
+) -> tuple[Float[Array, "d"], Float[Array, "d"]]:
+    """l, the impulses of laws and friction on each coordinate, and their slopes by the new speed."""
+    whole, old = with_world(now.pose, velocities[0])
+    shafts = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
+    new = jnp.concatenate([velocities[1], jnp.zeros((1, 6))])
+    found, slopes = [], []
     for group in elements.groups:
         geometry = rows.geometry(group, whole)
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-        own = balance.law_impulse(group, geometry.position, speed, new_speed, command, timestep, "exact")
+        loads, rubbing = None, None
         if group.friction is not None:
             loads = _loads(tree, group, whole, now, missing)
-            places = np.array([tree.coordinate(joint) for joint in group.joints])
-            turning = balance.Turning(mobility[places])
-            own = own + balance.friction_impulse(group, speed, new_speed, loads, turning, timestep)
+            rubbing = balance.Turning(jnp.diag(_inverse(mass + jnp.diag(shafts)))[_places(tree, group)])
+
+        def impulse(
+            reached: Array, group=group, position=geometry.position, speed=speed, loads=loads, rubbing=rubbing
+        ) -> Array:
+            own = balance.law_impulse(group, position, speed, reached, command, timestep, "exact")
+            if rubbing is None:
+                return own
+            return own + balance.friction_impulse(group, speed, reached, loads, rubbing, timestep)
+
+        own, slope = jax.jvp(impulse, (new_speed,), (jnp.ones(group.size),))
         found.append(own)
-    return _on_axes(tree, elements, found)
+        slopes.append(slope)
+    return _on_axes(tree, elements, found), _on_axes(tree, elements, slopes)
 
 
 def _on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:
@@ -91,8 +106,13 @@ def _on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) ->
     spread = jnp.zeros(tree.size)
     for group, own in zip(elements.groups, values, strict=True):
         if group.has_axis:
-            spread = spread.at[np.array([tree.coordinate(joint) for joint in group.joints])].set(own)
+            spread = spread.at[_places(tree, group)].set(own)
     return spread
+
+
+def _places(tree: Tree, group: JointGroup) -> np.ndarray:
+    """Coordinates of a group's joints."""
+    return np.array([tree.coordinate(joint) for joint in group.joints])
 
 
 def _loads(
