@@ -23,10 +23,13 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import State
 from shadowfit.estimation.initial import initial_nodes
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, minimise
+from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem
+from shadowfit.estimation.reference_mass import reference_mass
 from shadowfit.estimation.residual_covariance import LEAST_FREEDOM, GroupNoise
 from shadowfit.estimation.result import Estimate
 from shadowfit.estimation.side_by_side import side_by_side
@@ -118,15 +121,13 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
     drawn = _drawn(estimate, recording, errors, random)
     truncation = point.truncation
     known = 0.0 if truncation is None else truncation[recording].dynamics
-    bodies = len(problem.mechanism.bodies)
     command, _ = problem.commands_at(values, recording)
     readings = disturbed_readings(
         problem.written(values, recording),
         problem.mechanism,
         _first_state(estimate, recording),
         command,
-        # With full unknowns a step has two impulse residuals; the one of the velocity moves the simulation.
-        (drawn[0] + known).reshape(track.steps, -1, bodies, 6)[:, -1],
+        _on_bodies(problem, point, recording, drawn[0] + known),
         problem.timestep,
         problem.plan.discretization,
     )
@@ -135,6 +136,25 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
     ]
     noise = tuple(own.reshape(shape) for own, shape in zip(drawn[1:], shapes, strict=True))
     return with_readings(problem, track, tuple(np.asarray(r) for r in readings), noise)
+
+
+def _on_bodies(
+    problem: Problem, point: Point, recording: int, errors: Float[np.ndarray, "steps r"]
+) -> Float[np.ndarray, "steps bodies 6"]:
+    """Impulse errors of the dynamics as impulses on the bodies.
+
+    In joint coordinates an error r belongs to the velocity ``T w`` with ``Tᵀ M₀ T w = r``.
+    """
+    plan = problem.plan
+    if plan.tree is None:
+        # With full unknowns a step has two impulse residuals; the one of the velocity moves the simulation.
+        return errors.reshape(len(errors), -1, plan.bodies, 6)[:, -1]
+    here = slice(plan.centre, plan.centre + len(errors))
+    twists = problem.kernels.twists(*problem.current(point.values, recording), point.nodes[recording].pose[here])
+    mass = np.asarray(reference_mass(assemble(problem.mechanism).bodies))
+    momenta = mass[:, :, None] * twists
+    rates = np.linalg.solve(np.einsum("kbid,kbie->kde", twists, momenta), errors[..., None])
+    return np.einsum("kbid,kd->kbi", momenta, rates[..., 0])
 
 
 def _first_state(estimate: Estimate, recording: int) -> State:

@@ -47,25 +47,36 @@ class AxisForce:
 
 def axis_forces(estimate: Estimate, recording: int = 0) -> dict[str, AxisForce]:
     """Missing force of each joint with a free axis."""
-    mechanism = estimate.mechanism(recording)
+    mechanism, plan = estimate.mechanism(recording), estimate.problem.plan
     names = tuple(name for name, joint in mechanism.joints.items() if joint.kind.axis_kind)
     states = estimate.trajectory(recording).states
     gaps, axes = (np.asarray(x) for x in _jacobians(mechanism, states, names))
-    size = gaps.shape[-1]
     weights = estimate.weights.dynamics
     weighted = estimate.evidence.projections[recording].residual[:, : estimate.evidence.layouts[recording][0].size]
     # With full unknowns the residual of the velocity comes last.
-    impulse = np.linalg.solve(weights, weighted[:, -size:].T).T
-    velocity = np.asarray(states.velocity).reshape(len(impulse), size)
-    force = np.zeros((len(impulse), len(names)))
+    impulse = np.linalg.solve(weights, weighted[:, -plan.impulses :].T).T
+    velocity = np.asarray(states.velocity).reshape(len(impulse), gaps.shape[-1])
+    speed = np.einsum("kjx,kx->kj", axes, velocity)
+    if plan.tree is None:
+        force = _along_axes(gaps, axes, impulse)
+    else:
+        force = impulse[:, [plan.tree.coordinate(mechanism.joints.index(name)) for name in names]]
+    force = force / estimate.problem.timestep
+    return {name: AxisForce(speed[:, i], force[:, i]) for i, name in enumerate(names)}
+
+
+def _along_axes(
+    gaps: Float[np.ndarray, "n r x"], axes: Float[np.ndarray, "n j x"], impulse: Float[np.ndarray, "n x"]
+) -> Float[np.ndarray, "n j"]:
+    """Impulses of all bodies along the motions that open no joint."""
+    found = np.zeros(axes.shape[:2])
     for k, (gap, axis) in enumerate(zip(gaps, axes, strict=True)):
         _, values, vectors = np.linalg.svd(gap)
         rank = int(np.sum(values > REDUNDANT * values.max(initial=0.0)))
         free = vectors[rank:].T
         moves = free @ np.linalg.pinv(axis @ free)
-        force[k] = moves.T @ impulse[k] / estimate.problem.timestep
-    speed = np.einsum("kjx,kx->kj", axes, velocity)
-    return {name: AxisForce(speed[:, i], force[:, i]) for i, name in enumerate(names)}
+        found[k] = moves.T @ impulse[k]
+    return found
 
 
 def _jacobians(
