@@ -55,7 +55,7 @@ class RecordingRows:
         """Sums of squares of the dynamics and of each sensor."""
         live = max(self.track.steps - begin, 0)
         dynamics, observed = (table.wide[:live, :, -1] for table in tables)
-        sizes = [sensor.error_size() for sensor in self.problem.mechanism.sensors.values]
+        sizes = self.problem.error_sizes
         by_sample = observed.reshape(-1, sum(sizes))
         ends = np.cumsum(sizes)
         parts = [sum_of_squares(by_sample[:, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
@@ -87,10 +87,9 @@ def chunk_starts(nodes: int) -> range:
 
 def no_truncation(problem: Problem, recording: int) -> Truncation:
     """Zeros in place of the errors of the discretisation."""
-    track, sensors = problem.tracks[recording], problem.mechanism.sensors.values
-    return Truncation(
-        np.zeros((track.steps, problem.plan.node_size)), tuple(np.zeros((*track.fraction.shape, s.error_size())) for s in sensors)
-    )
+    track = problem.tracks[recording]
+    readings = tuple(np.zeros((*track.fraction.shape, size)) for size in problem.error_sizes)
+    return Truncation(np.zeros((track.steps, problem.plan.node_size)), readings)
 
 
 def chunk_data(

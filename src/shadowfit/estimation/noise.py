@@ -282,8 +282,8 @@ def deviance(problem: Problem, here: Linearisation, weights: Weights) -> tuple[f
 
 
 def _sample_counts(problem: Problem) -> list[int]:
-    sizes = [sensor.error_size() for sensor in problem.mechanism.sensors.values]
-    return [sum(int(t.present[i].sum()) for t in problem.tracks) * size for i, size in enumerate(sizes)]
+    counts = (sum(int(t.present[i].sum()) for t in problem.tracks) for i in range(len(problem.error_sizes)))
+    return [count * size for count, size in zip(counts, problem.error_sizes, strict=True)]
 
 
 def _dynamics_count(problem: Problem) -> int:

@@ -59,10 +59,19 @@ class Problem:
         """Number of unknown states of a recording."""
         return self.tracks[recording].steps + self.plan.window - 1
 
+    @functools.cached_property
+    def error_sizes(self) -> tuple[int, ...]:
+        """Components of each sensor's residual."""
+        return tuple(sensor.error_size() for sensor in self.mechanism.sensors.values)
+
     def sample_count(self) -> int:
         """Number of scalar observations of all recordings."""
-        sizes = [sensor.error_size() for sensor in self.mechanism.sensors.values]
-        return sum(int(p.sum()) * size for t in self.tracks for p, size in zip(t.present, sizes, strict=True))
+        return self._sample_count
+
+    @functools.cached_property
+    def _sample_count(self) -> int:
+        present = (zip(track.present, self.error_sizes, strict=True) for track in self.tracks)
+        return sum(int(here.sum()) * size for own in present for here, size in own)
 
     def written(self, values: Values, recording: int = 0) -> Mechanism:
         """The mechanism at given parameter values, as one recording sees it."""

@@ -37,7 +37,7 @@ def groups(problem: Problem, recording: int = 0) -> tuple[Group, ...]:
     size = problem.plan.node_size
     found = [Group(DYNAMICS, 0, 1, size)]
     samples = problem.tracks[recording].fraction.shape[1]
-    sizes = [sensor.error_size() for sensor in problem.mechanism.sensors.values]
+    sizes = problem.error_sizes
     begins = size + np.cumsum([0, *sizes])
     for name, begin, own in zip(problem.mechanism.sensors, begins.tolist(), sizes, strict=False):
         found.append(Group(name, begin, samples, own, sum(sizes)))

@@ -19,8 +19,12 @@ Samples see the states through a parabola over three steps; the error of that, a
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+
 import numpy as np
-from jaxtyping import Float
+import scipy.sparse
+from jaxtyping import Float, Int
 
 from shadowfit.estimation.frame import Frame
 from shadowfit.estimation.linearise import Nodes, Truncation
@@ -111,11 +115,10 @@ def _of_readings(
 ) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
     """Residual through the parabola less that through the curve, for each sensor, of some steps."""
     track, nodes = problem.tracks[recording], point.nodes[recording]
-    sensors = problem.mechanism.sensors.values
-    moving = any(sensor.needs_velocity for sensor in sensors)
+    moving = any(sensor.needs_velocity for sensor in problem.mechanism.sensors.values)
     fraction = track.fraction[part]
     if problem.plan.on_grid and not moving:
-        return tuple(np.zeros((*fraction.shape, sensor.error_size())) for sensor in sensors)
+        return tuple(np.zeros((*fraction.shape, size)) for size in problem.error_sizes)
     step = np.repeat(np.arange(part.start, part.stop), fraction.shape[1])
     at = step + problem.plan.centre + fraction.ravel()
     beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
@@ -143,17 +146,35 @@ def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
     ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states, in the tangent space of
     the nearest one.
     """
-    nodes_count = len(nodes.pose.position)
-    count = min(NODES, nodes_count)
-    first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, nodes_count - count)
-    base = np.clip(np.round(at).astype(int), 0, nodes_count - 1)
+    found = _stencil(len(nodes.pose.position), at.tobytes())
+    increments = differences(nodes.pose[found.later], nodes.pose[found.earlier]).reshape(len(found.later), -1)
+    return problem.kernels.shift(Nodes(nodes.pose[found.base], None), found.weights @ increments).pose
+
+
+@dataclasses.dataclass(frozen=True)
+class _Stencil:
+    """How places on the curve follow from the states; the same for all motions."""
+
+    later: Int[np.ndarray, " pairs"]
+    earlier: Int[np.ndarray, " pairs"]
+    """States whose differences ``q_i ⊟ q_b`` are needed; many places share them."""
+    weights: scipy.sparse.csr_array
+    """Of the pairs, for each place."""
+    base: Int[np.ndarray, " n"]
+
+
+@functools.lru_cache(maxsize=64)
+def _stencil(nodes: int, places: bytes) -> _Stencil:
+    """For places counted in steps, given as the bytes of their array."""
+    at = np.frombuffer(places)
+    count = min(NODES, nodes)
+    first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, nodes - count)
+    base = np.clip(np.round(at).astype(int), 0, nodes - 1)
     index = first[:, None] + np.arange(count)
-    # Many places share their states.
-    pairs, where = np.unique(base[:, None] * nodes_count + index, return_inverse=True)
-    increments = differences(nodes.pose[pairs % nodes_count], nodes.pose[pairs // nodes_count])
-    near = increments.reshape(len(pairs), -1)[where.reshape(index.shape)]
-    steps = np.einsum("ni,nik->nk", _lagrange(at - first, count), near)
-    return problem.kernels.shift(Nodes(nodes.pose[base], None), steps).pose
+    pairs, where = np.unique(base[:, None] * nodes + index, return_inverse=True)
+    starts = count * np.arange(len(at) + 1)
+    table = (_lagrange(at - first, count).ravel(), where.ravel(), starts)
+    return _Stencil(pairs % nodes, pairs // nodes, scipy.sparse.csr_array(table, (len(at), len(pairs))), base)
 
 
 def velocities(
