@@ -20,7 +20,7 @@ def demo(
 
     runtime.start_jax()
     from shadowfit.cli.fit import fit_and_save
-    from shadowfit.estimation import Free, LevenbergMarquardt, Options
+    from shadowfit.estimation import Free, LevenbergMarquardt, physical_options
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.models import load_model
     from shadowfit.models.twins import furuta_swing_up
@@ -30,11 +30,12 @@ def demo(
     recording = twin.recording
     columns = {f"{name} [{recording.units[name]}]": values for name, values in recording.channels.items()}
     write_csv(out / "swing_up.csv", {"time [s]": recording.time, **columns})
+    mechanism = loaded.mechanism.set(twin.settings)
     summary = fit_and_save(
-        loaded.mechanism.set(twin.settings),
+        mechanism,
         [recording],
         dict.fromkeys(twin.free, Free()),
-        Options(),
+        physical_options(mechanism),
         LevenbergMarquardt(),
         out,
         text=loaded.text,

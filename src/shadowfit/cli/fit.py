@@ -21,6 +21,7 @@ from shadowfit.cli.options import (
     Recordings,
     Residual,
     Settings,
+    Unknowns,
     apply_settings,
     free_parameters,
     impulse_variances,
@@ -71,9 +72,20 @@ def fit(
         float | None,
         typer.Option(metavar="S", help="Time-step; default: the sampling interval, or a multiple of at most 10 ms."),
     ] = None,
+    physical: Annotated[
+        bool,
+        typer.Option(
+            "--physical",
+            help="Settings for the machine's own parameters, with error bars that hold: rigid joints where possible "
+            "(--unknowns joint), --correction deferred, --state-weight auto. Those given beside it count.",
+        ),
+    ] = False,
     weight: Annotated[
-        str, typer.Option("--state-weight", metavar="K|auto", help="Weight of the dynamics against the measurements.")
-    ] = "100",
+        str | None,
+        typer.Option(
+            "--state-weight", metavar="K|auto", help="Weight of the dynamics against the measurements; default: 100."
+        ),
+    ] = None,
     impulse_variance: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,9 +101,19 @@ def fit(
     discretization: Annotated[
         Discretization, typer.Option(help="exact: physical parameters; spook: those of a SPOOK simulator.")
     ] = Discretization.exact,
+    unknowns: Annotated[
+        Unknowns | None,
+        typer.Option(
+            help="configuration (default): poses of the bodies; joint: joint coordinates, joints are rigid; full: the "
+            "paper's."
+        ),
+    ] = None,
     correction: Annotated[
-        Correction, typer.Option(help="deferred: errors of the time-step are computed and taken off, for exact only.")
-    ] = Correction.none,
+        Correction | None,
+        typer.Option(
+            help="deferred: errors of the time-step are computed and taken off, for exact only; default: none."
+        ),
+    ] = None,
     huber: Annotated[
         float | None,
         typer.Option(metavar="N", help="Robust loss: residuals beyond N standard deviations count linearly."),
@@ -114,19 +136,21 @@ def fit(
 
     runtime.start_jax()
     from shadowfit.cli.recordings import read_recordings
-    from shadowfit.estimation import LevenbergMarquardt, Options
+    from shadowfit.estimation import LevenbergMarquardt, Options, physical_options
     from shadowfit.models import load_model
 
     loaded = load_model(model)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     parameters = free_parameters(free or (), mechanism, numbers(prior or (), "--prior"), each or ())
     measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=quiet)
+    preset = physical_options(mechanism) if physical else Options()
     options = Options(
         timestep=timestep,
         residual=residual.value,
         discretization=discretization.value,
-        correction=correction.value,
-        state_weight=state_weight(weight),
+        unknowns=preset.unknowns if unknowns is None else unknowns.value,
+        correction=preset.correction if correction is None else correction.value,
+        state_weight=preset.state_weight if weight is None else state_weight(weight),
         impulse_covariance=impulse_variances(mechanism, impulse_variance or ()),
         huber=huber,
         cutoff=cutoff,

@@ -56,6 +56,14 @@ class Residual(enum.StrEnum):
     inverse = "inverse"
 
 
+class Unknowns(enum.StrEnum):
+    """What stands for the states of a machine in an estimation."""
+
+    configuration = "configuration"
+    joint = "joint"
+    full = "full"
+
+
 class Correction(enum.StrEnum):
     """What is done about the errors of the discretisation."""
 

@@ -4,6 +4,7 @@ from shadowfit.estimation.fit import fit as fit
 from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt as LevenbergMarquardt
 from shadowfit.estimation.levenberg_marquardt import Status as Status
 from shadowfit.estimation.options import Options as Options
+from shadowfit.estimation.options import physical_options as physical_options
 from shadowfit.estimation.parameters import Free as Free
 from shadowfit.estimation.result import Estimate as Estimate
 from shadowfit.estimation.result import ParameterEstimate as ParameterEstimate

@@ -9,7 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from shadowfit.dynamics.simulate import Discretization
-from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
+from shadowfit.dynamics.tree import tree_of
+from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation import transition
 from shadowfit.estimation.linearise import Unknowns
 from shadowfit.mechanism.mechanism import Mechanism
@@ -52,6 +53,21 @@ class Options:
     small a value makes the cost creep along the kinks of friction."""
     cutoff: float = 10.0
     """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory."""
+
+
+def physical_options(mechanism: Mechanism) -> Options:
+    """Settings for the machine's own parameters, with error bars that hold, where its joints hardly give.
+
+    Joint coordinates where the mechanism has them (else stiff joints are up to the model's compliances), errors of the
+    discretisation taken off, noise levels from the data.
+    """
+    try:
+        tree_of(mechanism)
+    except MechanismError:
+        unknowns: Unknowns = "configuration"
+    else:
+        unknowns = "joint"
+    return Options(unknowns=unknowns, correction="deferred", state_weight="auto")
 
 
 def check_options(options: Options) -> None:
