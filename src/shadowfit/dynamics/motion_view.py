@@ -12,21 +12,26 @@ from shadowfit.dynamics.tree import Tree, free_part, place
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.sensors import View
 
 
-class MotionView(StateView):
+class MotionView(View):
     """A view of the motions of a tree's joints, and of what changes with them."""
 
+    mechanism: Mechanism
     tree: Tree = eqx.field(static=True)
     motion: Pose
     rates: Float[Array, "d"]
 
     def __init__(self, tree: Tree, mechanism: Mechanism, moving: State):
         """``moving`` holds the motions and their rates, as a state holds poses and velocities."""
-        self.tree, self.motion = tree, moving.pose
+        self.mechanism, self.tree, self.motion = mechanism, tree, moving.pose
         self.rates = jnp.asarray(tree.selection()) @ moving.velocity.ravel()
-        placed = place(tree, mechanism, moving.pose)
-        super().__init__(mechanism, State(placed.pose, placed.twists @ self.rates))
+
+    def _bodies(self) -> StateView:
+        """Only where a sensor looks at a body: most read joints, and to trace all of this takes time."""
+        placed = place(self.tree, self.mechanism, self.motion)
+        return StateView(self.mechanism, State(placed.pose, placed.twists @ self.rates))
 
     def joint_position(self, joint: str) -> Float[Array, ""]:
         index = self.mechanism.joints.index(joint)
@@ -36,3 +41,13 @@ class MotionView(StateView):
 
     def joint_speed(self, joint: str) -> Float[Array, ""]:
         return self.rates[self.tree.coordinate(self.mechanism.joints.index(joint))]
+
+    def point(self, body: str, point: Float[Array, "3"]) -> Float[Array, "3"]:
+        return self._bodies().point(body, point)
+
+    def orientation(self, body: str) -> Float[Array, "4"]:
+        return self._bodies().orientation(body)
+
+    def velocity_of(self, body: str) -> Float[Array, "6"]:
+        """Velocity of a body, world frame."""
+        return self._bodies().velocity_of(body)

@@ -132,12 +132,22 @@ class Truncation(eqx.Module):
     """Of each sensor's residuals, in its unit."""
 
 
-class Prepared(eqx.Module):
-    """The mechanism at the current parameters, as elements, and how their numbers depend on the parameters."""
+class Current(eqx.Module):
+    """The mechanism at the current parameters, and these."""
 
     mechanism: Mechanism
     numbers: Float[Array, "numbers"]
     turns: Float[Array, "rotations 4"]
+
+
+def current(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> Current:
+    """A mechanism with the parameters at their values."""
+    return Current(write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters)), numbers, turns)
+
+
+class Prepared(eqx.Module):
+    """The mechanism at the current parameters, as elements, and how their numbers depend on the parameters."""
+
     elements: Elements
     element_tangents: Elements
     """Derivatives of the elements' numbers by the parameters, along a last axis."""
@@ -160,7 +170,7 @@ def prepare(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array) -> P
     zero = jnp.zeros(plan.parameters)
     tangents = jax.jacfwd(lambda d: assemble(write(plan, mechanism, numbers, turns, d)))(zero)
     now = write(plan, mechanism, numbers, turns, zero)
-    return Prepared(now, numbers, turns, assemble(now), tangents, reference_mass(assemble(mechanism).bodies))
+    return Prepared(assemble(now), tangents, reference_mass(assemble(mechanism).bodies))
 
 
 # --- dynamics ---
@@ -292,7 +302,7 @@ def observed_nodes(plan: Plan, mechanism: Mechanism) -> range:
 
 
 def observation_rows(
-    plan: Plan, prepared: Prepared, window: Nodes, data: ChunkData, timestep: Array, reference: Array | float
+    plan: Plan, now: Current, window: Nodes, data: ChunkData, timestep: Array, reference: Array | float
 ) -> Rows:
     """Rows of all samples in the step; ``window`` holds the nodes that they involve."""
     count, bodies = window.pose.position.shape[:2]
@@ -310,7 +320,7 @@ def observation_rows(
             seen, speed = _interpolate(moved, plan.centre + fraction, plan.centre, timestep)
         if plan.own_velocity:
             speed = _own_velocity(window, steps, plan.centre + fraction)
-        view = _view(plan, prepared, State(seen, speed), parameters)
+        view = _view(plan, now, State(seen, speed), parameters)
         own = view.mechanism.sensors.values
         return tuple(s.residual(s.read(view), y) for s, y in zip(own, measured, strict=True))
 
@@ -351,13 +361,13 @@ def _own_velocity(window: Nodes, increments: Array, at: Array) -> Array:
     return jnp.einsum("w,wbi->bi", weights, velocity)
 
 
-def _view(plan: Plan, prepared: Prepared, state: State, increments: Array) -> StateView:
+def _view(plan: Plan, now: Current, state: State, increments: Array) -> StateView | MotionView:
     """What the sensors see, with increments on the parameters that they depend on."""
-    mechanism, elements = prepared.mechanism, prepared.elements
+    mechanism = now.mechanism
     if plan.sensor_columns:
         spread = jnp.zeros(plan.parameters).at[np.array(plan.sensor_columns)].set(increments)
-        mechanism, elements = write(plan, mechanism, prepared.numbers, prepared.turns, spread), None
-    return StateView(mechanism, state, elements) if plan.tree is None else MotionView(plan.tree, mechanism, state)
+        mechanism = write(plan, mechanism, now.numbers, now.turns, spread)
+    return StateView(mechanism, state) if plan.tree is None else MotionView(plan.tree, mechanism, state)
 
 
 def _robust(residual: Array, huber: Array | float | None) -> tuple[Array, Array]:

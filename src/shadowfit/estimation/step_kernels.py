@@ -250,14 +250,13 @@ def _joint_residuals(plan: Plan, structure: Any, settings: Arrays, constants: Ar
 
 def _observation_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
     numbers, turns, timestep, reference = constants
-    mechanism = jax.tree.unflatten(structure, settings)
-    prepared = linearise.prepare(plan, mechanism, numbers, turns)
+    now = linearise.current(plan, jax.tree.unflatten(structure, settings), numbers, turns)
     count = 3 if plan.own_velocity else 2
     windows, rest = varying[:count], varying[count:]
-    sensors = len(mechanism.sensors)
+    sensors = len(now.mechanism.sensors)
     measured, weight, shift = (tuple(rest[i * sensors : (i + 1) * sensors]) for i in range(3))
     data = ChunkData(jnp.zeros(0), jnp.zeros((0, 0)), measured, weight, rest[-1], jnp.zeros(0), shift)
-    return _side_by_side(linearise.observation_rows(plan, prepared, _as_nodes(windows), data, timestep, reference))
+    return _side_by_side(linearise.observation_rows(plan, now, _as_nodes(windows), data, timestep, reference))
 
 
 def _side_by_side(rows: Rows) -> jax.Array:
@@ -296,8 +295,7 @@ def _motions(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, va
 
 def _written(plan: Plan, structure: Any, settings: Arrays, constants: Arrays) -> Mechanism:
     """The mechanism at the parameters' values."""
-    numbers, turns = constants[:2]
-    return linearise.write(plan, jax.tree.unflatten(structure, settings), numbers, turns, jnp.zeros(plan.parameters))
+    return linearise.current(plan, jax.tree.unflatten(structure, settings), constants[0], constants[1]).mechanism
 
 
 def _shift(_: Plan, __: Any, ___: Arrays, ____: Arrays, varying: Arrays) -> Arrays:
