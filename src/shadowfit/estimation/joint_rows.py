@@ -6,7 +6,6 @@ With some unknowns a joint instead of six a body, forward mode through the whole
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -17,6 +16,7 @@ from shadowfit.estimation.front import Rows
 from shadowfit.estimation.linearise import Plan, write
 from shadowfit.estimation.reference_mass import reference_mass
 from shadowfit.geometry import Pose
+from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
 
 
@@ -37,26 +37,25 @@ def dynamics_rows(
     turns: Array,
     motions: Pose,
     command: Float[Array, "inputs"],
-    slopes: Float[Array, "inputs columns"],
+    command_slopes: Float[Array, "inputs columns"],
     timestep: Array,
 ) -> Rows:
     """Missing impulses of a step with their derivatives by three configurations and the parameters, unweighted.
 
-    ``slopes`` are those of the command by the parameters that act through the inputs.
+    ``command_slopes`` are derivatives of the command by the parameters that act through the inputs.
     """
     tree = plan.tree
     assert tree is not None
     reference = reference_mass(assemble(mechanism).bodies)
     width = plan.reach * tree.size
 
-    def missing(increments: Array) -> tuple[Array, Array]:
+    def missing(increments: Array) -> Array:
         steps = increments[:width].reshape(plan.reach, tree.size) @ tree.selection()
         moved = motions.plus(steps.reshape(plan.reach, plan.bodies, 6))
         parameters = increments[width:]
         now = write(plan, mechanism, numbers, turns, parameters)
-        acting = command + slopes @ parameters[np.array(plan.input_columns, int)]
-        found = joint_transition.residual(tree, now, reference, moved, acting, timestep)
-        return found, found
+        acting = command + command_slopes @ parameters[np.array(plan.input_columns, int)]
+        return joint_transition.residual(tree, now, reference, moved, acting, timestep)
 
-    table, value = jax.jacfwd(missing, has_aux=True)(jnp.zeros(width + plan.parameters))
+    value, table = slopes(missing, jnp.zeros(width + plan.parameters))
     return Rows(table[:, :width].reshape(-1, plan.reach, tree.size), table[:, width:], value)

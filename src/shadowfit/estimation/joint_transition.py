@@ -49,18 +49,25 @@ def residual(
     weight = jnp.einsum("bid,bi,bie->de", now.twists, reference, now.twists)
     along, slope = _along_axes(tree, elements, now, missing, (velocity, new_velocity), command, mass, timestep)
     impulse = jnp.einsum("bid,bi->d", now.twists, missing) - along
-    return weight @ _inverse(mass - jnp.diag(slope)) @ impulse
+    return weight @ _solve(mass - jnp.diag(slope), impulse)
 
 
-@jax.custom_jvp
+def _solve(matrix: Float[Array, "d d"], right: Float[Array, "d"]) -> Float[Array, "d"]:
+    """``y = A⁻¹ b``, with the derivative ``A⁻¹ (db − dA y)`` of an added zero: elimination is not differentiated."""
+    inverse = _inverse(jax.lax.stop_gradient(matrix))
+    solution = jax.lax.stop_gradient(inverse @ right)
+    return solution + inverse @ (right - matrix @ solution)
+
+
 def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
     return small_solve(matrix, jnp.eye(len(matrix)))
 
 
-@_inverse.defjvp
-def _inverse_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    inverse = _inverse(primals[0])
-    return inverse, -inverse @ tangents[0] @ inverse
+def _mobility(mass: Float[Array, "d d"]) -> Float[Array, "d"]:
+    """Diagonal of the inverse of a mass matrix, differentiated likewise."""
+    inverse = _inverse(jax.lax.stop_gradient(mass))
+    change = mass - jax.lax.stop_gradient(mass)
+    return jnp.diag(inverse) - jnp.einsum("ij,jk,ki->i", inverse, change, inverse)
 
 
 def _along_axes(
@@ -85,7 +92,7 @@ def _along_axes(
         loads, rubbing = None, None
         if group.friction is not None:
             loads = _loads(tree, group, whole, now, missing)
-            rubbing = balance.Turning(jnp.diag(_inverse(mass + jnp.diag(shafts)))[_places(tree, group)])
+            rubbing = balance.Turning(_mobility(mass + jnp.diag(shafts))[_places(tree, group)])
 
         def impulse(
             reached: Array, group=group, position=geometry.position, speed=speed, loads=loads, rubbing=rubbing

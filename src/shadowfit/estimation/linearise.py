@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -33,6 +33,7 @@ from shadowfit.estimation import transition
 from shadowfit.estimation.front import Rows
 from shadowfit.estimation.reference_mass import reference_mass
 from shadowfit.geometry import Pose, rotations
+from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
 
 Unknowns = Literal["configuration", "joint", "full"]
@@ -121,6 +122,15 @@ class ChunkData(eqx.Module):
     """What the dynamics residual would be on the true motion, as far as it is known; taken off."""
     shift: tuple[Float[Array, "steps samples e"], ...]
     """The same of each sensor's residuals: errors of the interpolation at the samples' times."""
+
+
+class Sample(eqx.Module):
+    """One reading of all sensors."""
+
+    measured: tuple[Float[Array, "d"], ...]
+    weight: tuple[Float[Array, ""], ...]
+    shift: tuple[Float[Array, "e"], ...]
+    fraction: Float[Array, ""]
 
 
 class Truncation(eqx.Module):
@@ -302,53 +312,36 @@ def observed_nodes(plan: Plan, mechanism: Mechanism) -> range:
 
 
 def observation_rows(
-    plan: Plan, now: Current, window: Nodes, data: ChunkData, timestep: Array, reference: Array | float
+    plan: Plan, now: Current, window: Nodes, sample: Sample, timestep: Array, reference: Array | float
 ) -> Rows:
-    """Rows of all samples in the step; ``window`` holds the nodes that they involve."""
+    """Rows of one sample; ``window`` holds the nodes that it involves."""
     count, bodies = window.pose.position.shape[:2]
-    size = plan.node_size
+    width = count * plan.node_size
+    at = plan.centre + sample.fraction
 
-    def residuals(
-        increments: Array, parameters: Array, fraction: Array, measured: tuple[Array, ...]
-    ) -> tuple[Array, ...]:
-        steps = increments if plan.tree is None else increments @ plan.tree.selection()
-        steps = steps.reshape(count, bodies, -1)
+    def residuals(increments: Array) -> Array:
+        steps = increments[:width].reshape(count, plan.node_size)
+        steps = (steps if plan.tree is None else steps @ plan.tree.selection()).reshape(count, bodies, -1)
         moved = window.pose.plus(steps[..., :6])
         if count == 1:
             seen, speed = moved[0], jnp.zeros((bodies, 6))
         else:
-            seen, speed = _interpolate(moved, plan.centre + fraction, plan.centre, timestep)
+            seen, speed = _interpolate(moved, at, plan.centre, timestep)
         if plan.own_velocity:
-            speed = _own_velocity(window, steps, plan.centre + fraction)
-        view = _view(plan, now, State(seen, speed), parameters)
+            speed = _own_velocity(window, steps, at)
+        view = _view(plan, now, State(seen, speed), increments[width:])
         own = view.mechanism.sensors.values
-        return tuple(s.residual(s.read(view), y) for s, y in zip(own, measured, strict=True))
+        return jnp.concatenate([s.residual(s.read(view), y) for s, y in zip(own, sample.measured, strict=True)])
 
-    zero = jnp.zeros((count, size))
-    none = jnp.zeros(len(plan.sensor_columns))
-
-    def sample(fraction: Array, measured: tuple[Array, ...]) -> tuple[Any, tuple[Array, ...]]:
-        def both(increments: Array, parameters: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-            found = residuals(increments, parameters, fraction, measured)
-            return found, found
-
-        return jax.jacfwd(both, argnums=(0, 1), has_aux=True)(zero, none)
-
-    slopes, values = jax.vmap(sample)(data.fraction, data.measured)
-    states, parameters, residual = [], [], []
-    for (by_nodes, by_parameters), value, weight, shift in zip(slopes, values, data.weight, data.shift, strict=True):
-        scaled = jnp.where(weight[:, None] > 0.0, (value - shift) * weight[:, None], 0.0)
-        robust, slope = _robust(scaled, None if plan.huber is None else plan.huber * reference)
-        factor = slope * weight[:, None]
-        rows = value.shape[0] * value.shape[1]
-        states.append((factor[..., None, None] * by_nodes).reshape(rows, count, size))
-        across = jnp.zeros((rows, plan.parameters))
-        own = (factor[..., None] * by_parameters).reshape(rows, -1)
-        parameters.append(across.at[:, np.array(plan.sensor_columns, int)].set(own))
-        residual.append(robust.reshape(rows))
-    if not states:
-        return Rows(jnp.zeros((0, count, size)), jnp.zeros((0, plan.parameters)), jnp.zeros(0))
-    return Rows(jnp.concatenate(states), jnp.concatenate(parameters), jnp.concatenate(residual))
+    value, table = slopes(residuals, jnp.zeros(width + len(plan.sensor_columns)))
+    sizes = [shift.shape[0] for shift in sample.shift]
+    weight = jnp.concatenate([jnp.full(size, own) for size, own in zip(sizes, sample.weight, strict=True)])
+    scaled = jnp.where(weight > 0.0, (value - jnp.concatenate(sample.shift)) * weight, 0.0)
+    robust, slope = _robust(scaled, None if plan.huber is None else plan.huber * reference)
+    weighted = (slope * weight)[:, None] * table
+    parameters = jnp.zeros((len(value), plan.parameters))
+    parameters = parameters.at[:, np.array(plan.sensor_columns, int)].set(weighted[:, width:])
+    return Rows(weighted[:, :width].reshape(len(value), count, plan.node_size), parameters, robust)
 
 
 def _own_velocity(window: Nodes, increments: Array, at: Array) -> Array:

@@ -26,7 +26,7 @@ from shadowfit.dynamics.tree import motions, place
 from shadowfit.estimation import inverse_kinematics, joint_rows, linearise, start_state
 from shadowfit.estimation.frame import Frame, frame
 from shadowfit.estimation.front import Rows, Table
-from shadowfit.estimation.linearise import ChunkData, Nodes, Plan
+from shadowfit.estimation.linearise import ChunkData, Nodes, Plan, Sample
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import OverTime, is_own, over_time
 from shadowfit.kernels.kernel import LARGEST
@@ -97,7 +97,7 @@ class StepKernels:
         repeated = seen if samples == 1 else [np.repeat(x, samples, axis=0) for x in seen]
         step = np.asarray(chunk.timestep)
         readings = [
-            x.reshape(steps * samples, 1, *x.shape[2:])
+            x.reshape(steps * samples, *x.shape[2:])
             for x in (*data.measured, *data.weight, *data.shift, data.fraction)
         ]
         return (
@@ -142,10 +142,9 @@ class StepKernels:
     ) -> Arrays:
         """Residuals of each sensor at samples with a window of poses each, in the sensors' units."""
         count = len(fraction)
-        weight = [np.ones((count, 1))] * len(measured)
+        weight = [np.ones(count)] * len(measured)
         sizes = [sensor.error_size() for sensor in self.mechanism.sensors.values]
-        shift = [np.zeros((count, 1, size)) for size in sizes]
-        readings = [*(values[:, None] for values in measured), *weight, *shift, fraction[:, None]]
+        readings = [*measured, *weight, *(np.zeros((count, size)) for size in sizes), fraction]
         constants = [numbers, turns, np.asarray(timestep), np.asarray(UNBOUNDED)]
         (found,) = self._run(_observation_rows, constants, [*jax.tree.leaves(windows), *readings])
         return np.split(found[:, :, -1], np.cumsum(sizes)[:-1], axis=1)
@@ -255,8 +254,8 @@ def _observation_rows(plan: Plan, structure: Any, settings: Arrays, constants: A
     windows, rest = varying[:count], varying[count:]
     sensors = len(now.mechanism.sensors)
     measured, weight, shift = (tuple(rest[i * sensors : (i + 1) * sensors]) for i in range(3))
-    data = ChunkData(jnp.zeros(0), jnp.zeros((0, 0)), measured, weight, rest[-1], jnp.zeros(0), shift)
-    return _side_by_side(linearise.observation_rows(plan, now, _as_nodes(windows), data, timestep, reference))
+    sample = Sample(measured, weight, shift, rest[-1])
+    return _side_by_side(linearise.observation_rows(plan, now, _as_nodes(windows), sample, timestep, reference))
 
 
 def _side_by_side(rows: Rows) -> jax.Array:

@@ -10,9 +10,9 @@ from shadowfit.kernels.kernel import Kernel, fingerprint, kernel, making_seconds
 from shadowfit.kernels.mapped import mapped
 from shadowfit.kernels.own import is_own
 from shadowfit.kernels.reach import reach
-from shadowfit.kernels.scalars import TooLargeError
+from shadowfit.kernels.scalars import TooLargeError, UnsupportedError
+from shadowfit.kernels.slopes import slopes
 from shadowfit.kernels.store import remembered
-from shadowfit.kernels.unroll import UnsupportedError
 
 __all__ = [
     "Kernel",
@@ -28,4 +28,5 @@ __all__ = [
     "over_time",
     "reach",
     "remembered",
+    "slopes",
 ]

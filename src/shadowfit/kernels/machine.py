@@ -85,6 +85,8 @@ class _Writer:
         known = self.scalars.value(node)
         if known is not None:
             return f"splat (double {_number(known)})" if self.vectors else _number(known)
+        if node in self.truths and node not in self.names:
+            self.names[node] = self.line(f"uitofp {self.truth_kind} {self.truths[node]} to {self.kind}")
         if node not in self.names:
             place = self.line(f"getelementptr double, ptr %scratch, i64 {self.layout.slots[node]}")
             if varies:
@@ -107,9 +109,7 @@ class _Writer:
 
     def keep(self, node: Node) -> None:
         """Write a value to the scratch memory."""
-        name = self.names.get(node)
-        if node in self.truths:
-            name = self.line(f"uitofp {self.truth_kind} {self.truths[node]} to {self.kind}")
+        name = self.number(node, self.vectors)
         place = self.line(f"getelementptr double, ptr %scratch, i64 {self.layout.slots[node]}")
         self.lines.append(f"  store {self.kind} {name}, ptr {place}, align 8")
 

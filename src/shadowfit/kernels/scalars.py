@@ -52,6 +52,10 @@ class TooLargeError(ShadowfitError):
     """A program with more operations than are worth writing out."""
 
 
+class UnsupportedError(ShadowfitError):
+    """A program that cannot be written out: a loop of unknown length, an index that depends on data, …"""
+
+
 class Scalars:
     """A growing list of operations."""
 
@@ -210,6 +214,10 @@ class Scalars:
             except ValueError:
                 return self.const(math.nan)
         return self._node(name, *arguments)
+
+    def hold(self, a: Node) -> Node:
+        """``a``, as a constant for derivatives."""
+        return a
 
     def is_truth(self, node: Node) -> bool:
         """Whether a node is a truth value that is not known yet."""

@@ -15,12 +15,8 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from shadowfit.errors import ShadowfitError
-from shadowfit.kernels.scalars import COMPARISONS, Node, Scalars
-
-
-class UnsupportedError(ShadowfitError):
-    """A program that cannot be written out: a loop of unknown length, an index that depends on data, …"""
+from shadowfit.kernels.forward import Differentiable, differentiate
+from shadowfit.kernels.scalars import COMPARISONS, Node, Scalars, UnsupportedError
 
 
 class Nodes:
@@ -53,7 +49,8 @@ def _run(scalars: Scalars, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[V
     def read(atom: Any) -> Value:
         return np.asarray(atom.val) if isinstance(atom, core.Literal) else known[atom]
 
-    known.update(zip(jaxpr.constvars, (np.asarray(c) for c in consts), strict=True))
+    fixed = (c if isinstance(c, Nodes) else np.asarray(c) for c in consts)
+    known.update(zip(jaxpr.constvars, fixed, strict=True))
     known.update(zip(jaxpr.invars, inputs, strict=True))
     for equation in jaxpr.eqns:
         arguments = [read(atom) for atom in equation.invars]
@@ -158,6 +155,39 @@ def _platform(_: Scalars, __: Any, ___: Sequence[Value], parameters: dict[str, A
         if platforms is None or "cpu" in platforms:
             return np.asarray(index, dtype=np.int32)
     raise UnsupportedError("no branch for the processor")
+
+
+def _slopes(scalars: Scalars, _: Any, arguments: Sequence[Value], parameters: dict[str, Any]) -> list[Value]:
+    """Value and Jacobian of an inner function by its last argument (:mod:`slopes`)."""
+    program = Differentiable(scalars.largest)
+    at = _entries(scalars, arguments[-1])
+    variable = Nodes(at)
+    given: list[Node] = []
+    inner: list[Value] = []
+    for value in (*arguments[:-1], variable):
+        if isinstance(value, Nodes):
+            places = range(len(given), len(given) + value.entries.size)
+            given.extend(value.entries.ravel().tolist())
+            own = [_inner(program, place, scalars.value(given[place]), value is variable) for place in places]
+            inner.append(Nodes(np.array(own, dtype=np.int64).reshape(value.shape)))
+        else:
+            inner.append(value)
+    (found,) = _run(program, parameters["jaxpr"], inner[:-1], inner[-1:])
+    entries = _entries(program, found)
+    first = len(given) - at.size
+    variables = {first + i: i for i in range(at.size)}
+    values, slopes = differentiate(program, entries.ravel().tolist(), given, variables, scalars)
+    table = [[own.get(i, scalars.zero) for i in range(at.size)] for own in slopes]
+    shape = entries.shape
+    return [
+        Nodes(np.array(values, dtype=np.int64).reshape(shape)),
+        Nodes(np.array(table, dtype=np.int64).reshape(*shape, *at.shape)),
+    ]
+
+
+def _inner(program: Scalars, place: int, known: float | None, is_variable: bool) -> Node:
+    """An input of an inner function; a variable counts as unknown even where its value is known."""
+    return program.input(place) if known is None or is_variable else program.const(known)
 
 
 def _solve(scalars: Scalars, matrix: np.ndarray, right: np.ndarray) -> Nodes:
@@ -544,7 +574,8 @@ _RULES: dict[str, Rule] = {
     "broadcast_in_dim": _moving(_broadcast),
     "slice": _moving(_slice),
     "copy": _moving(lambda x, p: x),
-    "stop_gradient": _moving(lambda x, p: x),
+    "stop_gradient": _elementwise(lambda s, a: s.hold(a)),
+    "slopes": _slopes,
     "concatenate": _joining(lambda parts, p: np.concatenate(parts, axis=p["dimension"])),
     "stack": _joining(lambda parts, p: np.stack(parts, axis=p["axis"])),
     "split": _split,

@@ -1,0 +1,57 @@
+"""The Jacobian of a function as one operation of a trace, to be written out where it is compiled.
+
+``jax.jacfwd`` traces the derivatives along all directions with a rule for each operation. In a kernel it is quicker to
+trace the function alone and to differentiate its scalars (:mod:`forward`). `slopes` leaves the choice open: unrolled
+kernels do the latter, everything else sees ``jacfwd``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.extend import core
+from jax.interpreters import batching, mlir
+from jaxtyping import Array, Float
+
+_slopes = core.Primitive("slopes")
+_slopes.multiple_results = True
+
+
+def slopes(
+    function: Callable[[Float[Array, "n"]], Float[Array, "m"]], at: Float[Array, "n"]
+) -> tuple[Float[Array, "m"], Float[Array, "m n"]]:
+    """Value and Jacobian of a function."""
+    closed = jax.make_jaxpr(function)(at)
+    value, table = _slopes.bind(*closed.consts, at, jaxpr=closed.jaxpr)
+    return value, table
+
+
+def _by_jacfwd(*given: Array, jaxpr: Any) -> list[Array]:
+    *consts, at = given
+
+    def both(at: Array) -> tuple[Array, Array]:
+        (found,) = jax.core.eval_jaxpr(jaxpr, consts, at)
+        return found, found
+
+    table, value = jax.jacfwd(both, has_aux=True)(at)
+    return [value, table]
+
+
+def _shapes(*given: Any, jaxpr: Any) -> list[Any]:
+    (value,) = (variable.aval for variable in jaxpr.outvars)
+    return [value, value.update(shape=(*value.shape, *given[-1].shape))]
+
+
+def _batched(given: Any, axes: Any, *, jaxpr: Any) -> tuple[Any, Any]:
+    found = jax.vmap(lambda *own: _by_jacfwd(*own, jaxpr=jaxpr), in_axes=axes)(*given)
+    return found, [0] * len(found)
+
+
+_slopes.def_impl(_by_jacfwd)
+_slopes.def_abstract_eval(_shapes)
+batching.primitive_batchers[_slopes] = _batched
+mlir.register_lowering(_slopes, mlir.lower_fun(_by_jacfwd, multiple_results=True))
+
+__all__ = ["slopes"]
