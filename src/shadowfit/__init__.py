@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shadowfit.estimation import LevenbergMarquardt as LevenbergMarquardt
     from shadowfit.estimation import Options as Options
     from shadowfit.estimation import fit as fit
+    from shadowfit.estimation import physical_options as physical_options
     from shadowfit.evaluation import load_result as load_result
     from shadowfit.evaluation import save_estimate as save_estimate
     from shadowfit.evaluation import validate as validate
@@ -43,7 +44,7 @@ _HOME = {
     **dict.fromkeys(
         ("MechanismError", "RecordingError", "ShadowfitError", "SimulationError", "UnknownNameError"), "errors"
     ),
-    **dict.fromkeys(("Estimate", "Free", "LevenbergMarquardt", "Options", "fit"), "estimation"),
+    **dict.fromkeys(("Estimate", "Free", "LevenbergMarquardt", "Options", "fit", "physical_options"), "estimation"),
     **dict.fromkeys(("load_result", "save_estimate", "validate", "write_report"), "evaluation"),
     "Mechanism": "mechanism",
     **dict.fromkeys(("ModelFileError", "library", "load_model", "read_model", "update_model", "write_model"), "models"),

@@ -17,6 +17,10 @@ from shadowfit.mechanism.mechanism import Mechanism
 
 Correction = Literal["none", "deferred"]
 
+# Joint coordinates of a mechanism beyond which poses are the better unknowns: every coordinate moves all bodies behind
+# it, and the operations of a time step grow with the third power of their number (115,000 for eight).
+MOST_COORDINATES = 8
+
 
 class ProblemError(ShadowfitError):
     """An estimation problem that cannot be set up."""
@@ -62,11 +66,10 @@ def physical_options(mechanism: Mechanism) -> Options:
     discretisation taken off, noise levels from the data.
     """
     try:
-        tree_of(mechanism)
+        joint = tree_of(mechanism).size <= MOST_COORDINATES
     except MechanismError:
-        unknowns: Unknowns = "configuration"
-    else:
-        unknowns = "joint"
+        joint = False
+    unknowns: Unknowns = "joint" if joint else "configuration"
     return Options(unknowns=unknowns, correction="deferred", state_weight="auto")
 
 

@@ -33,7 +33,7 @@ from shadowfit.kernels import codegen, machine, store
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import Nodes, trace, unroll
 
-LARGEST = 100_000
+LARGEST = 150_000
 """Operations beyond which a program is not written out: compiling it would take longer than it saves."""
 
 Leaves = Sequence[np.ndarray]
