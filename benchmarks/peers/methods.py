@@ -40,7 +40,8 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("shadowfit", "shadowfit, κ auto, corrected", "shadowfit_fit", "AUTO", compiles=True, model="toml"),
+        Method("shadowfit", "shadowfit, physical", "shadowfit_fit", "PHYSICAL", compiles=True, model="toml"),
+        Method("shadowfit-poses", "shadowfit, poses of bodies", "shadowfit_fit", "POSES", compiles=True, model="toml"),
         Method("shadowfit-plain", "shadowfit, κ auto, 2 ms", "shadowfit_fit", "PLAIN", compiles=True, model="toml"),
         Method("shadowfit-default", "shadowfit, defaults", "shadowfit_fit", "DEFAULT", compiles=True, model="toml"),
         Method("paper", "the paper's settings", "shadowfit_fit", "PAPER", compiles=True, model="toml"),

@@ -1,7 +1,8 @@
 """shadowfit, as its documentation recommends for physical parameters of a machine with stiff bearings.
 
-``AUTO``: the state weight and the sensors' noise from the data, errors of the discretisation corrected, steps of 10 ms
-(the default: five samples in a step). ``PLAIN``: the same without correction, with one step for each sample.
+``PHYSICAL``: what `physical_options` chooses, joint coordinates, the state weight and the sensors' noise from the data,
+errors of the discretisation corrected, steps of 10 ms (the default: five samples in a step). ``POSES``: the same with
+poses of the bodies as unknowns. ``PLAIN``: these without correction, with one step for each sample.
 ``DEFAULT``: all settings as they are (κ = 100, 10 ms). ``PAPER``: the residual, the unknowns and the damping of the
 paper, SPOOK, its compliance.
 """
@@ -25,7 +26,12 @@ from shadowfit.recordings import Recording
 COMPLIANCE = 1e-9  # m/N and rad/(N m): rigid bearings
 PAPER_COMPLIANCE = 1e-4
 
-AUTO = (Options(state_weight="auto", correction="deferred"), LevenbergMarquardt(), COMPLIANCE)
+PHYSICAL = (
+    Options(unknowns="joint", state_weight="auto", correction="deferred"),
+    LevenbergMarquardt(),
+    COMPLIANCE,
+)
+POSES = (Options(state_weight="auto", correction="deferred"), LevenbergMarquardt(), COMPLIANCE)
 PLAIN = (Options(state_weight="auto", timestep=INTERVAL), LevenbergMarquardt(), COMPLIANCE)
 DEFAULT = (Options(), LevenbergMarquardt(), COMPLIANCE)
 PAPER = (
@@ -35,7 +41,7 @@ PAPER = (
 )
 
 
-def estimate(task: Task, data: Data, settings: tuple[Options, LevenbergMarquardt, float] = AUTO) -> Answer:
+def estimate(task: Task, data: Data, settings: tuple[Options, LevenbergMarquardt, float] = PHYSICAL) -> Answer:
     """Fit the unknowns, lower bounds zero."""
     start_jax()
     options, optimiser, compliance = settings

@@ -76,13 +76,17 @@ def _speed(groups: dict[Key, list[Result]], other: str, factor: float) -> list[s
     busy = _common(groups, other, lambda group: median(r.cpu_seconds for r in warm(group)))
     text = "–"
     if found:
-        text = f"{number(min(found))}–{number(max(found))}× over {len(found)} task(s); "
-        text += f"in processor time {number(min(busy))}–{number(max(busy))}×"
+        met_on = sum(ratio >= factor for ratio in found)
+        text = f"{number(min(found))}–{number(max(found))}×, median {number(median(found))}; met on {met_on} of "
+        text += f"{len(found)} task(s); in processor time {number(min(busy))}–{number(max(busy))}×"
     met = min(found) >= factor if found else None
     return [f"warm time {factor:g}× below {METHODS[other].label}", text, _verdict(met)]
 
 
 def _cold(groups: dict[Key, list[Result]], other: str) -> list[str]:
     found = _common(groups, other, lambda group: median(r.since_start for r in group if r.fresh))
-    text = f"{number(min(found))}–{number(max(found))}× over {len(found)} task(s)" if found else "–"
+    text = "–"
+    if found:
+        below = sum(ratio >= 1.0 for ratio in found)
+        text = f"{number(min(found))}–{number(max(found))}× as long; ours is shorter on {below} of {len(found)} task(s)"
     return [f"cold time below {METHODS[other].label}", text, _verdict(min(found) >= 1.0 if found else None)]
