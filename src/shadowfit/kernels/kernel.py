@@ -104,7 +104,7 @@ def kernel(
             with _making():
                 traced = traced or trace(function, list(settings), list(constants), list(varying))
                 texts, outputs, scratch = _write(traced, settings, constants, varying, fixed, carried, largest)
-            objects = [_background.submit(codegen.compile_to_object, text) for text in texts]
+            objects = [background.submit(codegen.compile_to_object, text) for text in texts]
             _loaded[name] = _Code(outputs, scratch, _Making(name, objects))
     return Kernel(_loaded[name], fixed, flat[fixed])
 
@@ -140,7 +140,7 @@ class _Code:
 _loaded: dict[str, _Code] = {}
 """Code of this process; the same kernel is asked for by every problem of a kind."""
 # Threads that wait for other processes with the modules of a large program, and one for smaller ones meanwhile.
-_background = concurrent.futures.ThreadPoolExecutor(machine.MODULES + 1, "kernels")
+background = concurrent.futures.ThreadPoolExecutor(machine.MODULES + 1, "kernels")
 
 
 _spent = [0.0]
