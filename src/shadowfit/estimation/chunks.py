@@ -52,15 +52,13 @@ class RecordingRows:
         size = plan.body_size * len(self.problem.mechanism.bodies)
         return front.Assembly(self.track.steps + plan.window - 1, plan.window, size, plan.parameters)
 
-    def costs(self, tables: tuple[front.Table, front.Table], begin: int) -> tuple[float, np.ndarray]:
-        """Sums of squares of the dynamics and of each sensor."""
+    def sensor_costs(self, observed: front.Table, begin: int) -> np.ndarray:
+        """Sums of squares of each sensor."""
         live = max(self.track.steps - begin, 0)
-        dynamics, observed = (table.wide[:live, :, -1] for table in tables)
         sizes = [sensor.error_size() for sensor in self.problem.mechanism.sensors.values]
-        by_sample = observed.reshape(-1, sum(sizes))
-        ends = np.cumsum(sizes)
-        parts = [sum_of_squares(by_sample[:, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
-        return sum_of_squares(dynamics), np.array(parts)
+        with np.errstate(over="ignore"):
+            squares = observed.wide[:live, :, -1].reshape(-1, sum(sizes)) ** 2
+        return np.add.reduceat(np.sum(squares, axis=0), np.cumsum([0, *sizes[:-1]]))
 
 
 def sum_of_squares(values: np.ndarray) -> float:

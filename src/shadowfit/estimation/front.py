@@ -19,9 +19,9 @@ Its solution is carried back in time by ``U_j δ_j = −P_j (δ_{j+1}, δ_parame
 Work is sorted by how often it happens: `assemble` once per linearisation (its rows may come from a generator, so
 that the Jacobian is never held as a whole), `factorise` once per damping, `Factor.states` once per parameter step.
 
-These three, and the model's change, are loops of machine code for blocks of small size
-(:mod:`shadowfit.kernels.elimination`): a call of BLAS for 24 rows takes longer to begin than to compute. Larger blocks
-are left to BLAS and LAPACK, in place, block by block, as is all that happens once per fit.
+These three, and the model's change, are loops of machine code (:mod:`shadowfit.kernels.elimination`): a call of BLAS
+for 24 rows takes longer to begin than to compute, and even for 400 it is no faster. What happens once per fit calls
+BLAS and LAPACK, in place, block by block.
 """
 
 from __future__ import annotations
@@ -33,14 +33,11 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.kernels.elimination import library
 
 
-LARGE = 100
-"""Unknowns of a block from which on BLAS is faster than loops without levels of cache."""
 PIVOT_ROUNDING = 8.0
 """Rounding errors of a pivot, of which a few tens of products are subtracted, in units of its diagonal entry's."""
 NARROW = 8
@@ -153,13 +150,7 @@ class Normal:
         blocks, block, _ = self.pivot.shape
         step = _by_blocks(states, blocks, block)
         rest = np.concatenate([np.zeros(block), tail])
-        if block <= LARGE:
-            found = library("change", blocks, block, len(tail), self.pivot, self.after, step, rest)
-        else:
-            following = np.hstack([np.vstack([step[1:], rest[:block]]), np.broadcast_to(tail, (blocks, len(tail)))])
-            others = np.matmul(np.triu(self.pivot, 1), step[..., None]) + np.matmul(self.after, following[..., None])
-            along = np.einsum("kii->ki", self.pivot) * step + 2.0 * others[..., 0]
-            found = float(np.vdot(along, step))
+        found = library("change", blocks, block, len(tail), self.pivot, self.after, step, rest)
         return float(found + tail @ self.corner @ tail - self.corner[-1, -1])
 
 
@@ -225,8 +216,6 @@ class Factor:
     def states(self, parameters: Float[ArrayLike, " p"]) -> Float[np.ndarray, "N b"]:
         """Best step of the states for a given step of the parameters."""
         tail = np.append(parameters, 1.0)
-        if self.block > LARGE:
-            return self._follow(tail[None])[..., 0]
         rest, step = np.concatenate([np.zeros(self.block), tail]), np.empty((self.blocks, self.block))
         library("substitute", self.blocks, self.block, len(tail), self.upper, self.right, rest, step)
         return _of_nodes(step, self.nodes, self.node_size)
@@ -310,6 +299,11 @@ class Factor:
         return own, -carried.T
 
 
+def prepare() -> None:
+    """Have the code of the elimination made, or read, in the background."""
+    library.prepare()
+
+
 def assemble(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) -> Normal:
     """Normal equations of one recording from its rows.
 
@@ -355,42 +349,18 @@ class Assembly:
         for rows in tables:
             corner = np.zeros_like(self._normal.corner)
             wide = np.ascontiguousarray(rows.wide[:live], dtype=float)
-            (self._add_small if self._normal.block <= LARGE else self._add_large)(wide, rows, step, border, corner)
+            self._add_steps(wide, rows, step, border, corner)
             border.corner[...] += corner
             costs.append(float(corner[-1, -1]))
         self._borders.append(border)
         return costs
 
-    def _add_small(self, wide: np.ndarray, rows: Table, step: int, border: _Border, corner: np.ndarray) -> None:
+    def _add_steps(self, wide: np.ndarray, rows: Table, step: int, border: _Border, corner: np.ndarray) -> None:
         normal = self._normal
         library(
             "add_steps", wide, *wide.shape[:2], rows.window, rows.node_size, step + rows.first, self._group, len(corner),
             border.low, border.high, normal.pivot, normal.after, border.pivot, border.after, corner,
         )  # fmt: skip
-
-    def _add_large(self, wide: np.ndarray, rows: Table, step: int, border: _Border, corner: np.ndarray) -> None:
-        size, block, width = rows.node_size, self._normal.block, rows.window * rows.node_size
-        tail = wide[:, :, width:].reshape(-1, len(corner))
-        corner += tail.T @ tail
-        for k, own in enumerate(wide, step + rows.first):
-            products = own[:, :width].T @ own
-            j, i = divmod(k, self._group)
-            inside = min(rows.window, self._group - i) * size
-            begin = i * size
-            here, behind = slice(begin, begin + inside), slice(0, width - inside)
-            pivot, after = self._place(border, j)
-            pivot[here, here] += products[:inside, :inside]
-            after[here, behind] += products[:inside, inside:width]
-            after[here, block:] += products[:inside, width:]
-            if width > inside:
-                pivot, after = self._place(border, j + 1)
-                pivot[behind, behind] += products[inside:, inside:width]
-                after[behind, block:] += products[inside:, width:]
-
-    def _place(self, border: _Border, j: int) -> tuple[np.ndarray, np.ndarray]:
-        if border.low <= j < border.high:
-            return self._normal.pivot[j], self._normal.after[j]
-        return border.pivot[int(j >= border.high)], border.after[int(j >= border.high)]
 
     def normal(self, start: Rows | None = None) -> Normal:
         """The sum of all that was added, and of rows of the first states."""
@@ -399,8 +369,7 @@ class Assembly:
         self._borders.clear()
         if start is not None:
             _add_start(self._normal, start)
-        corner = self._normal.corner
-        return dataclasses.replace(self._normal, corner=np.triu(corner) + np.triu(corner, 1).T)
+        return dataclasses.replace(self._normal, corner=_symmetric(self._normal.corner))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -455,42 +424,13 @@ def factorise(normal: Normal, damping: Float[np.ndarray, "N b"] | None = None) -
     """Eliminate the nodes of a recording; ``damping`` is added to their diagonal (none: zero)."""
     blocks, block, _ = normal.pivot.shape
     added = np.zeros((blocks, block)) if damping is None else _by_blocks(damping, blocks, block)
-    eliminate = _eliminate_small if block <= LARGE else _eliminate_large
-    return eliminate(normal, added)
-
-
-def _eliminate_small(normal: Normal, damping: Float[np.ndarray, "blocks B"]) -> Factor:
-    blocks, block, _ = normal.pivot.shape
     upper, right, corner = np.empty_like(normal.pivot), np.empty_like(normal.after), normal.corner.copy()
     grain = normal.node_size if normal.node_size >= NARROW else block
     margin = library(
-        "eliminate", blocks, block, len(corner), grain, normal.pivot, normal.after, damping, upper, right, corner
+        "eliminate", blocks, block, len(corner), grain, normal.pivot, normal.after, added, upper, right, corner
     )
-    corner = np.triu(corner) + np.triu(corner, 1).T if margin > 0.0 else np.full_like(corner, np.nan)
-    return Factor(upper, right, corner, margin, normal.nodes, normal.node_size)
-
-
-def _eliminate_large(normal: Normal, damping: Float[np.ndarray, "blocks B"]) -> Factor:
-    block = normal.block
-    upper, right = normal.pivot.copy(), normal.after.copy()
-    diagonal = np.einsum("kii->ki", upper)  # a view
-    diagonal += damping
-    before = diagonal.copy()
-    schur = np.zeros_like(right[0])
-    for pivot, after in zip(upper, right, strict=True):
-        np.subtract(pivot, schur[:, :block], out=pivot)
-        after[:, block:] -= schur[:, block:]
-        # Transposed, rows are the columns that LAPACK expects: nothing is copied.
-        failed = dpotrf(pivot.T, lower=1, clean=0, overwrite_a=1)[1]
-        if failed:
-            return Factor(upper, right, np.full_like(normal.corner, np.nan), 0.0, normal.nodes, normal.node_size)
-        dtrsm(1.0, pivot.T, after.T, side=1, lower=1, trans_a=1, overwrite_b=1)
-        schur = after[:, :block].T @ after
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        ratio = diagonal**2 / before
-    tail = right[:, :, block:].reshape(-1, len(normal.corner))
-    margin = float(np.where(np.isfinite(ratio), ratio, 0.0).min())
-    return Factor(upper, right, normal.corner - tail.T @ tail, margin, normal.nodes, normal.node_size)
+    left = _symmetric(corner) if margin > 0.0 else np.full_like(corner, np.nan)
+    return Factor(upper, right, left, margin, normal.nodes, normal.node_size)
 
 
 def join(parts: Sequence[Reduced], indices: Sequence[Int[ArrayLike, " p"]], size: int) -> Reduced:
@@ -504,6 +444,11 @@ def join(parts: Sequence[Reduced], indices: Sequence[Int[ArrayLike, " p"]], size
         np.add.at(matrix, np.ix_(places, places), part.matrix)
         np.add.at(gradient, places, part.gradient)
     return Reduced(matrix, gradient, sum(part.value for part in parts), min(part.margin for part in parts))
+
+
+def _symmetric(upper: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """The symmetric matrix with an upper triangle."""
+    return np.triu(upper) + np.triu(upper, 1).T
 
 
 def _by_blocks(values: Float[np.ndarray, "N x"], blocks: int, block: int) -> Float[np.ndarray, "blocks block"]:

@@ -76,6 +76,7 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     velocity = np.zeros((length, bodies, 6)) if problem.plan.unknowns == "full" else None
     blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
     point = Point(values, (blank,) * len(problem.tracks))
+    front.prepare()
     for index in range(len(problem.tracks)):
         problem.kernels.prepare_rows(RecordingRows(problem, point, weights, index).chunk(0))
 
@@ -87,15 +88,17 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
 
     def condense(place: tuple[int, int]) -> tuple[float, np.ndarray]:
         recording, begin = place
-        tables = recordings[recording].tables(begin)
-        assemblies[recording].add(tables, begin)
-        return recordings[recording].costs(tables, begin)
+        own = recordings[recording]
+        dynamics, observed = own.tables(begin)
+        costs = assemblies[recording].add((dynamics, observed), begin)
+        return costs[0], own.sensor_costs(observed, begin)
 
     places = [(index, begin) for index, own in enumerate(recordings) for begin in own.starts]
-    costs = list(in_threads(condense, places))
+    waiting = in_threads(condense, places)
+    starts = [start_rows_of(problem, point, weights, index) for index in range(len(recordings))]
+    costs = list(waiting)
     normals, dynamics, sensors, start_cost = [], [], [], 0.0
-    for index, assembly in enumerate(assemblies):
-        start = start_rows_of(problem, point, weights, index)
+    for index, (assembly, start) in enumerate(zip(assemblies, starts, strict=True)):
         normals.append(assembly.normal(start))
         own = [cost for cost, (recording, _) in zip(costs, places, strict=True) if recording == index]
         dynamics.append(sum(cost for cost, _ in own))

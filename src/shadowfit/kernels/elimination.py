@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from shadowfit.kernels.loops import DOUBLE, LANES, Function, Library, Loop, whole
 
-ROWS, COLUMNS = (4, 2, 1), (8, 4, 2, 1)
+ROWS, COLUMNS = (4, 2, 1), (12, 8, 4, 2, 1)
 """Sizes of tiles."""
 
 FUNCTIONS = {
@@ -67,18 +67,18 @@ def _tile(f: Function, i: Any, c: Any, height: int, width: int, negative: bool) 
     places = [
         f.at(f.out, f.product(f.sum(i, r), f.out_stride), c, v) for r in range(height) for v in range(0, width, lanes)
     ]
-    with f.loop(0, f.count, carried=[f.load(place, lanes) for place in places]) as loop:
-        right = f.at(f.right, f.product(loop.index, f.right_stride), c)
-        left = f.at(f.left, f.product(loop.index, f.left_stride), i)
+    first = [f.at(f.left, i), f.at(f.right, c)]
+    with f.loop(0, f.count, carried=[*first, *(f.load(place, lanes) for place in places)]) as loop:
+        left, right, *sums = loop.carried
         rows = [f.load(f.at(right, v), lanes) for v in range(0, width, lanes)]
-        sums = iter(loop.carried)
-        found = []
+        found = [f.at(left, f.left_stride), f.at(right, f.right_stride)]
         for r in range(height):
-            factor = f.load(f.at(left, r))
-            factor = f.spread(f.build.fneg(factor) if negative else factor, lanes)
-            found += [f.multiply_add(factor, row, next(sums)) for row in rows]
+            factor = f.spread(f.load(f.at(left, r)), lanes)
+            factor = f.build.fneg(factor) if negative else factor
+            across = sums[r * len(rows) : (r + 1) * len(rows)]
+            found += [f.multiply_add(factor, row, value) for row, value in zip(rows, across, strict=True)]
         loop.carried = found
-    for value, place in zip(loop.carried, places, strict=True):
+    for value, place in zip(loop.carried[2:], places, strict=True):
         f.store(value, place)
 
 
