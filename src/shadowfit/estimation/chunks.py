@@ -42,9 +42,12 @@ class RecordingRows:
             self.weights.reference,
         )
 
-    def tables(self, begin: int) -> tuple[front.Table, front.Table]:
-        """Rows of the dynamics and of the observations of the chunk that begins with a step."""
-        return self.problem.kernels.rows(self.chunk(begin))
+    def tables(self, begin: int, passing: bool = False) -> tuple[front.Table, front.Table]:
+        """Rows of the dynamics and of the observations of the chunk that begins with a step.
+
+        ``passing``: only until this thread asks for such rows again.
+        """
+        return self.problem.kernels.rows(self.chunk(begin), passing)
 
     def assembly(self) -> front.Assembly:
         """Normal equations to which rows can be added."""
@@ -52,13 +55,10 @@ class RecordingRows:
         size = plan.body_size * len(self.problem.mechanism.bodies)
         return front.Assembly(self.track.steps + plan.window - 1, plan.window, size, plan.parameters)
 
-    def sensor_costs(self, observed: front.Table, begin: int) -> np.ndarray:
-        """Sums of squares of each sensor."""
-        live = max(self.track.steps - begin, 0)
+    def sensor_costs(self, squares: Float[np.ndarray, " m"]) -> Float[np.ndarray, " sensors"]:
+        """Sums of squares of each sensor from those of the rows of a step."""
         sizes = [sensor.error_size() for sensor in self.problem.mechanism.sensors.values]
-        with np.errstate(over="ignore"):
-            squares = observed.wide[:live, :, -1].reshape(-1, sum(sizes)) ** 2
-        return np.add.reduceat(np.sum(squares, axis=0), np.cumsum([0, *sizes[:-1]]))
+        return np.add.reduceat(squares.reshape(-1, sum(sizes)).sum(axis=0), np.cumsum([0, *sizes[:-1]]))
 
 
 def sum_of_squares(values: np.ndarray) -> float:

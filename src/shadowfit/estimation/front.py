@@ -37,7 +37,6 @@ from scipy.linalg.blas import dtrsm
 from shadowfit.errors import ShadowfitError
 from shadowfit.kernels.elimination import library
 
-
 PIVOT_ROUNDING = 8.0
 """Rounding errors of a pivot, of which a few tens of products are subtracted, in units of its diagonal entry's."""
 NARROW = 8
@@ -288,7 +287,7 @@ class Factor:
     def precede(
         self, j: int, later: Float[np.ndarray, "x x"], panel: Float[np.ndarray, "x B"]
     ) -> tuple[Float[np.ndarray, "B B"], Float[np.ndarray, "B x"]]:
-        """Covariance of block j, and that with what it follows through the columns ``P_jᵀ`` of a panel, whose own is given."""
+        """Covariance of block j, and that with what it follows by the columns ``P_jᵀ`` of a panel (its own is given)."""
         carried = later @ panel
         middle = panel.T @ carried
         middle.flat[:: self.block + 1] += 1.0
@@ -338,29 +337,28 @@ class Assembly:
         self._normal = _empty(nodes, self._group, size, parameters + 1)
         self._borders: list[_Border] = []
 
-    def add(self, tables: Sequence[Table], step: int) -> list[float]:
+    def add(self, tables: Sequence[Table], step: int) -> list[Float[np.ndarray, " m"]]:
         """Add the rows of the steps from the given one on; those behind the last step are left out.
 
-        Gives the sum of squares of each table's residuals.
+        All rows of a step are given at once. Gives the sums of squares of each table's residuals.
         """
         live = max(min([self.steps - step, *(len(rows.wide) for rows in tables)]), 0)
         border = _Border.around(self._normal, self._group, step, step + live)
-        costs = []
-        for rows in tables:
-            corner = np.zeros_like(self._normal.corner)
+        squares = []
+        for number, rows in enumerate(tables):
             wide = np.ascontiguousarray(rows.wide[:live], dtype=float)
-            self._add_steps(wide, rows, step, border, corner)
-            border.corner[...] += corner
-            costs.append(float(corner[-1, -1]))
+            squares.append(np.zeros(wide.shape[1]))
+            self._add_steps(wide, rows, step, border, squares[-1], clear=number == 0)
         self._borders.append(border)
-        return costs
+        return squares
 
-    def _add_steps(self, wide: np.ndarray, rows: Table, step: int, border: _Border, corner: np.ndarray) -> None:
+    def _add_steps(
+        self, wide: np.ndarray, rows: Table, step: int, border: _Border, squares: np.ndarray, clear: bool
+    ) -> None:
         normal = self._normal
-        library(
-            "add_steps", wide, *wide.shape[:2], rows.window, rows.node_size, step + rows.first, self._group, len(corner),
-            border.low, border.high, normal.pivot, normal.after, border.pivot, border.after, corner,
-        )  # fmt: skip
+        sizes = (*wide.shape[:2], rows.window, rows.node_size, step, rows.first, self._group, len(normal.corner))
+        places = (normal.pivot, normal.after, border.pivot, border.after, border.corner)
+        library("add_steps", wide, *sizes, border.low, border.high, int(clear), *places, squares)
 
     def normal(self, start: Rows | None = None) -> Normal:
         """The sum of all that was added, and of rows of the first states."""
@@ -402,12 +400,17 @@ class _Border:
 
 
 def _empty(nodes: int, group: int, size: int, t: int) -> Normal:
-    """Normal equations without rows; ``group`` nodes form a block."""
+    """Normal equations without rows; ``group`` nodes form a block.
+
+    Blocks that hold the first step of some rows are not cleared yet: this is done where they are added to.
+    """
+    owned = -(-(nodes - group) // group)
     blocks, block = -(-nodes // group), group * size
-    pivot = np.zeros((blocks, block, block))
+    pivot, after = np.empty((blocks, block, block)), np.empty((blocks, block, block + t))
+    pivot[owned:], after[owned:] = 0.0, 0.0
     padding = np.arange(block) >= block - (blocks * group - nodes) * size
     pivot[-1, padding, padding] = 1.0
-    return Normal(pivot, np.zeros((blocks, block, block + t)), np.zeros((t, t)), nodes, size)
+    return Normal(pivot, after, np.zeros((t, t)), nodes, size)
 
 
 def _add_start(normal: Normal, start: Rows) -> None:

@@ -89,9 +89,8 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
     def condense(place: tuple[int, int]) -> tuple[float, np.ndarray]:
         recording, begin = place
         own = recordings[recording]
-        dynamics, observed = own.tables(begin)
-        costs = assemblies[recording].add((dynamics, observed), begin)
-        return costs[0], own.sensor_costs(observed, begin)
+        dynamics, observed = assemblies[recording].add(own.tables(begin, passing=True), begin)
+        return float(np.sum(dynamics)), own.sensor_costs(observed)
 
     places = [(index, begin) for index, own in enumerate(recordings) for begin in own.starts]
     waiting = in_threads(condense, places)

@@ -18,7 +18,8 @@ ROWS, COLUMNS = (4, 2, 1), (12, 8, 4, 2, 1)
 
 FUNCTIONS = {
     "add_steps": (
-        "*wide steps m window size first group t low high *pivot *after *border_pivot *border_after *corner",
+        "*wide steps m window size step first group t low high clear "
+        "*pivot *after *border_pivot *border_after *corner *squares",
         False,
     ),
     "eliminate": ("blocks block t grain *pivot *after *damping *upper *right *corner", True),
@@ -101,9 +102,10 @@ def _dot(module: ir.Module) -> Function:
 
 
 def _add_steps(module: ir.Module, plus: Function) -> None:
-    """Add the products of rows ``[window nodes | tail]`` of consecutive steps, the first of which begins with a node.
+    """Add the products of rows ``[window nodes | tail]`` of consecutive steps, from ``step`` on.
 
-    Blocks from ``low`` to ``high`` are written to; what belongs to the block before or behind goes to two of its own.
+    Their nodes begin ``first`` behind that of the step. Blocks from ``low`` to ``high`` are added to, after they were
+    cleared if ``clear`` is 1; what belongs to the block before or behind goes to two of its own.
     """
     f = _start(module, "add_steps")
     block = f.product(f.group, f.size)
@@ -121,9 +123,25 @@ def _add_steps(module: ir.Module, plus: Function) -> None:
         after = f.build.select(aside, f.border_after, f.after)
         return f.at(pivot, f.product(which, block, block)), f.at(after, f.product(which, block, stride))
 
+    def clear(j: Any, wanted: Any) -> None:
+        """Set a block to zero, if it is wanted and one of their own."""
+        with f.build.if_then(f.build.and_(wanted, f.build.icmp_signed("<", j, f.high))):
+            _fill(f, f.at(f.pivot, f.product(j, block, block)), f.product(block, block))
+            _fill(f, f.at(f.after, f.product(j, block, stride)), f.product(block, stride))
+
+    cleared = f.build.icmp_signed("==", f.clear, whole(1))
+    clear(f.low, cleared)
     with f.loop(0, f.steps) as step:
         rows = f.at(f.wide, f.product(step.index, f.m, width))
-        node = f.sum(f.first, step.index)
+        # The first step of a block is the first that reaches the next one.
+        now = f.sum(f.step, step.index)
+        begun = f.build.icmp_signed("==", f.build.srem(now, f.group), whole(0))
+        clear(f.sum(f.build.sdiv(now, f.group), 1), f.build.and_(cleared, begun))
+        with f.loop(0, f.m) as row:
+            residual = f.load(f.at(rows, f.product(f.sum(row.index, 1), width), -1))
+            total = f.at(f.squares, row.index)
+            f.store(f.multiply_add(residual, residual, f.load(total)), total)
+        node = f.sum(now, f.first)
         j = f.build.sdiv(node, f.group)
         i = f.less(node, f.product(j, f.group))
         inside = f.product(f.smaller(f.window, f.less(f.group, i)), f.size)
@@ -151,7 +169,7 @@ def _eliminate(module: ir.Module, minus: Function) -> None:
     of the next block are seen as have passed in its own: the rest of ``right`` is zero, and left out.
     """
     f = _start(module, "eliminate")
-    block, grain = f.block, f.grain
+    block = f.block
     stride = f.sum(block, f.t)
     one = ir.Constant(DOUBLE, 1.0)
     with f.loop(0, f.blocks, 1, [one]) as blocks:
@@ -176,6 +194,17 @@ def _eliminate(module: ir.Module, minus: Function) -> None:
 def _copy(f: Function, source: Any, target: Any, count: Any) -> None:
     def part(i: Any, width: int) -> None:
         f.store(f.load(f.at(source, i), width), f.at(target, i))
+
+    with f.tiles(0, count, (LANES, 1)) as each:
+        each(part)
+
+
+def _fill(f: Function, target: Any, count: Any) -> None:
+    """Zeros."""
+
+    def part(i: Any, width: int) -> None:
+        zero = ir.Constant(DOUBLE, 0.0)
+        f.store(f.spread(zero, width), f.at(target, i))
 
     with f.tiles(0, count, (LANES, 1)) as each:
         each(part)
