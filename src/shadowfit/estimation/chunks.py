@@ -42,12 +42,9 @@ class RecordingRows:
             self.weights.reference,
         )
 
-    def tables(self, begin: int, passing: bool = False) -> tuple[front.Table, front.Table]:
-        """Rows of the dynamics and of the observations of the chunk that begins with a step.
-
-        ``passing``: only until this thread asks for such rows again.
-        """
-        return self.problem.kernels.rows(self.chunk(begin), passing)
+    def tables(self, begin: int) -> tuple[front.Table, front.Table]:
+        """Rows of the dynamics and of the observations of the chunk that begins with a step."""
+        return self.problem.kernels.rows(self.chunk(begin))
 
     def assembly(self) -> front.Assembly:
         """Normal equations to which rows can be added."""
