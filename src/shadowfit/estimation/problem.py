@@ -58,10 +58,20 @@ class Problem:
         """Number of unknown states of a recording."""
         return self.tracks[recording].steps + self.plan.window - 1
 
+    @functools.cached_property
+    def error_sizes(self) -> tuple[int, ...]:
+        """How many numbers the error of a reading has, for each sensor."""
+        return tuple(sensor.error_size() for sensor in self.mechanism.sensors.values)
+
+    @functools.cached_property
+    def _samples(self) -> int:
+        return sum(
+            int(p.sum()) * size for t in self.tracks for p, size in zip(t.present, self.error_sizes, strict=True)
+        )
+
     def sample_count(self) -> int:
         """Number of scalar observations of all recordings."""
-        sizes = [sensor.error_size() for sensor in self.mechanism.sensors.values]
-        return sum(int(p.sum()) * size for t in self.tracks for p, size in zip(t.present, sizes, strict=True))
+        return self._samples
 
     def written(self, values: Values, recording: int = 0) -> Mechanism:
         """The mechanism at given parameter values, as one recording sees it."""
