@@ -54,7 +54,7 @@ class RecordingRows:
 
     def sensor_costs(self, squares: Float[np.ndarray, " m"]) -> Float[np.ndarray, " sensors"]:
         """Sums of squares of each sensor from those of the rows of a step."""
-        sizes = [sensor.error_size() for sensor in self.problem.mechanism.sensors.values]
+        sizes = self.problem.error_sizes
         return np.add.reduceat(squares.reshape(-1, sum(sizes)).sum(axis=0), np.cumsum([0, *sizes[:-1]]))
 
 
@@ -83,10 +83,10 @@ def chunk_starts(nodes: int) -> range:
 
 def no_truncation(problem: Problem, recording: int) -> Truncation:
     """Zeros in place of the errors of the discretisation."""
-    track, sensors = problem.tracks[recording], problem.mechanism.sensors.values
+    track = problem.tracks[recording]
     size = problem.plan.body_size * len(problem.mechanism.bodies)
     return Truncation(
-        np.zeros((track.steps, size)), tuple(np.zeros((*track.fraction.shape, s.error_size())) for s in sensors)
+        np.zeros((track.steps, size)), tuple(np.zeros((*track.fraction.shape, size)) for size in problem.error_sizes)
     )
 
 
