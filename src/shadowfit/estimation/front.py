@@ -35,6 +35,7 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from scipy.linalg.blas import dtrsm
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.recycled import recycled
 from shadowfit.kernels.elimination import library
 
 PIVOT_ROUNDING = 8.0
@@ -287,7 +288,7 @@ class Factor:
     def precede(
         self, j: int, later: Float[np.ndarray, "x x"], panel: Float[np.ndarray, "x B"]
     ) -> tuple[Float[np.ndarray, "B B"], Float[np.ndarray, "B x"]]:
-        """Covariance of block j, and that with what it follows by the columns ``P_jᵀ`` of a panel (its own is given)."""
+        """Covariance of block j, and that with what it follows by a panel ``P_jᵀ``; ``later`` is that of the latter."""
         carried = later @ panel
         middle = panel.T @ carried
         middle.flat[:: self.block + 1] += 1.0
@@ -406,7 +407,7 @@ def _empty(nodes: int, group: int, size: int, t: int) -> Normal:
     """
     owned = -(-(nodes - group) // group)
     blocks, block = -(-nodes // group), group * size
-    pivot, after = np.empty((blocks, block, block)), np.empty((blocks, block, block + t))
+    pivot, after = recycled(blocks, block, block), recycled(blocks, block, block + t)
     pivot[owned:], after[owned:] = 0.0, 0.0
     padding = np.arange(block) >= block - (blocks * group - nodes) * size
     pivot[-1, padding, padding] = 1.0
@@ -427,7 +428,7 @@ def factorise(normal: Normal, damping: Float[np.ndarray, "N b"] | None = None) -
     """Eliminate the nodes of a recording; ``damping`` is added to their diagonal (none: zero)."""
     blocks, block, _ = normal.pivot.shape
     added = np.zeros((blocks, block)) if damping is None else _by_blocks(damping, blocks, block)
-    upper, right, corner = np.empty_like(normal.pivot), np.empty_like(normal.after), normal.corner.copy()
+    upper, right, corner = recycled(*normal.pivot.shape), recycled(*normal.after.shape), normal.corner.copy()
     grain = normal.node_size if normal.node_size >= NARROW else block
     margin = library(
         "eliminate", blocks, block, len(corner), grain, normal.pivot, normal.after, added, upper, right, corner

@@ -197,7 +197,7 @@ class Library:
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), codegen.target())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(self.prepare().result()))
         self._engine.finalize_object()
-        found = {}
+        found: dict[str, Callable[..., Any]] = {}
         for name, (arguments, gives) in self.functions.items():
             kinds = [ctypes.c_void_p if x.startswith("*") else ctypes.c_int64 for x in arguments.split()]
             kind = ctypes.CFUNCTYPE(ctypes.c_double if gives else None, *kinds)
