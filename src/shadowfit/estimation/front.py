@@ -19,7 +19,7 @@ Its solution is carried back in time by ``U_j δ_j = −P_j (δ_{j+1}, δ_parame
 Work is sorted by how often it happens: `assemble` once per linearisation (its rows may come from a generator, so
 that the Jacobian is never held as a whole), `factorise` once per damping, `Factor.states` once per parameter step.
 
-These three, and the model's change, are loops of machine code (:mod:`shadowfit.kernels.elimination`): a call of BLAS
+These three, and the model's change, are loops of machine code (:mod:`elimination`): a call of BLAS
 for 24 rows takes longer to begin than to compute, and even for 400 it is no faster. What happens once per fit calls
 BLAS and LAPACK, in place, block by block.
 """
@@ -36,7 +36,7 @@ from scipy.linalg.blas import dtrsm
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.recycled import recycled
-from shadowfit.kernels.elimination import library
+from shadowfit.estimation.elimination import library
 
 PIVOT_ROUNDING = 8.0
 """Rounding errors of a pivot, of which a few tens of products are subtracted, in units of its diagonal entry's."""

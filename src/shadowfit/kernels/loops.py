@@ -123,18 +123,13 @@ class Function:
         build.position_at_end(after)
         state.carried = values
 
-    @contextlib.contextmanager
-    def tiles(self, begin: Any, end: Any, widths: Sequence[int]) -> Iterator[Callable[[Callable[..., None]], None]]:
-        """Cut a range into pieces of the first width, and the rest into the smaller ones."""
-
-        def each(work: Callable[[Any, int], None]) -> None:
-            start = whole(begin)
-            for width in widths:
-                with self.loop(start, end, width) as loop:
-                    work(loop.index, width)
-                start = loop.index
-
-        yield each
+    def tiles(self, begin: Any, end: Any, widths: Sequence[int], work: Callable[[Any, int], None]) -> None:
+        """Cut a range into pieces of the first width, and the rest into smaller ones: ``work(index, width)``."""
+        start = whole(begin)
+        for width in widths:
+            with self.loop(start, end, width) as loop:
+                work(loop.index, width)
+            start = loop.index
 
     def call(self, function: Function, *arguments: Any) -> Any:
         return self.build.call(function.function, [whole(x) for x in arguments])

@@ -1,6 +1,6 @@
-"""Loops of the normal equations of a trajectory (:mod:`shadowfit.estimation.front`), for blocks of small size.
+"""Loops of the normal equations of a trajectory (:mod:`front`), as machine code.
 
-All of them are the same product at heart, of columns of a table with themselves, taken for tiles of four by eight
+All of them are the same product at heart, of columns of a table with themselves, taken for tiles of four by twelve
 results that stay in registers. A block of B unknowns is kept by rows, ``pivot`` (B, B), of which only the upper
 triangle counts, and ``after`` (B, B + t): columns of the next block and of the tail.
 """
@@ -53,11 +53,9 @@ def _gram(module: ir.Module, name: str, negative: bool) -> Function:
         def tile(c: Any, width: int) -> None:
             _tile(f, i, c, height, width, negative)
 
-        with f.tiles(f.product(i, f.triangle), f.columns, COLUMNS) as each:
-            each(tile)
+        f.tiles(f.product(i, f.triangle), f.columns, COLUMNS, tile)
 
-    with f.tiles(0, f.rows, ROWS) as each:
-        each(row_tile)
+    f.tiles(0, f.rows, ROWS, row_tile)
     f.give()
     return f
 
@@ -195,8 +193,7 @@ def _copy(f: Function, source: Any, target: Any, count: Any) -> None:
     def part(i: Any, width: int) -> None:
         f.store(f.load(f.at(source, i), width), f.at(target, i))
 
-    with f.tiles(0, count, (LANES, 1)) as each:
-        each(part)
+    f.tiles(0, count, (LANES, 1), part)
 
 
 def _fill(f: Function, target: Any, count: Any) -> None:
@@ -206,8 +203,7 @@ def _fill(f: Function, target: Any, count: Any) -> None:
         zero = ir.Constant(DOUBLE, 0.0)
         f.store(f.spread(zero, width), f.at(target, i))
 
-    with f.tiles(0, count, (LANES, 1)) as each:
-        each(part)
+    f.tiles(0, count, (LANES, 1), part)
 
 
 def _hand_on(f: Function, minus: Function, before: Any, upper: Any, right: Any) -> None:
@@ -299,8 +295,7 @@ def _solve_tile(f: Function, height: int, original: Any, damping: Any, row: Any,
             for value, place in zip(solved, places, strict=True):
                 f.store(value, place)
 
-        with f.tiles(begin, length, (LANES, 2, 1)) as each:
-            each(columns)
+        f.tiles(begin, length, (LANES, 2, 1), columns)
 
     sweep(row, block, r)
     sweep(out, stride, 0)
