@@ -35,8 +35,8 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from scipy.linalg.blas import dtrsm
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.estimation.recycled import recycled
 from shadowfit.estimation.elimination import library
+from shadowfit.estimation.recycled import recycled
 
 PIVOT_ROUNDING = 8.0
 """Rounding errors of a pivot, of which a few tens of products are subtracted, in units of its diagonal entry's."""
