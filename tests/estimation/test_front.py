@@ -15,7 +15,8 @@ TOLERANCE = 1e-10
 
 # window W, unknowns per node b, parameters p, steps n, chunk size. Chunks end with the last node (W = 2), end in
 # padding (W = 3), and the last one may hold no step at all (W = 4: 18 steps fill three chunks, 21 nodes do not).
-CASES = [(2, 3, 4, 9, 5), (3, 2, 3, 11, 4), (4, 2, 0, 18, 6)]
+# Chunks of 5 and 7 steps end inside of a block. From 8 unknowns per node on, zeros of the blocks are left out.
+CASES = [(2, 3, 4, 9, 5), (3, 2, 3, 11, 4), (4, 2, 0, 18, 6), (4, 9, 5, 17, 7), (3, 12, 13, 23, 5)]
 
 
 def random_chunks(rng, window, size, p, steps, chunk, filler=np.nan):
@@ -227,6 +228,49 @@ def test_unobserved_state_is_reported():
     differences = changed(chunks, lambda own: own[:, :, 1, 1], lambda own: -own[:, :, 0, 1])
     assert not front.factorise(front.assemble(differences, nodes)).reduced().ok
     assert front.factorise(front.assemble(chunks, nodes)).reduced().margin > 1e-3
+
+
+def test_order_of_chunks_does_not_matter(problem):
+    """To the last digit: threads finish in any order."""
+    _, chunks, nodes = problem
+    _, _, window, size = chunks[0].states.shape
+    p, chunk = chunks[0].parameters.shape[-1], len(chunks[0].residual)
+    expected = front.assemble(chunks, nodes)
+    assembly = front.Assembly(nodes, window, size, p)
+    for i in reversed(range(len(chunks))):
+        assembly.add([front.table(chunks[i])], i * chunk)
+    found = assembly.normal()
+    for name in ("pivot", "after", "corner"):
+        np.testing.assert_array_equal(np.triu(getattr(found, name)), np.triu(getattr(expected, name)))
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_rows_of_a_part_of_the_window(first):
+    """Rows that involve some nodes of a step's window, next to rows that involve all of them."""
+    rng = np.random.default_rng(10)
+    (chunk,), nodes = random_chunks(rng, 4, 3, 2, 11, 14, filler=0.0)
+    narrow = front.Table(rng.normal(size=(14, 2, 2 * 3 + 3)), 2, 3, first)
+    assembly = front.Assembly(nodes, 4, 3, 2)
+    whole, part = assembly.add([front.table(chunk), narrow], 0)
+    found = front.factorise(assembly.normal())
+    merged = front.merge([front.table(chunk), narrow], 4)
+    expected = dense_factorise(dense_rows([merged], nodes))
+    assert_close(found.reduced().matrix, expected.reduced().matrix)
+    assert_close(found.reduced().value, expected.reduced().value)
+    step = rng.normal(size=2)
+    assert_close(found.states(step), expected.states(step))
+    assert_close(whole, np.sum(chunk.residual[:11] ** 2, axis=0))
+    assert_close(part, np.sum(narrow.wide[:11, :, -1] ** 2, axis=0))
+
+
+def test_numbers_that_are_not_finite_are_reported():
+    chunks, nodes = random_chunks(np.random.default_rng(11), 3, 2, 3, 9, 4)
+    for value in (np.nan, np.inf, 1e200):
+        states = np.array(chunks[1].states)
+        states[1, 0, 0, 0] = value
+        wild = [chunks[0], front.Rows(states, chunks[1].parameters, chunks[1].residual), *chunks[2:]]
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert not front.factorise(front.assemble(wild, nodes)).reduced().ok
 
 
 def test_rows_must_fit():

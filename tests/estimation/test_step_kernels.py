@@ -40,7 +40,7 @@ def test_kernels_and_xla_agree(options):
     weights = default_weights(problem, 100.0)
     ours, theirs = (objective.linearise(p, point, weights) for p in (problem, by_xla(problem)))
     np.testing.assert_allclose(ours.cost.total, theirs.cost.total, rtol=1e-9)
-    for name in ("pivot", "below"):
+    for name in ("pivot", "after"):
         left, right = getattr(ours.normals[0], name), getattr(theirs.normals[0], name)
         np.testing.assert_allclose(left, right, rtol=1e-7, atol=1e-9 * np.abs(right).max())
 

@@ -27,8 +27,8 @@ import functools
 
 import jax
 import numpy as np
-import scipy.linalg
 from jaxtyping import ArrayLike, Bool, Float
+from scipy.linalg.lapack import dposv
 
 from shadowfit.complementarity import Status, solve_lcp
 from shadowfit.errors import ShadowfitError
@@ -132,17 +132,18 @@ def solve_on(
 
     H is scaled to a unit diagonal first: units of the parameters differ by many orders of magnitude.
     """
-    block = matrix[np.ix_(free, free)]
+    block = matrix[free][:, free]
     diagonal = np.diagonal(block)
-    if not (np.all(np.isfinite(block)) and np.all(diagonal > 0.0)):
+    if not (np.isfinite(block).all() and (diagonal > 0.0).all()):
         return None
-    scale = 1.0 / np.sqrt(diagonal)
     solution = np.zeros_like(right)
-    try:
-        factor = scipy.linalg.cho_factor(block * np.outer(scale, scale), lower=True)
-    except np.linalg.LinAlgError:
-        return None
-    solution[free] = (scale * scipy.linalg.cho_solve(factor, (scale * right[free].T).T).T).T
+    if block.size:
+        scale = 1.0 / np.sqrt(diagonal)
+        own = right[free].T * scale
+        _, solved, failed = dposv(block * scale * scale[:, None], own.T, lower=1)
+        if failed:
+            return None
+        solution[free] = (solved.T * scale).T
     return solution
 
 

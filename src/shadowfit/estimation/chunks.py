@@ -51,15 +51,10 @@ class RecordingRows:
         plan = self.problem.plan
         return front.Assembly(self.track.steps + plan.window - 1, plan.window, plan.node_size, plan.parameters)
 
-    def costs(self, tables: tuple[front.Table, front.Table], begin: int) -> tuple[float, np.ndarray]:
-        """Sums of squares of the dynamics and of each sensor."""
-        live = max(self.track.steps - begin, 0)
-        dynamics, observed = (table.wide[:live, :, -1] for table in tables)
+    def sensor_costs(self, squares: Float[np.ndarray, " m"]) -> Float[np.ndarray, " sensors"]:
+        """Sums of squares of each sensor from those of the rows of a step."""
         sizes = self.problem.error_sizes
-        by_sample = observed.reshape(-1, sum(sizes))
-        ends = np.cumsum(sizes)
-        parts = [sum_of_squares(by_sample[:, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
-        return sum_of_squares(dynamics), np.array(parts)
+        return np.add.reduceat(squares.reshape(-1, sum(sizes)).sum(axis=0), np.cumsum([0, *sizes[:-1]]))
 
 
 def sum_of_squares(values: np.ndarray) -> float:

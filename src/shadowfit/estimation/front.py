@@ -8,35 +8,40 @@ steps and a diagonal damping ``D``, a step of the least squares method minimises
 
 W − 1 consecutive nodes form a *block* of B = (W−1) b unknowns. A step then couples no more than two neighbouring
 blocks, whatever W is, and the normal matrix is block tridiagonal with a border, the *tail*: p parameters and the
-gradient, t = p + 1 rows. Block column j consists of its pivot ``A_j`` and of ``C_j`` below (next block, then tail).
-Elimination hands a Schur complement ``S`` on the next block and the tail from block to block,
+gradient, t = p + 1 columns. Block row j consists of its pivot ``A_j`` and of ``C_j`` to its right (next block, then
+tail). Elimination hands a Schur complement ``S`` on the next block and the tail from block to block,
 
-    A_j + D_j − S[next] = L_j L_jᵀ,     P_j = (C_j − (0, S[tail])) L_j⁻ᵀ,     S ← P_j P_j[next]ᵀ,
+    A_j + D_j − S[next] = U_jᵀ U_j,     P_j = U_j⁻ᵀ (C_j − (0, S[tail])),     S ← P_j[next]ᵀ P_j,
 
-and ``corner − Σ P_j[tail] P_j[tail]ᵀ`` is left for the parameters: their quadratic model, minimised over all states.
-Its solution is carried back in time by ``L_jᵀ δ_j = −P_jᵀ (δ_{j+1}, δ_parameters, 1)``.
+and ``corner − Σ P_j[tail]ᵀ P_j[tail]`` is left for the parameters: their quadratic model, minimised over all states.
+Its solution is carried back in time by ``U_j δ_j = −P_j (δ_{j+1}, δ_parameters, 1)``.
 
 Work is sorted by how often it happens: `assemble` once per linearisation (its rows may come from a generator, so
 that the Jacobian is never held as a whole), `factorise` once per damping, `Factor.states` once per parameter step.
 
-Everything is a loop over the blocks that calls BLAS and LAPACK in place. Compiled by XLA the same loop was no faster
-(15 instead of 10 ms for elimination and back-substitution with n = 1000, b = 12, p = 13), because the time goes into
-the routines themselves, and took five seconds to compile.
+These three, and the model's change, are loops of machine code (:mod:`elimination`): a call of BLAS
+for 24 rows takes longer to begin than to compute, and even for 400 it is no faster. What happens once per fit calls
+BLAS and LAPACK, in place, block by block.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Iterable, Sequence
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.elimination import library
+from shadowfit.estimation.recycled import recycled
+
+PIVOT_ROUNDING = 8.0
+"""Rounding errors of a pivot, of which a few tens of products are subtracted, in units of its diagonal entry's."""
+NARROW = 8
+"""Unknowns of a node below which zeros of its block are not worth leaving out."""
 
 
 class ChunkError(ShadowfitError):
@@ -86,17 +91,6 @@ def table(rows: Rows) -> Table:
     return Table(np.concatenate(parts, axis=2), window, size)
 
 
-def _joined(tables: Sequence[Table]) -> list[Table]:
-    """The same rows with those that involve the same nodes in one table: fewer and larger products."""
-    alike: dict[tuple[int, int], list[Table]] = {}
-    for one in tables:
-        alike.setdefault((one.first, one.window), []).append(one)
-    return [
-        own[0] if len(own) == 1 else dataclasses.replace(own[0], wide=np.concatenate([x.wide for x in own], axis=1))
-        for own in alike.values()
-    ]
-
-
 def merge(tables: Sequence[Table], window: int) -> Rows:
     """All rows of the same steps together, zero where they do not involve a node of the window."""
     parts = []
@@ -110,12 +104,13 @@ def merge(tables: Sequence[Table], window: int) -> Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Normal:
-    """Undamped normal equations of one recording, block columns from the diagonal down."""
+    """Undamped normal equations of one recording, block rows from the diagonal on."""
 
     pivot: Float[np.ndarray, "blocks B B"]
-    """A_j; one on the diagonal for nodes that only fill up the last block, which stay exactly zero."""
-    below: Float[np.ndarray, "blocks B+t B"]
-    """C_j: rows of the next block and of the parameters; the last row is the gradient ``Jᵀr``."""
+    """A_j, of which the upper triangle counts; one on the diagonal for nodes that only fill up the last block, which
+    stay exactly zero."""
+    after: Float[np.ndarray, "blocks B B+t"]
+    """C_j: columns of the next block and of the parameters; the last column is the gradient ``Jᵀr``."""
     corner: Float[np.ndarray, "t t"]
     """``[J_pᵀJ_p, J_pᵀr; rᵀJ_p, rᵀr]``."""
     nodes: int
@@ -128,13 +123,18 @@ class Normal:
         """``‖r‖²``."""
         return float(self.corner[-1, -1])
 
+    @property
+    def block(self) -> int:
+        """B."""
+        return self.pivot.shape[-1]
+
     def diagonal(self) -> Float[np.ndarray, "N b"]:
         """Diagonal of ``JᵀJ`` of the nodes."""
         return _of_nodes(np.diagonal(self.pivot, axis1=1, axis2=2), self.nodes, self.node_size)
 
     def gradient(self) -> Float[np.ndarray, "N b"]:
         """``Jᵀr`` of the nodes."""
-        return _of_nodes(self.below[:, -1], self.nodes, self.node_size)
+        return _of_nodes(self.after[:, :, -1], self.nodes, self.node_size)
 
     def parameter_diagonal(self) -> Float[np.ndarray, " p"]:
         """Diagonal of ``JᵀJ`` of the parameters."""
@@ -147,11 +147,11 @@ class Normal:
     def change(self, states: Float[np.ndarray, "N b"], parameters: Float[ArrayLike, " p"]) -> float:
         """``‖Jδ + r‖² − ‖r‖²`` for a step, as ``2 gᵀδ + δᵀJᵀJδ``: no large numbers cancel."""
         tail = np.append(parameters, 1.0)
-        step = _by_blocks(states, *self.pivot.shape[:2])
-        rest = np.empty(self.below.shape[:2])
-        rest[:-1, : step.shape[1]], rest[-1, : step.shape[1]], rest[:, step.shape[1] :] = step[1:], 0.0, tail
-        along = np.matmul(step[:, None], self.pivot)[:, 0] + 2.0 * np.matmul(rest[:, None], self.below)[:, 0]
-        return float(np.vdot(along, step) + tail @ self.corner @ tail - self.corner[-1, -1])
+        blocks, block, _ = self.pivot.shape
+        step = _by_blocks(states, blocks, block)
+        rest = np.concatenate([np.zeros(block), tail])
+        found = library("change", blocks, block, len(tail), self.pivot, self.after, step, rest)
+        return float(found + tail @ self.corner @ tail - self.corner[-1, -1])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,17 +170,17 @@ class Reduced:
     @property
     def ok(self) -> bool:
         """Whether every pivot of the states exceeds the rounding error of its own computation."""
-        return bool(self.margin > np.finfo(self.matrix.dtype).eps and np.isfinite(self.value))
+        return bool(self.margin > PIVOT_ROUNDING * np.finfo(self.matrix.dtype).eps and np.isfinite(self.value))
 
 
 @dataclasses.dataclass(frozen=True)
 class Factor:
     """The eliminated states of one recording: a value to keep, for several right-hand sides and for covariances."""
 
-    lower: Float[np.ndarray, "blocks B B"]
-    """L_j."""
-    panel: Float[np.ndarray, "blocks B+t B"]
-    """P_j: rows of the next block, of the parameters and of the gradient."""
+    upper: Float[np.ndarray, "blocks B B"]
+    """U_j; what is below the diagonal does not count."""
+    right: Float[np.ndarray, "blocks B B+t"]
+    """P_j: columns of the next block, of the parameters and of the gradient."""
     corner: Float[np.ndarray, "t t"]
     """What elimination left of the parameters and the gradient."""
     margin: float
@@ -191,14 +191,19 @@ class Factor:
     """b."""
 
     @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.upper)
+
+    @property
     def block(self) -> int:
         """B."""
-        return self.lower.shape[-1]
+        return self.upper.shape[-1]
 
     @property
     def to_next(self) -> Float[np.ndarray, "blocks B B"]:
-        """Rows of the panels for the next block."""
-        return self.panel[:, : self.block]
+        """``P_j[next]ᵀ``: a row for each unknown of the next block."""
+        return np.swapaxes(self.right[:, :, : self.block], 1, 2)
 
     def reduced(self) -> Reduced:
         """The system that is left for the parameters."""
@@ -206,11 +211,14 @@ class Factor:
 
     def log_determinant(self) -> float:
         """log det of the damped normal matrix of the states."""
-        return 2.0 * float(np.sum(np.log(np.diagonal(self.lower, axis1=1, axis2=2))))
+        return 2.0 * float(np.sum(np.log(np.diagonal(self.upper, axis1=1, axis2=2))))
 
     def states(self, parameters: Float[ArrayLike, " p"]) -> Float[np.ndarray, "N b"]:
         """Best step of the states for a given step of the parameters."""
-        return self._follow(np.append(parameters, 1.0)[None])[..., 0]
+        tail = np.append(parameters, 1.0)
+        rest, step = np.concatenate([np.zeros(self.block), tail]), np.empty((self.blocks, self.block))
+        library("substitute", self.blocks, self.block, len(tail), self.upper, self.right, rest, step)
+        return _of_nodes(step, self.nodes, self.node_size)
 
     def sensitivities(self) -> Float[np.ndarray, "N b p"]:
         """Change of the best states with the parameters, ``−H_xx⁻¹ H_xp``.
@@ -222,37 +230,37 @@ class Factor:
 
     def _follow(self, tail: Float[np.ndarray, "columns t"]) -> Float[np.ndarray, "N b columns"]:
         """Steps of the states for steps of the parameters and multiples of the gradient."""
-        right = np.matmul(-tail, self.panel[:, self.block :])
+        right = np.matmul(-tail, np.swapaxes(self.right[:, :, self.block :], 1, 2))
         return self._as_columns(self._substitute_back(right))
 
     def _as_columns(self, rows: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "N b columns"]:
         return _of_nodes(np.swapaxes(rows, 1, 2), self.nodes, self.node_size)
 
     def halfway(self, right: Float[np.ndarray, "N b columns"]) -> Float[np.ndarray, "blocks columns B"]:
-        """``L⁻¹ G`` of all blocks for columns G, whose squares are the diagonal of ``GᵀH_xx⁻¹G``.
+        """``U⁻ᵀ G`` of all blocks for columns G, whose squares are the diagonal of ``GᵀH_xx⁻¹G``.
 
-        Forwards in time, ``L_j y_j = x_j − P_{j−1}[next] y_{j−1}``.
+        Forwards in time, ``U_jᵀ y_j = x_j − P_{j−1}[next]ᵀ y_{j−1}``.
         """
-        blocks, columns = len(self.lower), right.shape[-1]
+        blocks, columns = self.blocks, right.shape[-1]
         filled = _by_blocks(right.reshape(self.nodes, self.node_size * columns), blocks, self.block * columns)
         rows = np.swapaxes(filled.reshape(blocks, self.block, columns), 1, 2).copy()
         used = np.zeros_like(rows[0])
-        for lower, to_next, row in zip(self.lower, self.to_next, rows, strict=True):
+        for upper, to_next, row in zip(self.upper, self.to_next, rows, strict=True):
             np.subtract(row, used, out=row)
-            _solve(lower, row)
+            _solve(upper, row)
             used = row @ to_next.T
         return rows
 
     def onwards(self, halfway: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "N b columns"]:
-        """``H_xx⁻¹ G`` from ``L⁻¹ G``, which is overwritten."""
+        """``H_xx⁻¹ G`` from ``U⁻ᵀ G``, which is overwritten."""
         return self._as_columns(self._substitute_back(halfway))
 
     def _substitute_back(self, right: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "blocks columns B"]:
-        """Solve ``L_jᵀ y_j = x_j − P_j[next]ᵀ y_{j+1}`` in place; each row is one right-hand side."""
+        """Solve ``U_j y_j = x_j − P_j[next] y_{j+1}`` in place; each row is one right-hand side."""
         following = np.zeros_like(right[0])
-        for lower, to_next, row in zip(self.lower[::-1], self.to_next[::-1], right[::-1], strict=True):
+        for upper, to_next, row in zip(self.upper[::-1], self.to_next[::-1], right[::-1], strict=True):
             np.subtract(row, following @ to_next, out=row)
-            _solve_transposed(lower, row)
+            _solve_transposed(upper, row)
             following = row
         return right
 
@@ -261,15 +269,15 @@ class Factor:
 
         ``parameter_covariance`` has zero rows for parameters that are held fixed. Only the entries of the inverse
         on the pattern of the factor are formed, backwards in time (Takahashi's recursion): block j follows its
-        successors, ``L_jᵀ δ_j = −P_jᵀ (δ_{j+1}, δ_parameters) + white noise``. With Σ the covariance of those,
+        successors, ``U_j δ_j = −P_j (δ_{j+1}, δ_parameters) + white noise``. With Σ the covariance of those,
 
-            Σ_jj = L_j⁻ᵀ (1 + P_jᵀ Σ P_j) L_j⁻¹,     Σ_j,parameters = −L_j⁻ᵀ (P_jᵀ Σ)[parameters].
+            Σ_jj = U_j⁻¹ (1 + P_j Σ P_jᵀ) U_j⁻ᵀ,     Σ_j,parameters = −U_j⁻¹ (P_j Σ)[parameters].
         """
-        joint = np.zeros((self.panel.shape[1] - 1,) * 2)  # of the next block and the parameters
+        joint = np.zeros((self.right.shape[2] - 1,) * 2)  # of the next block and the parameters
         joint[self.block :, self.block :] = parameter_covariance
-        found = np.empty_like(self.lower)
-        for j in range(len(self.lower) - 1, -1, -1):
-            own, with_later = self.precede(j, joint, self.panel[j, :-1])
+        found = np.empty_like(self.upper)
+        for j in range(self.blocks - 1, -1, -1):
+            own, with_later = self.precede(j, joint, self.right[j, :, :-1].T)
             found[j] = joint[: self.block, : self.block] = own
             across = with_later[:, self.block :]
             joint[: self.block, self.block :], joint[self.block :, : self.block] = across, across.T
@@ -280,15 +288,20 @@ class Factor:
     def precede(
         self, j: int, later: Float[np.ndarray, "x x"], panel: Float[np.ndarray, "x B"]
     ) -> tuple[Float[np.ndarray, "B B"], Float[np.ndarray, "B x"]]:
-        """Covariance of block j, and that with what it follows through the panel, whose own is given."""
+        """Covariance of block j, and that with what it follows by a panel ``P_jᵀ``; ``later`` is that of the latter."""
         carried = later @ panel
         middle = panel.T @ carried
         middle.flat[:: self.block + 1] += 1.0
-        _solve_transposed(self.lower[j], middle)  # middle is symmetric: rows are columns
+        _solve_transposed(self.upper[j], middle)  # middle is symmetric: rows are columns
         own = np.ascontiguousarray(middle.T)
-        _solve_transposed(self.lower[j], own)
-        _solve_transposed(self.lower[j], carried)
+        _solve_transposed(self.upper[j], own)
+        _solve_transposed(self.upper[j], carried)
         return own, -carried.T
+
+
+def prepare() -> None:
+    """Have the code of the elimination made, or read, in the background."""
+    library.prepare()
 
 
 def assemble(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) -> Normal:
@@ -311,7 +324,11 @@ def assemble(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) -> N
 
 
 class Assembly:
-    """Normal equations of one recording, added up from its rows in any order, by several threads at a time."""
+    """Normal equations of one recording, added up from its rows in any order, by several threads at a time.
+
+    A block belongs to the rows that hold its first step, which add to it as they come; what others add to it, at the
+    borders, is kept aside. All sums are taken in the same order, so that the same rows give the same digits.
+    """
 
     def __init__(self, nodes: int, window: int, size: int, parameters: int) -> None:
         if window < 2:
@@ -319,63 +336,82 @@ class Assembly:
         self.steps = nodes - window + 1
         self._group = window - 1
         self._normal = _empty(nodes, self._group, size, parameters + 1)
-        self._corners: list[tuple[int, int, np.ndarray]] = []
-        self._lock = threading.Lock()
+        self._borders: list[_Border] = []
 
-    def add(self, tables: Sequence[Table], step: int) -> None:
-        """Add the rows of the steps from the given one on; those behind the last step are left out."""
-        for rows in _joined(tables):
-            live = min(len(rows.wide), self.steps - step)
-            if live > 0:
-                self._add_steps(rows.wide[:live], rows, step)
+    def add(self, tables: Sequence[Table], step: int) -> list[Float[np.ndarray, " m"]]:
+        """Add the rows of the steps from the given one on; those behind the last step are left out.
 
-    def _add_steps(self, wide: Float[np.ndarray, "steps m W*b+t"], rows: Table, step: int) -> None:
-        width = rows.window * rows.node_size
-        tail = wide[:, :, width:].reshape(wide.shape[0] * wide.shape[1], -1)
-        corner = tail.T @ tail
-        products = np.matmul(np.swapaxes(wide, 1, 2), wide[:, :, :width])
-        with self._lock:
-            self._corners.append((step, rows.first, corner))
-            for i in range(self._group):
-                # Steps whose first node is node i of a block.
-                begin = (i - step - rows.first) % self._group
-                self._add(products[begin :: self._group], i, (step + rows.first + begin) // self._group, rows.window)
-
-    def _add(self, products: Float[np.ndarray, "blocks W*b+t W*b"], i: int, j: int, window: int) -> None:
-        """Add products of steps that begin with node i of the blocks j, j + 1, …
-
-        The first nodes of their window belong to that block, the others to the next.
+        All rows of a step are given at once. Gives the sums of squares of each table's residuals.
         """
-        size, block = self._normal.node_size, self._normal.pivot.shape[-1]
-        own = min(window, self._group - i) * size
-        width = window * size
-        here, after = slice(j, j + len(products)), slice(j + 1, j + 1 + len(products))
-        inside, rest = slice(i * size, i * size + own), slice(0, width - own)
-        self._normal.pivot[here, inside, inside] += products[:, :own, :own]
-        self._normal.below[here, block:, inside] += products[:, width:, :own]
-        if width > own:
-            self._normal.below[here, rest, inside] += products[:, own:width, :own]
-            self._normal.pivot[after, rest, rest] += products[:, own:width, own:]
-            self._normal.below[after, block:, rest] += products[:, width:, own:]
+        live = max(min([self.steps - step, *(len(rows.wide) for rows in tables)]), 0)
+        border = _Border.around(self._normal, self._group, step, step + live)
+        squares = []
+        for number, rows in enumerate(tables):
+            wide = np.ascontiguousarray(rows.wide[:live], dtype=float)
+            squares.append(np.zeros(wide.shape[1]))
+            self._add_steps(wide, rows, step, border, squares[-1], clear=number == 0)
+        self._borders.append(border)
+        return squares
+
+    def _add_steps(
+        self, wide: np.ndarray, rows: Table, step: int, border: _Border, squares: np.ndarray, clear: bool
+    ) -> None:
+        normal = self._normal
+        sizes = (*wide.shape[:2], rows.window, rows.node_size, step, rows.first, self._group, len(normal.corner))
+        places = (normal.pivot, normal.after, border.pivot, border.after, border.corner)
+        library("add_steps", wide, *sizes, border.low, border.high, int(clear), *places, squares)
 
     def normal(self, start: Rows | None = None) -> Normal:
         """The sum of all that was added, and of rows of the first states."""
-        # Always in the same order, so that the same rows give the same sum to the last digit.
-        for _, _, corner in sorted(self._corners, key=lambda one: one[:2]):
-            self._normal.corner[...] += corner
-        self._corners.clear()
+        for border in sorted(self._borders, key=lambda one: one.step):
+            border.add_to(self._normal)
+        self._borders.clear()
         if start is not None:
             _add_start(self._normal, start)
-        return self._normal
+        return dataclasses.replace(self._normal, corner=_symmetric(self._normal.corner))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Border:
+    """What rows of some steps add to the block before their own, to the one behind, and to the parameters."""
+
+    step: int
+    low: int
+    """First block of their own."""
+    high: int
+    """The block behind."""
+    pivot: Float[np.ndarray, "2 B B"]
+    after: Float[np.ndarray, "2 B B+t"]
+    corner: Float[np.ndarray, "t t"]
+
+    @staticmethod
+    def around(normal: Normal, group: int, begin: int, end: int) -> _Border:
+        """Nothing yet, for steps from ``begin`` to ``end``."""
+        _, block, width = normal.after.shape
+        low, high = -(-begin // group), -(-end // group)
+        zeros = np.zeros((2, block, block)), np.zeros((2, block, width)), np.zeros_like(normal.corner)
+        return _Border(begin, low, high, *zeros)
+
+    def add_to(self, normal: Normal) -> None:
+        for j, pivot, after in zip((self.low - 1, self.high), self.pivot, self.after, strict=True):
+            if 0 <= j < len(normal.pivot):
+                normal.pivot[j] += pivot
+                normal.after[j] += after
+        normal.corner[...] += self.corner
 
 
 def _empty(nodes: int, group: int, size: int, t: int) -> Normal:
-    """Normal equations without rows; ``group`` nodes form a block."""
+    """Normal equations without rows; ``group`` nodes form a block.
+
+    Blocks that hold the first step of some rows are not cleared yet: this is done where they are added to.
+    """
+    owned = -(-(nodes - group) // group)
     blocks, block = -(-nodes // group), group * size
-    pivot = np.zeros((blocks, block, block))
+    pivot, after = recycled(blocks, block, block), recycled(blocks, block, block + t)
+    pivot[owned:], after[owned:] = 0.0, 0.0
     padding = np.arange(block) >= block - (blocks * group - nodes) * size
     pivot[-1, padding, padding] = 1.0
-    return Normal(pivot, np.zeros((blocks, block + t, block)), np.zeros((t, t)), nodes, size)
+    return Normal(pivot, after, np.zeros((t, t)), nodes, size)
 
 
 def _add_start(normal: Normal, start: Rows) -> None:
@@ -384,34 +420,21 @@ def _add_start(normal: Normal, start: Rows) -> None:
     states = np.reshape(start.states, (len(start.residual), block))
     tail = np.column_stack([start.parameters, start.residual])
     normal.pivot[0] += states.T @ states
-    normal.below[0, block:] += tail.T @ states
+    normal.after[0, :, block:] += states.T @ tail
     normal.corner[...] += tail.T @ tail
 
 
 def factorise(normal: Normal, damping: Float[np.ndarray, "N b"] | None = None) -> Factor:
     """Eliminate the nodes of a recording; ``damping`` is added to their diagonal (none: zero)."""
     blocks, block, _ = normal.pivot.shape
-    lower, panel = normal.pivot.copy(), normal.below.copy()
-    diagonal = np.einsum("kii->ki", lower)  # a view
-    if damping is not None:
-        diagonal += _by_blocks(damping, blocks, block)
-    before = diagonal.copy()
-    schur = np.zeros_like(panel[0])
-    for pivot, below in zip(lower, panel, strict=True):
-        np.subtract(pivot, schur[:block], out=pivot)
-        below[block:] -= schur[block:]
-        # Transposed, rows are the columns that LAPACK expects: nothing is copied.
-        failed = dpotrf(pivot.T, lower=0, clean=1, overwrite_a=1)[1]
-        if failed:
-            return Factor(lower, panel, np.full_like(normal.corner, np.nan), 0.0, normal.nodes, normal.node_size)
-        _solve(pivot, below)
-        schur = below @ below[:block].T
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        ratio = diagonal**2 / before
-    tail = panel[:, block:]
-    corner = normal.corner - np.tensordot(tail, tail, axes=([0, 2], [0, 2]))
-    margin = float(np.where(np.isfinite(ratio), ratio, 0.0).min())
-    return Factor(lower, panel, corner, margin, normal.nodes, normal.node_size)
+    added = np.zeros((blocks, block)) if damping is None else _by_blocks(damping, blocks, block)
+    upper, right, corner = recycled(*normal.pivot.shape), recycled(*normal.after.shape), normal.corner.copy()
+    grain = normal.node_size if normal.node_size >= NARROW else block
+    margin = library(
+        "eliminate", blocks, block, len(corner), grain, normal.pivot, normal.after, added, upper, right, corner
+    )
+    left = _symmetric(corner) if margin > 0.0 else np.full_like(corner, np.nan)
+    return Factor(upper, right, left, margin, normal.nodes, normal.node_size)
 
 
 def join(parts: Sequence[Reduced], indices: Sequence[Int[ArrayLike, " p"]], size: int) -> Reduced:
@@ -427,6 +450,11 @@ def join(parts: Sequence[Reduced], indices: Sequence[Int[ArrayLike, " p"]], size
     return Reduced(matrix, gradient, sum(part.value for part in parts), min(part.margin for part in parts))
 
 
+def _symmetric(upper: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """The symmetric matrix with an upper triangle."""
+    return np.triu(upper) + np.triu(upper, 1).T
+
+
 def _by_blocks(values: Float[np.ndarray, "N x"], blocks: int, block: int) -> Float[np.ndarray, "blocks block"]:
     """Values of the nodes as those of the blocks, zero for nodes that fill up the last one."""
     filled = np.zeros(blocks * block)
@@ -440,11 +468,11 @@ def _of_nodes(values: Float[np.ndarray, "blocks B *rest"], nodes: int, size: int
     return values.reshape(blocks * block // size, size, *rest)[:nodes]
 
 
-def _solve(lower: Float[np.ndarray, "B B"], rows: Float[np.ndarray, "n B"]) -> None:
-    """``L⁻¹ x`` of each row x, in place; arrays are contiguous."""
-    dtrsm(1.0, lower.T, rows.T, lower=0, trans_a=1, overwrite_b=1)
+def _solve(upper: Float[np.ndarray, "B B"], rows: Float[np.ndarray, "n B"]) -> None:
+    """``U⁻ᵀ x`` of each row x, in place; arrays are contiguous."""
+    dtrsm(1.0, upper.T, rows.T, lower=1, overwrite_b=1)
 
 
-def _solve_transposed(lower: Float[np.ndarray, "B B"], rows: Float[np.ndarray, "n B"]) -> None:
-    """``L⁻ᵀ x`` of each row x, in place; arrays are contiguous."""
-    dtrsm(1.0, lower.T, rows.T, lower=0, trans_a=0, overwrite_b=1)
+def _solve_transposed(upper: Float[np.ndarray, "B B"], rows: Float[np.ndarray, "n B"]) -> None:
+    """``U⁻¹ x`` of each row x, in place; arrays are contiguous."""
+    dtrsm(1.0, upper.T, rows.T, lower=1, trans_a=1, overwrite_b=1)

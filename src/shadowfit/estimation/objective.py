@@ -24,6 +24,7 @@ from shadowfit.estimation.parameters import Values
 from shadowfit.estimation.point import Point
 from shadowfit.estimation.problem import Problem
 from shadowfit.estimation.start_state import start_rows
+from shadowfit.estimation.step_kernels import Chunk
 from shadowfit.estimation.threads import in_threads
 from shadowfit.estimation.weights import Weights
 from shadowfit.geometry import Pose
@@ -76,6 +77,7 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     velocity = np.zeros((length, bodies, 6)) if problem.plan.own_velocity else None
     blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
     point = Point(values, (blank,) * len(problem.tracks))
+    front.prepare()
     for index in range(len(problem.tracks)):
         problem.kernels.prepare_rows(RecordingRows(problem, point, weights, index).chunk(0))
 
@@ -85,17 +87,19 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
     recordings = [RecordingRows(problem, point, weights, index) for index in range(len(problem.tracks))]
     assemblies = [own.assembly() for own in recordings]
 
-    def condense(place: tuple[int, int]) -> tuple[float, np.ndarray]:
-        recording, begin = place
-        tables = recordings[recording].tables(begin)
-        assemblies[recording].add(tables, begin)
-        return recordings[recording].costs(tables, begin)
+    def condense(work: tuple[int, int, Chunk]) -> tuple[float, np.ndarray]:
+        recording, begin, chunk = work
+        rows = problem.kernels.rows(chunk, passing=True)
+        dynamics, observed = assemblies[recording].add(rows, begin)
+        return float(np.sum(dynamics)), recordings[recording].sensor_costs(observed)
 
     places = [(index, begin) for index, own in enumerate(recordings) for begin in own.starts]
-    costs = list(in_threads(condense, places))
+    # Chunks are cut out here, and threads have little but machine code to run: Python runs in one of them at a time.
+    waiting = in_threads(condense, ((index, begin, recordings[index].chunk(begin)) for index, begin in places))
+    starts = [start_rows_of(problem, point, weights, index) for index in range(len(recordings))]
+    costs = list(waiting)
     normals, dynamics, sensors, start_cost = [], [], [], 0.0
-    for index, assembly in enumerate(assemblies):
-        start = start_rows_of(problem, point, weights, index)
+    for index, (assembly, start) in enumerate(zip(assemblies, starts, strict=True)):
         normals.append(assembly.normal(start))
         own = [cost for cost, (recording, _) in zip(costs, places, strict=True) if recording == index]
         dynamics.append(sum(cost for cost, _ in own))
@@ -148,6 +152,8 @@ def undamped(normal: front.Normal) -> tuple[front.Factor, float]:
 def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Gaussian priors around the start values: diagonal, gradient and cost."""
     parameters = problem.parameters
+    if all(p.prior is None for p in parameters.parameters):
+        return np.zeros(parameters.size), np.zeros(parameters.size), 0.0
     weight = parameters.spread(lambda p: 0.0 if p.prior is None else (reference / p.prior) ** 2)
     difference = parameters.minus(values, parameters.start())
     return weight, weight * difference, float(np.sum(weight * difference**2))

@@ -261,7 +261,7 @@ def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2B 2B"]:
     ``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time.
     """
     block = factor.block
-    found = np.zeros((len(factor.lower), 2 * block, 2 * block))
+    found = np.zeros((factor.blocks, 2 * block, 2 * block))
     following = np.zeros((block, block))
     for j in range(len(found) - 1, -1, -1):
         own, across = factor.precede(j, following, factor.to_next[j])
@@ -289,7 +289,7 @@ class _Pending:
     """What the past leaves for the next block of states, ``c_Tᵀ N⁻¹ c_r``, added up from the rows."""
 
     def __init__(self, factor: front.Factor) -> None:
-        blocks, block = factor.lower.shape[:2]
+        blocks, block = factor.blocks, factor.block
         self.factor = factor
         self.past = np.zeros((blocks, block, block))
         self.by_table = np.zeros((blocks, block, len(factor.corner) - 1))

@@ -28,7 +28,7 @@ from shadowfit.estimation.frame import Frame, frame
 from shadowfit.estimation.front import Rows, Table
 from shadowfit.estimation.linearise import ChunkData, Nodes, Plan, Sample
 from shadowfit.geometry import Pose, rotations
-from shadowfit.kernels import OverTime, is_own, over_time
+from shadowfit.kernels import OverTime, Workspace, is_own, over_time
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -68,18 +68,26 @@ class StepKernels:
     """Operations beyond which a function is left to XLA."""
     _made: dict[Any, OverTime] = dataclasses.field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, compare=False, repr=False)
+    _own: threading.local = dataclasses.field(default_factory=threading.local, compare=False, repr=False)
+    """What belongs to one thread: its workspace."""
 
     @functools.cached_property
     def settings(self) -> Arrays:
         """Numbers of the mechanism."""
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self.mechanism)]
 
-    def rows(self, chunk: Chunk) -> tuple[Table, Table]:
-        """Weighted rows of the dynamics and of the observations, the latter with all samples of a step together."""
+    def rows(self, chunk: Chunk, passing: bool = False) -> tuple[Table, Table]:
+        """Weighted rows of the dynamics and of the observations, the latter with all samples of a step together.
+
+        ``passing``: only until this thread asks for such rows again, which lie in the same memory.
+        """
+        if passing and not hasattr(self._own, "workspace"):
+            self._own.workspace = Workspace()
+        workspace = self._own.workspace if passing else None
         dynamics, observation = self._row_calls(chunk)
         size = self.plan.node_size
         seen = linearise.observed_nodes(self.plan, self.mechanism)
-        (moving,), (observed,) = self._run(*dynamics), self._run(*observation)
+        (moving,), (observed,) = (self._run(*call, workspace=workspace) for call in (dynamics, observation))
         together = observed.reshape(len(moving), -1, observed.shape[-1])
         return Table(moving, self.plan.reach, size), Table(together, len(seen), size, seen[0])
 
@@ -191,10 +199,15 @@ class StepKernels:
         return Pose(*self._run(_motions, [numbers, turns], jax.tree.leaves(poses)))
 
     def _run(
-        self, function: Callable[..., Any], constants: Arrays, varying: Arrays, carry: Arrays | None = None
+        self,
+        function: Callable[..., Any],
+        constants: Arrays,
+        varying: Arrays,
+        carry: Arrays | None = None,
+        workspace: Workspace | None = None,
     ) -> Arrays:
         made = self._made_for(function, constants, varying, carry)
-        return made(self.settings, constants, varying, carry)
+        return made(self.settings, constants, varying, carry, workspace)
 
     def _made_for(
         self, function: Callable[..., Any], constants: Arrays, varying: Arrays, carry: Arrays | None = None

@@ -11,6 +11,7 @@ import collections
 import concurrent.futures
 import contextvars
 import functools
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -27,15 +28,24 @@ def one_thread() -> threadpool_limits:
 
 
 def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
-    """Results in the order of the items; no more of them than there are processors are held at a time."""
-    waiting: collections.deque[concurrent.futures.Future[Found]] = collections.deque()
-    for item in items:
-        if len(waiting) >= _workers():
+    """Results in the order of the items; no more of them than there are processors are held at a time.
+
+    Work begins at once, before the first result is asked for.
+    """
+    left = iter(items)
+    waiting = collections.deque(_submit(work, item) for item in itertools.islice(left, _workers()))
+
+    def results() -> Iterator[Found]:
+        while waiting:
             yield waiting.popleft().result()
-        # In the caller's context: what it ignores (overflow at a wild start) is ignored here, too.
-        waiting.append(_pool().submit(contextvars.copy_context().run, work, item))
-    while waiting:
-        yield waiting.popleft().result()
+            waiting.extend(_submit(work, item) for item in itertools.islice(left, 1))
+
+    return results()
+
+
+def _submit(work: Callable[[Item], Found], item: Item) -> concurrent.futures.Future[Found]:
+    # In the caller's context: what it ignores (overflow at a wild start) is ignored here, too.
+    return _pool().submit(contextvars.copy_context().run, work, item)
 
 
 def _workers() -> int:

@@ -6,7 +6,7 @@ faster than batched operations on small arrays, and compiles faster as well.
 """
 
 from shadowfit.kernels.batched import OverTime, by_xla, over_time
-from shadowfit.kernels.kernel import Kernel, fingerprint, kernel, making_seconds
+from shadowfit.kernels.kernel import Kernel, Workspace, fingerprint, kernel, making_seconds
 from shadowfit.kernels.mapped import mapped
 from shadowfit.kernels.own import is_own
 from shadowfit.kernels.reach import reach
@@ -19,6 +19,7 @@ __all__ = [
     "OverTime",
     "TooLargeError",
     "UnsupportedError",
+    "Workspace",
     "by_xla",
     "fingerprint",
     "is_own",

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from shadowfit.kernels.kernel import LARGEST, Leaves, kernel
+from shadowfit.kernels.kernel import LARGEST, Leaves, Workspace, kernel
 from shadowfit.kernels.scalars import TooLargeError
 from shadowfit.kernels.unroll import UnsupportedError
 
@@ -47,7 +47,9 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
 
         return jax.lax.scan(advance, carry, varying)[1]
 
-    def run(settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None) -> list[np.ndarray]:
+    def run(
+        settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None, _: Workspace | None = None
+    ) -> list[np.ndarray]:
         given = [list(settings), list(constants), list(varying)]
         found = side_by_side(*given) if carry is None else one_after_another(*given, list(carry))
         return [np.asarray(leaf) for leaf in jax.tree.leaves(found)]

@@ -49,11 +49,17 @@ class Kernel:
     fixed_values: np.ndarray
 
     def __call__(
-        self, settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None
+        self,
+        settings: Leaves,
+        constants: Leaves,
+        varying: Leaves,
+        carry: Leaves | None = None,
+        workspace: Workspace | None = None,
     ) -> list[np.ndarray]:
         """Outputs over time (first axis); the varying inputs have an axis of time first.
 
-        ``carry`` are the first values of what is carried, not among the varying inputs.
+        ``carry`` are the first values of what is carried, not among the varying inputs. Outputs in a workspace are
+        overwritten by the next call with it.
         """
         flat = _flat(settings)
         if not np.array_equal(flat[self.fixed], self.fixed_values):
@@ -65,12 +71,25 @@ class Kernel:
         np.concatenate(columns, axis=1, out=table[:times])
         table[times:] = table[times - 1]
         sizes = [int(np.prod(shape, dtype=int)) for shape in self.code.shapes]
-        results = np.zeros((padded, sum(sizes)))
+        results, scratch = (workspace or Workspace()).memory(self.code, (padded, sum(sizes)))
         known = np.concatenate([flat[~self.fixed], _flat(constants)])
-        scratch = np.empty(self.code.scratch)
         self.code.loaded(known, table, results, scratch, None if carry is None else _flat(carry))
         parts = np.split(results[:times], np.cumsum(sizes)[:-1], axis=1)
         return [part.reshape(times, *shape) for part, shape in zip(parts, self.code.shapes, strict=True)]
+
+
+class Workspace:
+    """Memory for one call after another, of one thread."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, tuple[int, int]], tuple[_Code, np.ndarray, np.ndarray]] = {}
+
+    def memory(self, code: _Code, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        """Results, zero wherever the code does not write, and scratch memory."""
+        key = (id(code), shape)
+        if key not in self._kept:
+            self._kept[key] = code, np.zeros(shape), np.empty(code.scratch)
+        return self._kept[key][1:]
 
 
 def kernel(
@@ -104,7 +123,7 @@ def kernel(
             with _making():
                 traced = traced or trace(function, list(settings), list(constants), list(varying))
                 texts, outputs, scratch = _write(traced, settings, constants, varying, fixed, carried, largest)
-            objects = [_background.submit(codegen.compile_to_object, text) for text in texts]
+            objects = [background.submit(codegen.compile_to_object, text) for text in texts]
             _loaded[name] = _Code(outputs, scratch, _Making(name, objects))
     return Kernel(_loaded[name], fixed, flat[fixed])
 
@@ -140,7 +159,7 @@ class _Code:
 _loaded: dict[str, _Code] = {}
 """Code of this process; the same kernel is asked for by every problem of a kind."""
 # Threads that wait for other processes with the modules of a large program, and one for smaller ones meanwhile.
-_background = concurrent.futures.ThreadPoolExecutor(machine.MODULES + 1, "kernels")
+background = concurrent.futures.ThreadPoolExecutor(machine.MODULES + 1, "kernels")
 
 
 _spent = [0.0]

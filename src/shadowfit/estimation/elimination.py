@@ -1,0 +1,358 @@
+"""Loops of the normal equations of a trajectory (:mod:`front`), as machine code.
+
+All of them are the same product at heart, of columns of a table with themselves, taken for tiles of four by twelve
+results that stay in registers. A block of B unknowns is kept by rows, ``pivot`` (B, B), of which only the upper
+triangle counts, and ``after`` (B, B + t): columns of the next block and of the tail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from shadowfit.kernels.loops import DOUBLE, LANES, Function, Library, Loop, whole
+
+ROWS, COLUMNS = (4, 2, 1), (12, 8, 4, 2, 1)
+"""Sizes of tiles."""
+
+FUNCTIONS = {
+    "add_steps": (
+        "*wide steps m window size step first group t low high clear "
+        "*pivot *after *border_pivot *border_after *corner *squares",
+        False,
+    ),
+    "eliminate": ("blocks block t grain *pivot *after *damping *upper *right *corner", True),
+    "substitute": ("blocks block t *upper *right *rest *step", False),
+    "change": ("blocks block t *pivot *after *step *rest", True),
+}
+
+
+def write() -> str:
+    """Assembly of all functions."""
+    module = ir.Module()
+    plus, minus = _gram(module, "plus", False), _gram(module, "minus", True)
+    dot = _dot(module)
+    _add_steps(module, plus)
+    _eliminate(module, minus)
+    _substitute(module, dot)
+    _change(module, dot)
+    return str(module)
+
+
+def _start(module: ir.Module, name: str) -> Function:
+    arguments, gives = FUNCTIONS[name]
+    return Function(module, name, arguments, DOUBLE if gives else None)
+
+
+def _gram(module: ir.Module, name: str, negative: bool) -> Function:
+    """``out ± leftᵀ right`` for tables of ``count`` rows; if ``triangle`` is 1, from the diagonal on (by tiles)."""
+    f = Function(module, name, "*left left_stride *right right_stride count *out out_stride rows columns triangle")
+
+    def row_tile(i: Any, height: int) -> None:
+        def tile(c: Any, width: int) -> None:
+            _tile(f, i, c, height, width, negative)
+
+        f.tiles(f.product(i, f.triangle), f.columns, COLUMNS, tile)
+
+    f.tiles(0, f.rows, ROWS, row_tile)
+    f.give()
+    return f
+
+
+def _tile(f: Function, i: Any, c: Any, height: int, width: int, negative: bool) -> None:
+    """A tile of the results, in registers while the rows of the tables are gone through."""
+    lanes = min(width, LANES)
+    places = [
+        f.at(f.out, f.product(f.sum(i, r), f.out_stride), c, v) for r in range(height) for v in range(0, width, lanes)
+    ]
+    first = [f.at(f.left, i), f.at(f.right, c)]
+    with f.loop(0, f.count, carried=[*first, *(f.load(place, lanes) for place in places)]) as loop:
+        left, right, *sums = loop.carried
+        rows = [f.load(f.at(right, v), lanes) for v in range(0, width, lanes)]
+        found = [f.at(left, f.left_stride), f.at(right, f.right_stride)]
+        for r in range(height):
+            factor = f.spread(f.load(f.at(left, r)), lanes)
+            factor = f.build.fneg(factor) if negative else factor
+            across = sums[r * len(rows) : (r + 1) * len(rows)]
+            found += [f.multiply_add(factor, row, value) for row, value in zip(rows, across, strict=True)]
+        loop.carried = found
+    for value, place in zip(loop.carried[2:], places, strict=True):
+        f.store(value, place)
+
+
+def _dot(module: ir.Module) -> Function:
+    """Scalar product of two vectors of ``count`` numbers."""
+    f = Function(module, "dot", "*a *b count", DOUBLE)
+    zero = ir.Constant(ir.VectorType(DOUBLE, LANES), [0.0] * LANES)
+    with f.loop(0, f.count, 2 * LANES, [zero, zero]) as pairs:
+        pairs.carried = [
+            f.multiply_add(f.load(f.at(f.a, pairs.index, v), LANES), f.load(f.at(f.b, pairs.index, v), LANES), value)
+            for v, value in zip((0, LANES), pairs.carried, strict=True)
+        ]
+    total = f.build.fadd(*pairs.carried)
+    parts = [f.build.extract_element(total, ir.IntType(32)(i)) for i in range(LANES)]
+    first = f.build.fadd(f.build.fadd(parts[0], parts[2]), f.build.fadd(parts[1], parts[3]))
+    with f.loop(pairs.index, f.count, 1, [first]) as rest:
+        rest.carried = [f.multiply_add(f.load(f.at(f.a, rest.index)), f.load(f.at(f.b, rest.index)), rest.carried[0])]
+    f.give(rest.carried[0])
+    return f
+
+
+def _add_steps(module: ir.Module, plus: Function) -> None:
+    """Add the products of rows ``[window nodes | tail]`` of consecutive steps, from ``step`` on.
+
+    Their nodes begin ``first`` behind that of the step. Blocks from ``low`` to ``high`` are added to, after they were
+    cleared if ``clear`` is 1; what belongs to the block before or behind goes to two of its own.
+    """
+    f = _start(module, "add_steps")
+    block = f.product(f.group, f.size)
+    stride = f.sum(block, f.t)
+    states = f.product(f.window, f.size)
+    width = f.sum(states, f.t)
+
+    def place(j: Any) -> tuple[Any, Any]:
+        """Where a block is."""
+        before = f.build.icmp_signed("<", j, f.low)
+        behind = f.build.icmp_signed(">=", j, f.high)
+        aside = f.build.or_(before, behind)
+        which = f.build.select(aside, f.build.zext(behind, j.type), j)
+        pivot = f.build.select(aside, f.border_pivot, f.pivot)
+        after = f.build.select(aside, f.border_after, f.after)
+        return f.at(pivot, f.product(which, block, block)), f.at(after, f.product(which, block, stride))
+
+    def clear(j: Any, wanted: Any) -> None:
+        """Set a block to zero, if it is wanted and one of their own."""
+        with f.build.if_then(f.build.and_(wanted, f.build.icmp_signed("<", j, f.high))):
+            _fill(f, f.at(f.pivot, f.product(j, block, block)), f.product(block, block))
+            _fill(f, f.at(f.after, f.product(j, block, stride)), f.product(block, stride))
+
+    cleared = f.build.icmp_signed("==", f.clear, whole(1))
+    clear(f.low, cleared)
+    with f.loop(0, f.steps) as step:
+        rows = f.at(f.wide, f.product(step.index, f.m, width))
+        # The first step of a block is the first that reaches the next one.
+        now = f.sum(f.step, step.index)
+        begun = f.build.icmp_signed("==", f.build.srem(now, f.group), whole(0))
+        clear(f.sum(f.build.sdiv(now, f.group), 1), f.build.and_(cleared, begun))
+        with f.loop(0, f.m) as row:
+            residual = f.load(f.at(rows, f.product(f.sum(row.index, 1), width), -1))
+            total = f.at(f.squares, row.index)
+            f.store(f.multiply_add(residual, residual, f.load(total)), total)
+        node = f.sum(now, f.first)
+        j = f.build.sdiv(node, f.group)
+        i = f.less(node, f.product(j, f.group))
+        inside = f.product(f.smaller(f.window, f.less(f.group, i)), f.size)
+        outside = f.less(states, inside)
+        tail, others = f.at(rows, states), f.at(rows, inside)
+        pivot, after = place(j)
+        begin = f.product(i, f.size)
+        own, out = f.at(pivot, f.product(begin, block), begin), f.at(after, f.product(begin, stride))
+        f.call(plus, rows, width, rows, width, f.m, own, block, inside, inside, 1)
+        f.call(plus, rows, width, others, width, f.m, out, stride, inside, outside, 0)
+        f.call(plus, rows, width, tail, width, f.m, f.at(out, block), stride, inside, f.t, 0)
+        with f.build.if_then(f.build.icmp_signed(">", outside, whole(0))):
+            pivot, after = place(f.sum(j, 1))
+            f.call(plus, others, width, others, width, f.m, pivot, block, outside, outside, 1)
+            f.call(plus, others, width, tail, width, f.m, f.at(after, block), stride, outside, f.t, 0)
+    tail = f.at(f.wide, states)
+    f.call(plus, tail, width, tail, width, f.product(f.steps, f.m), f.corner, f.t, f.t, f.t, 1)
+    f.give()
+
+
+def _eliminate(module: ir.Module, minus: Function) -> None:
+    """Eliminate all blocks in order; gives the smallest pivot relative to its diagonal entry, 0 if one is not positive.
+
+    ``upper`` and ``right`` hold the blocks and are overwritten. Of a group of ``grain`` unknowns only as many groups
+    of the next block are seen as have passed in its own: the rest of ``right`` is zero, and left out.
+    """
+    f = _start(module, "eliminate")
+    block = f.block
+    stride = f.sum(block, f.t)
+    one = ir.Constant(DOUBLE, 1.0)
+    with f.loop(0, f.blocks, 1, [one]) as blocks:
+        j = blocks.index
+        upper, right = f.at(f.upper, f.product(j, block, block)), f.at(f.right, f.product(j, block, stride))
+        original = f.at(f.pivot, f.product(j, block, block))
+        damping = f.at(f.damping, f.product(j, block))
+        _copy(f, original, upper, f.product(block, block))
+        _copy(f, f.at(f.after, f.product(j, block, stride)), right, f.product(block, stride))
+        with f.loop(0, block) as row:
+            entry = f.at(upper, f.product(row.index, f.sum(block, 1)))
+            f.store(f.build.fadd(f.load(entry), f.load(f.at(damping, row.index))), entry)
+        with f.build.if_then(f.build.icmp_signed(">", j, whole(0))):
+            _hand_on(f, minus, f.at(f.right, f.product(f.less(j, 1), block, stride)), upper, right)
+        margin = _pivot(f, minus, original, damping, upper, right, blocks)
+        tail = f.at(right, block)
+        f.call(minus, tail, stride, tail, stride, block, f.corner, f.t, f.t, f.t, 1)
+        blocks.carried = [margin]
+    f.give(blocks.carried[0])
+
+
+def _copy(f: Function, source: Any, target: Any, count: Any) -> None:
+    def part(i: Any, width: int) -> None:
+        f.store(f.load(f.at(source, i), width), f.at(target, i))
+
+    f.tiles(0, count, (LANES, 1), part)
+
+
+def _fill(f: Function, target: Any, count: Any) -> None:
+    """Zeros."""
+
+    def part(i: Any, width: int) -> None:
+        zero = ir.Constant(DOUBLE, 0.0)
+        f.store(f.spread(zero, width), f.at(target, i))
+
+    f.tiles(0, count, (LANES, 1), part)
+
+
+def _hand_on(f: Function, minus: Function, before: Any, upper: Any, right: Any) -> None:
+    """Subtract the Schur complement that the block before leaves."""
+    block, grain, stride = f.block, f.grain, f.sum(f.block, f.t)
+    with f.loop(0, block, grain) as group:
+        n = group.index
+        rows = f.at(before, f.product(n, stride))
+        count = f.less(block, n)
+        own = f.at(rows, n)
+        f.call(minus, rows, stride, own, stride, count, f.at(upper, n), block, n, grain, 0)
+        f.call(minus, own, stride, own, stride, count, f.at(upper, f.product(n, block), n), block, grain, grain, 1)
+        out = f.at(right, f.product(n, stride), block)
+        f.call(minus, own, stride, f.at(rows, block), stride, count, out, stride, grain, f.t, 0)
+
+
+def _pivot(f: Function, minus: Function, original: Any, damping: Any, upper: Any, right: Any, blocks: Loop) -> Any:
+    """Cholesky factor of a block and what it makes of the columns after it, a few rows at a time."""
+    block, grain, stride = f.block, f.grain, f.sum(f.block, f.t)
+    start, margin = whole(0), blocks.carried[0]
+    for height in ROWS:
+        with f.loop(start, block, height, [margin]) as tile:
+            r = tile.index
+            row, out = f.at(upper, f.product(r, block)), f.at(right, f.product(r, stride))
+            f.call(
+                minus, f.at(upper, r), block, f.at(upper, r), block, r, f.at(row, r), block, height, f.less(block, r), 0
+            )
+            with f.loop(0, f.sum(r, f.less(grain, 1)), grain) as group:
+                n = group.index
+                f.call(
+                    minus,
+                    f.at(upper, f.product(n, block), r),
+                    block,
+                    f.at(right, f.product(n, stride), n),
+                    stride,
+                    f.less(r, n),
+                    f.at(out, n),
+                    stride,
+                    height,
+                    grain,
+                    0,
+                )
+            f.call(
+                minus, f.at(upper, r), block, f.at(right, block), stride, r, f.at(out, block), stride, height, f.t, 0
+            )
+            tile.carried = [_solve_tile(f, height, original, damping, row, out, r, tile.carried[0])]
+        start, margin = tile.index, tile.carried[0]
+    return margin
+
+
+def _solve_tile(f: Function, height: int, original: Any, damping: Any, row: Any, out: Any, r: Any, margin: Any) -> Any:
+    """Cholesky factor of a few rows that were relieved of those before; returns 0 from all if it does not exist."""
+    build = f.build
+    block, stride = f.block, f.sum(f.block, f.t)
+    own = [
+        [f.load(f.at(row, f.product(p, block), r, q)) if q >= p else None for q in range(height)] for p in range(height)
+    ]
+    scales = []
+    for p in range(height):
+        pivot = own[p][p]
+        for before in range(p):
+            pivot = f.multiply_add(build.fneg(own[before][p]), own[before][p], pivot)
+        place = f.product(f.sum(r, p), f.sum(block, 1))
+        ratio = build.fdiv(pivot, build.fadd(f.load(f.at(original, place)), f.load(f.at(damping, r, p))))
+        good = build.and_(
+            build.fcmp_ordered(">", pivot, ir.Constant(DOUBLE, 0.0)),
+            build.fcmp_ordered("<", build.call(_absolute(f), [ratio]), ir.Constant(DOUBLE, float("inf"))),
+        )
+        with build.if_then(build.not_(good), likely=False):
+            f.give(ir.Constant(DOUBLE, 0.0))
+        margin = build.select(build.fcmp_ordered("<", ratio, margin), ratio, margin)
+        scales.append(build.fdiv(ir.Constant(DOUBLE, 1.0), f.root(pivot)))
+        for q in range(p + 1, height):
+            value = own[p][q]
+            for before in range(p):
+                value = f.multiply_add(build.fneg(own[before][p]), own[before][q], value)
+            own[p][q] = build.fmul(value, scales[p])
+
+    def sweep(base: Any, length: Any, begin: Any) -> None:
+        def columns(c: Any, width: int) -> None:
+            places = [f.at(base, f.product(p, length), c) for p in range(height)]
+            solved: list[Any] = []
+            for p, place in enumerate(places):
+                value = f.load(place, width)
+                for before in range(p):
+                    factor = f.spread(build.fneg(own[before][p]), width)
+                    value = f.multiply_add(factor, solved[before], value)
+                solved.append(build.fmul(value, f.spread(scales[p], width)))
+            for value, place in zip(solved, places, strict=True):
+                f.store(value, place)
+
+        f.tiles(begin, length, (LANES, 2, 1), columns)
+
+    sweep(row, block, r)
+    sweep(out, stride, 0)
+    return margin
+
+
+def _absolute(f: Function) -> ir.Function:
+    module = f.function.module
+    return module.globals.get("llvm.fabs.f64") or ir.Function(
+        module, ir.FunctionType(DOUBLE, [DOUBLE]), "llvm.fabs.f64"
+    )
+
+
+def _substitute(module: ir.Module, dot: Function) -> None:
+    """Solve ``U_j y_j = −right_j (y_{j+1}, tail)`` for all blocks, last one first.
+
+    ``rest`` holds zeros of the block behind the last one and the tail; it is overwritten.
+    """
+    f = _start(module, "substitute")
+    stride = f.sum(f.block, f.t)
+    with f.loop(0, f.blocks) as blocks:
+        j = f.less(f.less(f.blocks, 1), blocks.index)
+        upper, right = f.at(f.upper, f.product(j, f.block, f.block)), f.at(f.right, f.product(j, f.block, stride))
+        step = f.at(f.step, f.product(j, f.block))
+        with f.loop(0, f.block) as rows:
+            k = f.less(f.less(f.block, 1), rows.index)
+            row = f.at(upper, f.product(k, f.sum(f.block, 1)))
+            total = f.build.fadd(
+                f.call(dot, f.at(right, f.product(k, stride)), f.rest, stride),
+                f.call(dot, f.at(row, 1), f.at(step, k, 1), rows.index),
+            )
+            f.store(f.build.fdiv(f.build.fneg(total), f.load(row)), f.at(step, k))
+        _copy(f, step, f.rest, f.block)
+    f.give()
+
+
+def _change(module: ir.Module, dot: Function) -> None:
+    """``Σ_j y_jᵀ (A_j y_j + 2 after_j (y_{j+1}, tail))`` of a step; ``rest`` as in `substitute`."""
+    f = _start(module, "change")
+    stride = f.sum(f.block, f.t)
+    with f.loop(0, f.blocks, 1, [ir.Constant(DOUBLE, 0.0)]) as blocks:
+        j = f.less(f.less(f.blocks, 1), blocks.index)
+        pivot, after = f.at(f.pivot, f.product(j, f.block, f.block)), f.at(f.after, f.product(j, f.block, stride))
+        step = f.at(f.step, f.product(j, f.block))
+        with f.loop(0, f.block, 1, blocks.carried) as rows:
+            k = rows.index
+            row = f.at(pivot, f.product(k, f.sum(f.block, 1)))
+            others = f.build.fadd(
+                f.call(dot, f.at(row, 1), f.at(step, k, 1), f.less(f.less(f.block, 1), k)),
+                f.call(dot, f.at(after, f.product(k, stride)), f.rest, stride),
+            )
+            value = f.load(f.at(step, k))
+            along = f.multiply_add(f.load(row), value, f.build.fadd(others, others))
+            rows.carried = [f.multiply_add(value, along, rows.carried[0])]
+        blocks.carried = rows.carried
+        _copy(f, step, f.rest, f.block)
+    f.give(blocks.carried[0])
+
+
+library = Library("elimination", write, FUNCTIONS)

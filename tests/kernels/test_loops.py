@@ -1,0 +1,56 @@
+"""Functions written loop by loop do what they say, and are found again in the cache."""
+
+import numpy as np
+import pytest
+from llvmlite import ir
+
+from shadowfit.kernels import store
+from shadowfit.kernels.loops import DOUBLE, Function, Library
+
+FUNCTIONS = {"scaled": ("*a *out count factor", False), "total": ("*a count", True)}
+
+
+def write():
+    """``out = factor a`` in pieces of four, two and one, and ``Σ a``."""
+    module = ir.Module()
+    f = Function(module, "scaled", FUNCTIONS["scaled"][0])
+    factor = f.build.sitofp(f.factor, DOUBLE)
+
+    def piece(i, width):
+        f.store(f.build.fmul(f.load(f.at(f.a, i), width), f.spread(factor, width)), f.at(f.out, i))
+
+    f.tiles(0, f.count, (4, 2, 1), piece)
+    f.give()
+    g = Function(module, "total", FUNCTIONS["total"][0], DOUBLE)
+    with g.loop(0, g.count, 1, [ir.Constant(DOUBLE, 0.0)]) as loop:
+        loop.carried = [g.build.fadd(loop.carried[0], g.load(g.at(g.a, loop.index)))]
+    g.give(loop.carried[0])
+    return str(module)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv(store.FOLDER_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 11])
+def test_loops_and_tiles(folder, count):
+    library = Library("test", write, FUNCTIONS)
+    given, found = np.arange(12.0), np.full(12, -1.0)
+    library("scaled", given, found, count, 3)
+    np.testing.assert_array_equal(found[:count], 3.0 * given[:count])
+    np.testing.assert_array_equal(found[count:], -1.0)
+    assert library("total", given, count) == given[:count].sum()
+
+
+def test_code_is_kept(folder):
+    library = Library("test", write, FUNCTIONS)
+    library.prepare().result()
+    assert len(list(folder.iterdir())) == 1
+
+    def never():
+        raise AssertionError("written again")
+
+    again = Library("test", never, FUNCTIONS)
+    assert again("total", np.ones(5), 5) == 5.0
