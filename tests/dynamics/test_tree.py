@@ -30,7 +30,7 @@ def branched() -> Mechanism:
         "back": hinge("fin", "hull", axis=(0.0, 0.0, 1.0), parent_point=(0.1, 0.0, 0.0), child_point=(-0.2, 0.0, 0.1)),
         "weld": lock("leg", "foot", parent_point=(0.0, 0.0, -0.2), zero_rotation=(0.8, 0.0, 0.6, 0.0)),
     }
-    return Mechanism({name: BODY for name in ("hull", "leg", "cart", "fin", "foot")}, joints, name="branched")
+    return Mechanism(dict.fromkeys(("hull", "leg", "cart", "fin", "foot"), BODY), joints, name="branched")
 
 
 MECHANISMS = {

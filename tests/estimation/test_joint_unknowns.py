@@ -1,4 +1,4 @@
-"""Joint coordinates as unknowns: the equations of rigid joints, the truth found, and the same answer as stiff joints."""
+"""Joint coordinates as unknowns: equations of rigid joints, the truth found, the same answer as with stiff joints."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_missing_forces_are_those_that_the_model_lacks():
 
 
 def test_dry_friction_in_proportion_to_the_load():
-    """The joints' loads come from the bodies' motion: μ of a bearing is found from data of the stepper at fine steps."""
+    """Loads come from the bodies' motion: μ of a bearing is found from data of the stepper at fine steps."""
     truth = rigid(with_joint(builtin.pendulum(), "hinge", friction=Coulomb(dry=2e-2, dry_radius=0.02)))
     recording = twin(truth, {"hinge": 2.5}, 1500, timestep=0.001, every=5)
     free = {"pendulum.inertia.yy": 0.01, "hinge.dry": 1e-2}
@@ -110,7 +110,7 @@ def test_bootstrap_scatters_as_the_linearised_error_bars_say():
 def test_what_rigid_joints_do_not_describe_is_refused():
     loop = builtin.fourbar()
     recording = twin(loop, {"ground_crank": -1.0}, 20)
-    with pytest.raises(ProblemError, match="closes a loop.*use the unknowns 'configuration'"):
+    with pytest.raises(ProblemError, match=r"closes a loop.*use the unknowns 'configuration'"):
         build_problem(loop, [recording], parameter_set(loop, ()), Options(unknowns="joint"))
     with pytest.raises(ProblemError, match="need the residual 'implicit'"):
         build_problem(loop, [recording], parameter_set(loop, ()), Options(unknowns="joint", discretization="spook"))

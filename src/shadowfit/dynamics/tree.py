@@ -1,9 +1,9 @@
 """Joint coordinates: the motions that rigid joints leave free, and the bodies' poses that follow from them.
 
 In a *tree* every body hangs on one other body (or the world) by one joint, or floats. Its *motion* is the pose of the
-joint's frame b in frame a [m, quaternion], a floating body's own pose in the world. What a joint leaves free are some of
-the six directions of ⊞ on that pose: the turn about x for a hinge. Coordinates of all joints, in the order of the tree,
-are the d unknowns of a configuration; ``T`` [bodies × 6, d] turns their rates into the bodies' velocities.
+joint's frame b in frame a [m, quaternion], a floating body's own pose in the world. What a joint leaves free are some
+of the six directions of ⊞ on that pose: the turn about x for a hinge. Coordinates of all joints, in the order of the
+tree, are the d unknowns of a configuration; ``T`` [bodies × 6, d] turns their rates into the bodies' velocities.
 """
 
 from __future__ import annotations
@@ -152,9 +152,7 @@ def place(tree: Tree, mechanism: Mechanism, motion: Pose) -> Placed:
             base_twists[body].append((start + place, linear, along if turning else jnp.zeros(3)))
         start += len(link.freedom)
         twists[body] = _columns(base_twists[body], position[body], tree.size)
-    return Placed(
-        Pose(jnp.stack(position[:-1]), jnp.stack(orientation[:-1])), jnp.stack(twists), jnp.stack(centers)
-    )
+    return Placed(Pose(jnp.stack(position[:-1]), jnp.stack(orientation[:-1])), jnp.stack(twists), jnp.stack(centers))
 
 
 def _columns(entries: list[tuple[int, Array, Array]], position: Array, size: int) -> Float[Array, "6 d"]:
@@ -177,9 +175,7 @@ def free_part(link: Link, motion: Pose) -> Pose:
     return Pose(jnp.stack(position), jnp.stack([motion.orientation[link.body, 0], *vector]))
 
 
-def _sides(
-    mechanism: Mechanism, joint: Joint, forward: bool
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+def _sides(mechanism: Mechanism, joint: Joint, forward: bool) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Lever from the centre of mass [m] and frame (quaternion), in the body's axes: of the base, and of the body."""
     parent = (joint.parent_point - _center(mechanism, joint.parent), jnp.asarray(joint.parent_rotation))
     child = (joint.child_point - _center(mechanism, joint.child), jnp.asarray(joint.child_rotation))

@@ -16,6 +16,8 @@ What a joint carries, for dry friction in proportion to its load, is the sum of 
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,23 +91,32 @@ def _along_axes(
         geometry = rows.geometry(group, whole)
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-        loads, rubbing = None, None
+        loads = jnp.zeros((group.size, group.gap_rows))
+        mobility = jnp.zeros(group.size)
         if group.friction is not None:
             loads = _loads(tree, group, whole, now, missing)
-            rubbing = balance.Turning(_mobility(mass + jnp.diag(shafts))[_places(tree, group)])
-
-        def impulse(
-            reached: Array, group=group, position=geometry.position, speed=speed, loads=loads, rubbing=rubbing
-        ) -> Array:
-            own = balance.law_impulse(group, position, speed, reached, command, timestep, "exact")
-            if rubbing is None:
-                return own
-            return own + balance.friction_impulse(group, speed, reached, loads, rubbing, timestep)
-
-        own, slope = jax.jvp(impulse, (new_speed,), (jnp.ones(group.size),))
+            mobility = _mobility(mass + jnp.diag(shafts))[_places(tree, group)]
+        act = functools.partial(_on_axis, group, geometry.position, speed, loads, mobility, command, timestep)
+        own, slope = jax.jvp(act, (new_speed,), (jnp.ones(group.size),))
         found.append(own)
         slopes.append(slope)
     return _on_axes(tree, elements, found), _on_axes(tree, elements, slopes)
+
+
+def _on_axis(
+    group: JointGroup,
+    position: Float[Array, "n"],
+    speed: Float[Array, "n"],
+    loads: Float[Array, "n m"],
+    mobility: Float[Array, "n"],
+    command: Array,
+    timestep: Array,
+    new_speed: Float[Array, "n"],
+) -> Float[Array, "n"]:
+    """Impulses along the axes of a group's joints."""
+    laws = balance.law_impulse(group, position, speed, new_speed, command, timestep, "exact")
+    turning = balance.Turning(mobility)
+    return laws + balance.friction_impulse(group, speed, new_speed, loads, turning, timestep)
 
 
 def _on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:

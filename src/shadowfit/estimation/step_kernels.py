@@ -105,8 +105,7 @@ class StepKernels:
         repeated = seen if samples == 1 else [np.repeat(x, samples, axis=0) for x in seen]
         step = np.asarray(chunk.timestep)
         readings = [
-            x.reshape(steps * samples, *x.shape[2:])
-            for x in (*data.measured, *data.weight, *data.shift, data.fraction)
+            x.reshape(steps * samples, *x.shape[2:]) for x in (*data.measured, *data.weight, *data.shift, data.fraction)
         ]
         return (
             (

@@ -33,7 +33,9 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
     states = estimate.trajectory(recording).states
     steps, first = problem.tracks[recording].steps, problem.plan.centre
     if problem.options.correction != "none":
-        return State(states.pose, jnp.asarray(velocities(problem, point, recording, first + np.arange(steps, dtype=float))))
+        return State(
+            states.pose, jnp.asarray(velocities(problem, point, recording, first + np.arange(steps, dtype=float)))
+        )
     if nodes.velocity is None and problem.plan.discretization == "spook":
         before = Pose(
             nodes.pose.position[first - 1 : first - 1 + steps], nodes.pose.orientation[first - 1 : first - 1 + steps]
