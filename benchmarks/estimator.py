@@ -1,7 +1,7 @@
 """How long estimations take and how much memory they need: a report, in parts that can be run alone.
 
-* ``split``: 13 parameters, Furuta swing-up, 10 s, n = 1000: medians of the warm solve and its parts, and the time
-  spent compiling. Targets: solve ≤ 0.30 s, one linearisation ≤ 25 ms, one factor-and-solve ≤ 15 ms.
+* ``split``: 13 parameters, Furuta swing-up, 10 s, n = 1000, poses and joint coordinates as unknowns: medians of the
+  warm solve and its parts, and the time spent compiling. Targets: solve ≤ 0.30 s, one linearisation ≤ 25 ms, one factor-and-solve ≤ 15 ms.
 * ``length``: cost of a linearisation and a step per time step for n = 1e3, 1e4, 1e5 (target: constant within 1.5) and
   peak memory per step (target: ≤ 40 KB).
 * ``chains``: the same for chains of 1, 2, 4, 8, 16 links.
@@ -31,6 +31,8 @@ from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import LevenbergMarquardt, Options, fit, objective
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.levenberg_marquardt import propose
+from shadowfit.estimation.linearise import Unknowns
+from shadowfit.estimation.options import MOST_COORDINATES
 from shadowfit.estimation.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem import Problem, build_problem
 from shadowfit.estimation.threads import one_thread
@@ -44,6 +46,9 @@ PARTS = ("split", "length", "chains", "cold")
 LENGTHS = (1_000, 10_000, 100_000)
 LINKS = (1, 2, 4, 8, 16)
 RUNS = 7
+
+Costs = list[tuple[int, float]]
+"""Of a time step and iteration [s], against something."""
 
 
 # Start values of the paper's table; the tilt starts level.
@@ -73,12 +78,17 @@ def peak_memory() -> int:
 
 
 def report_split() -> None:
-    """Medians of a warm fit and of its parts."""
+    """Medians of a warm fit and of its parts, for two kinds of unknowns."""
+    _report_split(Options())
+    _report_split(Options(unknowns="joint"))
+
+
+def _report_split(options: Options) -> None:
     mechanism, recording, free = swing_up()
-    begin = time.perf_counter()
-    first = fit(mechanism, recording, free)
-    cold, compiling = time.perf_counter() - begin, compile_seconds()
-    estimates = [fit(mechanism, recording, free) for _ in range(RUNS)]
+    begin, before = time.perf_counter(), compile_seconds()
+    first = fit(mechanism, recording, free, options=options)
+    cold, compiling = time.perf_counter() - begin, compile_seconds() - before
+    estimates = [fit(mechanism, recording, free, options=options) for _ in range(RUNS)]
     problem = first.problem
     start = start_point(problem)
     here = objective.linearise(problem, start, first.weights)
@@ -87,7 +97,8 @@ def report_split() -> None:
     solve = statistics.median(e.seconds.solve for e in estimates)
     initial = statistics.median(e.seconds.initial for e in estimates)
     trials = 1 + sum(line.trials for line in first.log)
-    print(f"furuta swing-up, 13 parameters, n = {first.steps}: {first.status.name}, {first.iterations} iterations")
+    ended = f"{first.status.name}, {first.iterations} iterations"
+    print(f"furuta swing-up, 13 parameters, n = {first.steps}, unknowns {options.unknowns}: {ended}")
     rows = {
         "first fit, compilation included": cold,
         "  of which compiling": compiling,
@@ -117,9 +128,12 @@ def cost_per_step(problem: Problem) -> tuple[float, float]:
     return linearise / steps, step / steps
 
 
-def build(mechanism: Mechanism, recording: Recording, free: FreeParameters) -> Problem:
+def build(
+    mechanism: Mechanism, recording: Recording, free: FreeParameters, unknowns: Unknowns = "configuration"
+) -> Problem:
     """The problem of a fit."""
-    return build_problem(mechanism, [recording], parameter_set(mechanism, free), Options(timestep=0.01))
+    options = Options(timestep=0.01, unknowns=unknowns)
+    return build_problem(mechanism, [recording], parameter_set(mechanism, free), options)
 
 
 def repeated(recording: Recording, steps: int) -> Recording:
@@ -131,7 +145,7 @@ def repeated(recording: Recording, steps: int) -> Recording:
     return Recording(0.01 * np.arange(steps), channels, units=recording.units, name=f"{steps} steps")
 
 
-def report_length() -> list[tuple[int, float]]:
+def report_length() -> Costs:
     """Cost and memory per time step against the number of steps."""
     mechanism, recording, free = swing_up()
     print(f"{'steps':>8} {'linearise':>14} {'factor + solve':>16} {'peak memory':>14}   per time step")
@@ -147,8 +161,9 @@ def report_length() -> list[tuple[int, float]]:
     return found
 
 
-def report_chains(largest: int) -> list[tuple[int, float]]:
+def report_chains(largest: int, unknowns: Unknowns) -> Costs:
     """Cost per time step against the number of bodies."""
+    print(f"chains, unknowns {unknowns}")
     print(
         f"{'links':>6} {'linearise':>14} {'factor + solve':>16} {'first calls':>13}   per time step; first calls in all"
     )
@@ -159,7 +174,7 @@ def report_chains(largest: int) -> list[tuple[int, float]]:
         motion = simulate(mechanism, hanging, {}, timestep=0.01, steps=500, discretization="exact")
         recording = Recording(np.asarray(motion.time), {k: np.asarray(v) for k, v in motion.readings.items()})
         begin = time.perf_counter()
-        problem = build(mechanism, recording, [f"hinge{i + 1}.viscous" for i in range(links)])
+        problem = build(mechanism, recording, [f"hinge{i + 1}.viscous" for i in range(links)], unknowns)
         linearise, step = cost_per_step(problem)
         total = time.perf_counter() - begin
         print(f"{links:6d} {1e6 * linearise:11.1f} µs {1e6 * step:13.1f} µs {total:11.1f} s")
@@ -186,19 +201,19 @@ def report_cold() -> None:
             print(f"  {name:26} {time.perf_counter() - begin:6.1f} s")
 
 
-def plot(path: str, length: list[tuple[int, float]], chains: list[tuple[int, float]]) -> None:
+def plot(path: str, length: Costs, chains: dict[Unknowns, Costs]) -> None:
     """Costs against length and against bodies."""
     from matplotlib.figure import Figure  # noqa: PLC0415  (not part of a fit, whose cold start is measured with this program)
 
     figure = Figure(figsize=(8, 3.5), layout="constrained")
-    for axes, points, label in zip(
-        figure.subplots(1, 2), (length, chains), ("time steps", "links of a chain"), strict=True
-    ):
-        if points:
-            axes.loglog([x for x, _ in points], [1e6 * y for _, y in points], "o-")
+    lines = ({"configuration": length}, chains)
+    for axes, curves, label in zip(figure.subplots(1, 2), lines, ("time steps", "links of a chain"), strict=True):
+        for name, points in curves.items():
+            axes.loglog([x for x, _ in points], [1e6 * y for _, y in points], "o-", label=name)
         axes.set_xlabel(label)
         axes.set_ylabel("µs per time step and iteration")
         axes.set_ylim(bottom=1.0)
+        axes.legend(title="unknowns")
     figure.savefig(path)
 
 
@@ -218,15 +233,16 @@ def main() -> None:
         answer()
         return
     wanted = arguments.parts or PARTS
-    length: list[tuple[int, float]] = []
-    chains: list[tuple[int, float]] = []
+    length: Costs = []
+    chains: dict[Unknowns, Costs] = {}
     with one_thread():  # as in a fit
         if "split" in wanted:
             report_split()
         if "length" in wanted:
             length = report_length()
         if "chains" in wanted:
-            chains = report_chains(arguments.links)
+            chains["joint"] = report_chains(min(arguments.links, MOST_COORDINATES), "joint")
+            chains["configuration"] = report_chains(arguments.links, "configuration")
     if "cold" in wanted:
         report_cold()
     if arguments.plot:
