@@ -114,3 +114,11 @@ def test_what_rigid_joints_do_not_describe_is_refused():
         build_problem(loop, [recording], parameter_set(loop, ()), Options(unknowns="joint"))
     with pytest.raises(ProblemError, match="need the residual 'implicit'"):
         build_problem(loop, [recording], parameter_set(loop, ()), Options(unknowns="joint", discretization="spook"))
+
+
+def test_the_calibrated_mechanism_has_rigid_joints():
+    """Else a simulation of the result would let joints give that the fit took for rigid."""
+    mechanism = with_joints(builtin.pendulum(), compliance=1e-4)
+    estimate = fitted(mechanism, twin(rigid(mechanism), {"hinge": 1.0}, 60), {"pendulum.inertia.yy": 0.01})
+    assert estimate.mechanism().get("hinge.compliance.linear") == pytest.approx(1e-9)
+    assert estimate.problem.given.get("hinge.compliance.linear") == pytest.approx(1e-4)

@@ -29,6 +29,8 @@ from shadowfit.mechanism.mechanism import Mechanism
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
 IDENTIFIABLE = 1.0
+# Compliance [m/N, rad/(N m)] that is as good as none.
+RIGID = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,9 +133,17 @@ class Estimate:
         return self.outcome.linearisation.cost.observation / self.steps
 
     def mechanism(self, recording: int = 0) -> Mechanism:
-        """The calibrated mechanism."""
-        values = self.outcome.linearisation.point.values
-        return self.problem.given.write(self.problem.parameters.named(values, recording))
+        """The calibrated mechanism; with joint coordinates its joints are rigid, as the fit took them."""
+        values = self.problem.parameters.named(self.outcome.linearisation.point.values, recording)
+        return self.problem.given.write({**values, **self._rigid_joints()})
+
+    def _rigid_joints(self) -> dict[str, float]:
+        """Compliances of joints that would give, if the fit did not let them."""
+        if self.problem.plan.tree is None:
+            return {}
+        joints = self.problem.given.joints.items()
+        names = [f"{name}.compliance.{kind}" for name, _ in joints for kind in ("linear", "rotational")]
+        return {name: RIGID for name in names if self.problem.given.get(name) > RIGID}
 
     @functools.cached_property
     def values(self) -> dict[str, Any]:
