@@ -344,6 +344,24 @@ def observation_rows(
     return Rows(weighted[:, :width].reshape(len(value), count, plan.node_size), parameters, robust)
 
 
+def reading_errors(
+    plan: Plan, now: Current, window: Pose, fraction: Array, truth: Pose, timestep: Array, apart: Array
+) -> Float[Array, "e"]:
+    """How far the sensors read through the window's polynomial from what they would read of a better curve.
+
+    ``truth`` is the curve's pose at the time of the sample, or three of them, a time ``apart`` [s] from each other,
+    where its velocity counts, too.
+    """
+    seen = State(*_interpolate(window, plan.centre + fraction, plan.centre, timestep))
+    if truth.position.shape[0] == 1:
+        better = State(truth[0], jnp.zeros_like(seen.velocity))
+    else:
+        better = State(*_interpolate(truth, jnp.ones(()), 1, apart))
+    views = [_view(plan, now, state, jnp.zeros(len(plan.sensor_columns))) for state in (seen, better)]
+    sensors = now.mechanism.sensors.values
+    return jnp.concatenate([s.residual(*(s.read(view) for view in views)) for s in sensors])
+
+
 def _own_velocity(window: Nodes, increments: Array, at: Array) -> Array:
     """Velocity between nodes that carry their own."""
     assert window.velocity is not None

@@ -35,8 +35,6 @@ from shadowfit.mechanism.mechanism import Mechanism
 Arrays = list[Any]
 _Call = tuple[Callable[..., Any], Arrays, Arrays]
 """A function with its constants and what varies over time."""
-# Reference standard deviation that makes every residual small for a robust loss.
-UNBOUNDED = 1e100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,23 +136,23 @@ class StepKernels:
         (found,) = self._run(_dynamics_rows, [numbers, turns, np.ones(size), step], varying)
         return found[:, :, -1]
 
-    def reading_residuals(
+    def reading_errors(
         self,
         numbers: np.ndarray,
         turns: np.ndarray,
         windows: Pose,
         fraction: np.ndarray,
-        measured: Arrays,
-        timestep: float,
+        truth: Pose,
+        times: tuple[float, float],
     ) -> Arrays:
-        """Residuals of each sensor at samples with a window of poses each, in the sensors' units."""
-        count = len(fraction)
-        weight = [np.ones(count)] * len(measured)
+        """Errors of each sensor's readings through windows of poses, against poses of a better curve.
+
+        ``times`` are those between the poses of the windows and of the curve [s].
+        """
+        constants = [numbers, turns, *map(np.asarray, times)]
+        varying = [*jax.tree.leaves(windows), fraction, *jax.tree.leaves(truth)]
         sizes = [sensor.error_size() for sensor in self.mechanism.sensors.values]
-        readings = [*measured, *weight, *(np.zeros((count, size)) for size in sizes), fraction]
-        constants = [numbers, turns, np.asarray(timestep), np.asarray(UNBOUNDED)]
-        (found,) = self._run(_observation_rows, constants, [*jax.tree.leaves(windows), *readings])
-        return np.split(found[:, :, -1], np.cumsum(sizes)[:-1], axis=1)
+        return np.split(self._run(_reading_errors, constants, varying)[0], np.cumsum(sizes)[:-1], axis=1)
 
     def frames(self, numbers: np.ndarray, turns: np.ndarray, poses: Pose) -> Frame:
         """Rows of the gaps and inertia along poses."""
@@ -268,6 +266,13 @@ def _observation_rows(plan: Plan, structure: Any, settings: Arrays, constants: A
     measured, weight, shift = (tuple(rest[i * sensors : (i + 1) * sensors]) for i in range(3))
     sample = Sample(measured, weight, shift, rest[-1])
     return _side_by_side(linearise.observation_rows(plan, now, _as_nodes(windows), sample, timestep, reference))
+
+
+def _reading_errors(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
+    numbers, turns, timestep, apart = constants
+    now = linearise.current(plan, jax.tree.unflatten(structure, settings), numbers, turns)
+    window, fraction, truth = Pose(*varying[:2]), varying[2], Pose(*varying[3:])
+    return linearise.reading_errors(plan, now, window, fraction, truth, timestep, apart)
 
 
 def _side_by_side(rows: Rows) -> jax.Array:

@@ -113,7 +113,7 @@ def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Floa
 def _of_readings(
     problem: Problem, point: Point, recording: int, part: slice
 ) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
-    """Residual through the parabola less that through the curve, for each sensor, of some steps."""
+    """Reading through the parabola less that of the curve, for each sensor, of some steps."""
     track, nodes = problem.tracks[recording], point.nodes[recording]
     moving = any(sensor.needs_velocity for sensor in problem.mechanism.sensors.values)
     fraction = track.fraction[part]
@@ -122,16 +122,12 @@ def _of_readings(
     step = np.repeat(np.arange(part.start, part.stop), fraction.shape[1])
     at = step + problem.plan.centre + fraction.ravel()
     beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
-    measured = [values[part].reshape(len(at), -1) for values in track.measured]
-    numbers, turns = problem.current(point.values, recording)
-    read = problem.kernels.reading_residuals
     window = _windows([nodes.pose[step + i] for i in range(3)])
-    rough = read(numbers, turns, window, fraction.ravel(), measured, problem.timestep)
-    close = beside if moving else 3 * beside
-    better = read(numbers, turns, _windows(close), np.zeros(len(at)), measured, problem.timestep * CLOSE)
+    current, times = problem.current(point.values, recording), (problem.timestep, problem.timestep * CLOSE)
+    found = problem.kernels.reading_errors(*current, window, fraction.ravel(), _windows(beside), times)
     return tuple(
-        np.where(here[part][..., None], (a - b).reshape(*fraction.shape, -1), 0.0)
-        for a, b, here in zip(rough, better, track.present, strict=True)
+        np.where(here[part][..., None], own.reshape(*fraction.shape, -1), 0.0)
+        for own, here in zip(found, track.present, strict=True)
     )
 
 
