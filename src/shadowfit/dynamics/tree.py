@@ -9,12 +9,14 @@ tree, are the d unknowns of a configuration; ``T`` [bodies × 6, d] turns their 
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from shadowfit.dynamics.state import with_world
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint import WORLD, Joint
@@ -116,50 +118,71 @@ class Placed(eqx.Module):
 def place(tree: Tree, mechanism: Mechanism, motion: Pose) -> Placed:
     """Poses of all bodies at given motions."""
     count = len(tree.links)
-    position, orientation, twists, centers = ([jnp.zeros(0)] * count for _ in range(4))
-    position.append(jnp.zeros(3))
-    orientation.append(jnp.array([1.0, 0.0, 0.0, 0.0]))
-    base_twists: list[list[tuple[int, Array, Array]]] = [[] for _ in range(count + 1)]
-    """Of each body, its coordinates with the velocity of a point at the origin and the angular velocity."""
+    hung: dict[int, _Hung] = {count: _Hung(_ORIGIN, jnp.eye(3), jnp.zeros(3))}
+    moving: dict[int, list[_Twist]] = {count: []}
     start = 0
     for link in tree.links:
-        own = free_part(link, motion)
-        body, base = link.body, link.base
-        if link.joint is None:
-            axes, sign, center = jnp.eye(3), 1.0, own.position
-            position[body], orientation[body] = own.position, own.orientation
-        else:
-            joint = mechanism.joints.values[link.joint]
-            (point, frame), (lever, own_frame) = _sides(mechanism, joint, link.forward)
-            turn = rotations.multiply(orientation[base], frame)
-            at = position[base] + rotations.rotate(orientation[base], point)
-            if link.forward:
-                axes, sign = rotations.matrix(turn), 1.0
-                at = at + axes @ own.position
-                center, turn = at, rotations.multiply(turn, own.orientation)
-            else:
-                center, turn = at, rotations.multiply(turn, rotations.conjugate(own.orientation))
-                axes, sign = rotations.matrix(turn), -1.0
-                at = at - axes @ own.position
-            orientation[body] = rotations.multiply(turn, rotations.conjugate(own_frame))
-            position[body] = at - rotations.rotate(orientation[body], lever)
-        centers[body] = center
-        base_twists[body] = list(base_twists[base])
-        for place, direction in enumerate(link.freedom):
-            along = sign * axes[:, direction % 3]
-            turning = direction >= 3
-            linear = jnp.cross(center, along) if turning else along
-            base_twists[body].append((start + place, linear, along if turning else jnp.zeros(3)))
+        here = hung[link.body] = _hang(mechanism, link, free_part(link, motion), hung[link.base].pose)
+        own = [_twist(start + i, direction, here) for i, direction in enumerate(link.freedom)]
+        moving[link.body] = moving[link.base] + own
         start += len(link.freedom)
-        twists[body] = _columns(base_twists[body], position[body], tree.size)
-    return Placed(Pose(jnp.stack(position[:-1]), jnp.stack(orientation[:-1])), jnp.stack(twists), jnp.stack(centers))
+    bodies = [hung[i] for i in range(count)]
+    return Placed(
+        Pose(*(jnp.stack(x) for x in zip(*((b.pose.position, b.pose.orientation) for b in bodies), strict=True))),
+        jnp.stack([_columns(moving[i], hung[i].pose.position, tree.size) for i in range(count)]),
+        jnp.stack([b.center for b in bodies]),
+    )
 
 
-def _columns(entries: list[tuple[int, Array, Array]], position: Array, size: int) -> Float[Array, "6 d"]:
+_ORIGIN = Pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+
+
+class _Hung(NamedTuple):
+    """A body with what its own coordinates do to it."""
+
+    pose: Pose
+    directions: Float[Array, "3 3"]
+    """Columns are the velocities that the three translations give it, or the spins that the rotations do."""
+    center: Float[Array, "3"]
+    """Frame b of its joint, about which it turns."""
+
+
+def _hang(mechanism: Mechanism, link: Link, own: Pose, base: Pose) -> _Hung:
+    """A body at a motion, on a base at a given pose."""
+    if link.joint is None:
+        return _Hung(own, jnp.eye(3), own.position)
+    (point, frame), (lever, own_frame) = _sides(mechanism, mechanism.joints.values[link.joint], link.forward)
+    turn = rotations.multiply(base.orientation, frame)
+    at = base.position + rotations.rotate(base.orientation, point)
+    if link.forward:
+        directions = rotations.matrix(turn)
+        at = center = at + directions @ own.position
+        turn = rotations.multiply(turn, own.orientation)
+    else:
+        # The base has frame b: the body moves against its own motion.
+        center, turn = at, rotations.multiply(turn, rotations.conjugate(own.orientation))
+        directions = -rotations.matrix(turn)
+        at = at + directions @ own.position
+    orientation = rotations.multiply(turn, rotations.conjugate(own_frame))
+    return _Hung(Pose(at - rotations.rotate(orientation, lever), orientation), directions, center)
+
+
+_Twist = tuple[int, Array, Array]
+"""A coordinate, and what its rate does to all that hangs on it: velocity at the world's origin, spin."""
+
+
+def _twist(coordinate: int, direction: int, body: _Hung) -> _Twist:
+    along = body.directions[:, direction % 3]
+    if direction < 3:
+        return coordinate, along, jnp.zeros(3)
+    return coordinate, jnp.cross(body.center, along), along
+
+
+def _columns(twists: list[_Twist], position: Array, size: int) -> Float[Array, "6 d"]:
     """Velocity of a body by each coordinate."""
     columns = [jnp.zeros(6)] * size
-    for place, linear, angular in entries:
-        columns[place] = jnp.concatenate([linear + jnp.cross(angular, position), angular])
+    for coordinate, linear, angular in twists:
+        columns[coordinate] = jnp.concatenate([linear + jnp.cross(angular, position), angular])
     return jnp.stack(columns, axis=1) if columns else jnp.zeros((6, 0))
 
 
@@ -188,10 +211,7 @@ def _center(mechanism: Mechanism, body: str) -> Array:
 
 def motions(tree: Tree, mechanism: Mechanism, pose: Pose) -> Pose:
     """Motions of bodies at given poses; what the joints do not allow is left out."""
-    whole = Pose(
-        jnp.concatenate([pose.position, jnp.zeros((1, 3))]),
-        jnp.concatenate([pose.orientation, jnp.array([[1.0, 0.0, 0.0, 0.0]])]),
-    )
+    whole, _ = with_world(pose, jnp.zeros((len(tree.links), 6)))
     found = [Pose(jnp.zeros(3), jnp.zeros(4))] * len(tree.links)
     for link in tree.links:
         if link.joint is None:
