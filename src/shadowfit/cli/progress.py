@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,16 @@ def _line(iteration: Iteration) -> str:
         f"cost {iteration.cost:.6g}",
         f"dynamics {iteration.dynamics:.4g}",
         f"observation {iteration.observation:.4g}",
-        f"step {iteration.step:.2g}",
+        _step(iteration),
         f"{iteration.seconds:.1f} s",
     ]
     return "  ".join(parts)
+
+
+def _step(iteration: Iteration) -> str:
+    if math.isnan(iteration.step):
+        return "start" if iteration.number == 0 else "new weights"
+    return f"step {iteration.step:.2g}"
 
 
 @contextlib.contextmanager
