@@ -57,7 +57,8 @@ def test_json_is_one_object_on_standard_output(fitted):
     assert (row["start"], row["lower"], row["upper"], row["unit"]) == (1e-4, 0.0, 1.0, "N m s/rad")
     assert abs(row["value"] - VISCOUS) < 5.0 * row["std"] < 5e-4
     assert "iteration 0" in result.stderr, "plain lines where there is no terminal"
-    assert 0.0 < summary["seconds"]["compile"] < summary["seconds"]["total"]
+    # Nothing is left to compile where a fit of the same kind was made before.
+    assert 0.0 <= summary["seconds"]["compile"] < summary["seconds"]["total"]
 
 
 def test_the_calibrated_model_is_one_to_simulate(fitted, tmp_path):

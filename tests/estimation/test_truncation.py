@@ -9,10 +9,13 @@ from estimation.scenes import problem_of, stiff_fourbar, twin
 from reference.reduced_ode import Furuta, Pendulum, solve
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.bootstrap import bootstrap
+from shadowfit.estimation.chunks import RecordingRows
+from shadowfit.estimation.deferred_correction import renewed
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.options import ProblemError
 from shadowfit.estimation.profile import profile
 from shadowfit.estimation.truncation import curve, truncation
+from shadowfit.estimation.weights import default_weights
 from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
@@ -136,29 +139,25 @@ def test_joints_take_up_what_does_not_move_the_machine():
     assert np.max(np.abs(closing)) < 1e-5 * np.max(np.abs(velocity))
 
 
-def test_readings_between_steps_and_speeds():
+@pytest.mark.parametrize("unknowns", ["configuration", "joint"])
+def test_readings_between_steps_and_speeds(unknowns):
     """The residual less its truncation is that of the smooth curve: zero for samples of the true motion."""
     sensors = {**dict(PENDULUM.sensors.items()), "speed": JointSpeed(joint="hinge", std=1e-2)}
     mechanism = Mechanism(dict(PENDULUM.bodies.items()), dict(PENDULUM.joints.items()), sensors=sensors)
     time = 0.0025 * np.arange(401)
     motion = solve(Pendulum(viscous=2e-4), [2.0], [0.0], time)
     recording = Recording(time, {"theta": motion.q[:, 0], "speed": motion.qd[:, 0]})
-    problem = problem_of(mechanism, recording, timestep=0.02, correction="deferred", cutoff=1e3)
+    problem = problem_of(mechanism, recording, timestep=0.02, correction="deferred", cutoff=1e3, unknowns=unknowns)
+    track = problem.tracks[0]
     assert problem.plan.window == 3
-    assert np.max(np.abs(problem.tracks[0].fraction)) <= 0.5
-    point = start_point(problem)
-    shift = truncation(problem, point, 0).readings
-    inside = slice(5, -5)
-    step = np.repeat(np.arange(problem.tracks[0].steps), problem.tracks[0].fraction.shape[1])
-    poses = point.nodes[0].pose
-    windows = Pose(*(np.stack([x[step + i] for i in range(3)], axis=1) for x in (poses.position, poses.orientation)))
-    measured = [values.reshape(len(step), -1) for values in problem.tracks[0].measured]
-    fraction = problem.tracks[0].fraction.ravel()
-    raw = problem.kernels.reading_residuals(*problem.current(point.values, 0), windows, fraction, measured, 0.02)
-    for residual, own, here in zip(raw, shift, problem.tracks[0].present, strict=True):
-        table = np.where(here, residual.reshape(here.shape), 0.0)
-        left = table - own[..., 0]
-        assert np.max(np.abs(left[inside])) < 0.05 * np.max(np.abs(table[inside]))
+    assert np.max(np.abs(track.fraction)) <= 0.5
+    point, weights = start_point(problem), default_weights(problem, 1.0)
+    raw, left = (
+        RecordingRows(problem, at, weights, 0).tables(0)[1].wide[: track.steps, :, -1].reshape(*track.fraction.shape, 2)
+        for at in (point, renewed(problem, point))
+    )
+    for sensor in range(2):
+        assert np.max(np.abs(left[5:-5, :, sensor])) < 0.05 * np.max(np.abs(raw[5:-5, :, sensor]))
 
 
 def test_corrected_parameters_roll_out_with_finer_steps():
