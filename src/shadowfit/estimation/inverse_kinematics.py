@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -11,6 +10,7 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian, gap_values
 from shadowfit.dynamics.state import State
 from shadowfit.geometry import Pose
+from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
 
 # Gaps weigh this much more than readings, so that they are closed to rounding where both can be met.
@@ -29,17 +29,16 @@ def corrected(
     bodies = elements.body_count
     size = 6 * bodies
 
-    def errors(increment: Array) -> tuple[Array, Array]:
+    def errors(increment: Array) -> Array:
         moved = pose.plus(increment.reshape(bodies, 6))
         view = StateView(mechanism, State(moved, jnp.zeros((bodies, 6))), elements)
         parts = [
             weight * sensor.residual(sensor.read(view), value)
             for sensor, value, weight in zip(mechanism.sensors.values, target, weights, strict=True)
         ]
-        value = jnp.concatenate(parts)
-        return value, value
+        return jnp.concatenate(parts)
 
-    slope, reading = jax.jacfwd(errors, has_aux=True)(jnp.zeros(size))
+    reading, slope = slopes(errors, jnp.zeros(size))
     gap, gap_slope = gap_values(elements, pose), gap_jacobian(elements, pose)
     normal = slope.T @ slope + GAP_WEIGHT**2 * gap_slope.T @ gap_slope + STAY_WEIGHT**2 * jnp.eye(size)
     gradient = slope.T @ reading + GAP_WEIGHT**2 * gap_slope.T @ gap

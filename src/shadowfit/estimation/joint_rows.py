@@ -20,16 +20,6 @@ from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
 
 
-def residual(
-    plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, motions: Pose, command: Array, timestep: Array
-) -> Float[Array, "d"]:
-    """Missing impulses of a step at the current parameters."""
-    assert plan.tree is not None
-    now = write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters))
-    reference = reference_mass(assemble(mechanism).bodies)
-    return joint_transition.residual(plan.tree, now, reference, motions, command, timestep)
-
-
 def dynamics_rows(
     plan: Plan,
     mechanism: Mechanism,

@@ -129,11 +129,8 @@ class StepKernels:
         """Dynamics residuals [N s, N m s] at all but the first and the last of poses a time-step apart."""
         size = self.plan.impulses
         inside = len(poses.position) - 2
-        windows, step = _windows(poses, range(3), inside), np.asarray(timestep)
-        if self.plan.tree is not None:
-            return self._run(_joint_residuals, [numbers, turns, step], [*windows, command[0]])[0]
-        varying = [*windows, *command, np.zeros((inside, size))]
-        (found,) = self._run(_dynamics_rows, [numbers, turns, np.ones(size), step], varying)
+        varying = [*_windows(poses, range(3), inside), *command, np.zeros((inside, size))]
+        (found,) = self._run(_dynamics_rows, [numbers, turns, np.ones(size), np.asarray(timestep)], varying)
         return found[:, :, -1]
 
     def reading_errors(
@@ -248,13 +245,6 @@ def _dynamics_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arra
         motion = joint_rows.dynamics_rows(plan, mechanism, numbers, turns, nodes.pose, command, slopes, timestep)
     corrected = Rows(motion.states, motion.parameters, motion.residual - truncation)
     return _side_by_side(linearise.weighted(corrected, jnp.diag(weight) if weight.ndim == 1 else weight))
-
-
-def _joint_residuals(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
-    numbers, turns, timestep = constants
-    position, orientation, command = varying
-    mechanism = jax.tree.unflatten(structure, settings)
-    return joint_rows.residual(plan, mechanism, numbers, turns, Pose(position, orientation), command, timestep)
 
 
 def _observation_rows(plan: Plan, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> jax.Array:
