@@ -9,7 +9,9 @@ def number(value: float, digits: int = 2) -> str:
     """A short number; a dash where there is none."""
     if math.isnan(value):
         return "–"
-    return "∞" if math.isinf(value) else f"{value:.{digits}g}"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.0f}" if 10.0**digits <= abs(value) < 1e6 else f"{value:.{digits}g}"
 
 
 def percent(value: float) -> str:

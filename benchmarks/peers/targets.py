@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from benchmarks.peers.measures import BOUND, OURS, PLAIN, Key, covered, median, ratios, successes, warm
+from benchmarks.peers.measures import BOUND, OURS, Key, covered, median, ratios, successes, warm
 from benchmarks.peers.methods import METHODS
 from benchmarks.peers.notation import number, table
 from benchmarks.peers.results import Result
@@ -19,7 +19,6 @@ def verdicts(groups: dict[Key, list[Result]]) -> str:
     """Each target with what was measured."""
     rows = [
         _accuracy(groups, OURS),
-        _accuracy(groups, PLAIN),
         _coverage(groups, OURS),
         _coverage(groups, "mujoco-state"),
         _far_start(groups),
