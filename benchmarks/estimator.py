@@ -213,7 +213,8 @@ def plot(path: str, length: Costs, chains: dict[Unknowns, Costs]) -> None:
             axes.loglog([x for x, _ in points], [1e6 * y for _, y in points], "o-", label=name)
         axes.set_xlabel(label)
         axes.set_ylabel("µs per time step and iteration")
-        axes.set_ylim(bottom=1.0)
+        most = max((cost for points in curves.values() for _, cost in points), default=0.0)
+        axes.set_ylim(1.0, max(100.0, 2e6 * most))
         axes.legend(title="unknowns")
     figure.savefig(path)
 
@@ -242,8 +243,8 @@ def main() -> None:
         if "length" in wanted:
             length = report_length()
         if "chains" in wanted:
-            chains["joint"] = report_chains(min(arguments.links, MOST_COORDINATES), "joint")
             chains["configuration"] = report_chains(arguments.links, "configuration")
+            chains["joint"] = report_chains(min(arguments.links, MOST_COORDINATES), "joint")
     if "cold" in wanted:
         report_cold()
     if arguments.plot:
