@@ -206,11 +206,12 @@ def _contact(
         gap.shape[0],
         index[contact.plane],
         index[contact.body],
-        *(_center_of_mass(mechanism, name) for name in (contact.plane, contact.body)),
+        *(center_of_mass(mechanism, name) for name in (contact.plane, contact.body)),
     )
 
 
-def _center_of_mass(mechanism: Mechanism, body: str) -> Array:
+def center_of_mass(mechanism: Mechanism, body: str) -> Array:
+    """Centre of mass of a body in its frame [m]; the world's is its origin."""
     return jnp.zeros(3) if body == WORLD else jnp.asarray(mechanism.bodies[body].com)
 
 
@@ -262,7 +263,7 @@ def _group(mechanism: Mechanism, members: list[int], index: dict[str, int]) -> J
 def _attach(mechanism: Mechanism, index: dict[str, int], sides: list[tuple[str, Any, Any]]) -> Attachments:
     return Attachments(
         tuple(index[name] for name, _, _ in sides),
-        _stack([point - _center_of_mass(mechanism, name) for name, point, _ in sides]),
+        _stack([point - center_of_mass(mechanism, name) for name, point, _ in sides]),
         rotations.matrix(_stack([rotation for _, _, rotation in sides])),
     )
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from shadowfit.dynamics.elements import center_of_mass
 from shadowfit.dynamics.state import with_world
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import Pose, rotations
@@ -200,13 +201,9 @@ def free_part(link: Link, motion: Pose) -> Pose:
 
 def _sides(mechanism: Mechanism, joint: Joint, forward: bool) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Lever from the centre of mass [m] and frame (quaternion), in the body's axes: of the base, and of the body."""
-    parent = (joint.parent_point - _center(mechanism, joint.parent), jnp.asarray(joint.parent_rotation))
-    child = (joint.child_point - _center(mechanism, joint.child), jnp.asarray(joint.child_rotation))
+    parent = (joint.parent_point - center_of_mass(mechanism, joint.parent), jnp.asarray(joint.parent_rotation))
+    child = (joint.child_point - center_of_mass(mechanism, joint.child), jnp.asarray(joint.child_rotation))
     return (parent, child) if forward else (child, parent)
-
-
-def _center(mechanism: Mechanism, body: str) -> Array:
-    return jnp.zeros(3) if body == WORLD else jnp.asarray(mechanism.bodies[body].com)
 
 
 def motions(tree: Tree, mechanism: Mechanism, pose: Pose) -> Pose:
