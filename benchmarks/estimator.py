@@ -29,15 +29,16 @@ import numpy as np
 
 from shadowfit.cli.runtime import compile_seconds, start_jax
 from shadowfit.dynamics import place, simulate
-from shadowfit.estimation import LevenbergMarquardt, Options, fit, objective
+from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.levenberg_marquardt import propose
-from shadowfit.estimation.linearise import Unknowns
-from shadowfit.estimation.options import MOST_COORDINATES
-from shadowfit.estimation.parameters import FreeParameters, parameter_set
-from shadowfit.estimation.problem import Problem, build_problem
-from shadowfit.estimation.threads import one_thread
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.problem.options import MOST_COORDINATES
+from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
+from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.residuals.linearise import Unknowns
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import propose
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from shadowfit.cli.runtime import start_jax
 from shadowfit.estimation import Estimate, LevenbergMarquardt
-from shadowfit.estimation.levenberg_marquardt import minimise
 from shadowfit.estimation.noise import deviance
+from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.experiments.coverage import CONDITIONS, Condition, Study, fitted, record, studies
 
 FIGURE = Path("docs/figures/plateau.png")

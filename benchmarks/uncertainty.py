@@ -15,10 +15,11 @@ from collections.abc import Callable
 from typing import get_args
 
 from shadowfit.cli.runtime import start_jax
-from shadowfit.estimation import Estimate, fit, objective
-from shadowfit.estimation.evidence import Kind
-from shadowfit.estimation.levenberg_marquardt import propose
-from shadowfit.estimation.threads import one_thread
+from shadowfit.estimation import Estimate, fit
+from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import propose
+from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up
 

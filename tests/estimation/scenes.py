@@ -8,14 +8,15 @@ import equinox as eqx
 import numpy as np
 from numpy.typing import NDArray
 
+from estimation.dense import DenseRows, dense_rows
 from shadowfit.dynamics import place, simulate
-from shadowfit.estimation import Options, objective
-from shadowfit.estimation.dense import DenseRows, dense_rows
+from shadowfit.estimation import Options
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.point import Point
-from shadowfit.estimation.problem import Problem, build_problem
-from shadowfit.estimation.weights import Weights, default_weights
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.weights import Weights, default_weights
+from shadowfit.estimation.solve import objective
 from shadowfit.mechanism import (
     Coulomb,
     DcMotor,

@@ -6,8 +6,8 @@ import pytest
 from estimation.scenes import spring_slider, twin
 from shadowfit.errors import UnknownNameError
 from shadowfit.estimation import Free, Options, fit
-from shadowfit.estimation.bootstrap import bootstrap, replicate
-from shadowfit.estimation.profile import profile, profiles
+from shadowfit.estimation.refits.bootstrap import bootstrap, replicate
+from shadowfit.estimation.refits.profile import profile, profiles
 
 pytestmark = pytest.mark.slow
 

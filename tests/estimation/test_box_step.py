@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from shadowfit.complementarity import Status
-from shadowfit.estimation import box_step as module
-from shadowfit.estimation.box_step import BoundsError, box_step, parameter_covariance, solve_on
+from shadowfit.estimation.linear import box_step as module
+from shadowfit.estimation.linear.box_step import BoundsError, box_step, parameter_covariance, solve_on
 
 
 def random_problem(rng, p, spread=3.0):

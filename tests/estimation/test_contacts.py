@@ -5,13 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from estimation.dense import dense_factorise
 from estimation.scenes import all_rows, problem_of
 from shadowfit.dynamics import place, simulate
-from shadowfit.estimation import LevenbergMarquardt, Options, fit, front, objective
-from shadowfit.estimation.dense import dense_factorise
-from shadowfit.estimation.linearise import Nodes
-from shadowfit.estimation.point import Point
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation import LevenbergMarquardt, Options, fit
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.estimation.solve import objective
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism import (
     Body,

@@ -7,7 +7,8 @@ import pytest
 from estimation.scenes import with_joint
 from reference.reduced_ode import Pendulum, solve
 from shadowfit.dynamics import sliding
-from shadowfit.estimation import Options, dry_friction, fit
+from shadowfit.estimation import Options, fit
+from shadowfit.estimation.residuals import dry_friction
 from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording

@@ -10,9 +10,10 @@ from dynamics.scenes import with_joints
 from estimation.scenes import pulses, twin, with_joint
 from shadowfit.dynamics import place, simulate
 from shadowfit.errors import ShadowfitError, UnknownNameError
-from shadowfit.estimation import Free, LevenbergMarquardt, Options, Status, fit, objective
+from shadowfit.estimation import Free, LevenbergMarquardt, Options, Status, fit
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.levenberg_marquardt import minimise
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.mechanism import Input, Mechanism, TorqueMotor
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import builtin

@@ -7,9 +7,9 @@ and broken-down pivots.
 import numpy as np
 import pytest
 
-from shadowfit.estimation import front
-from shadowfit.estimation.box_step import parameter_covariance
-from shadowfit.estimation.dense import dense_factorise, dense_rows
+from estimation.dense import dense_factorise, dense_rows
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear.box_step import parameter_covariance
 
 TOLERANCE = 1e-10
 

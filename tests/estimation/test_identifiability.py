@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowfit.estimation.identifiability import findings
+from shadowfit.estimation.uncertainty.identifiability import findings
 
 LABELS = ("a", "b", "c", "d")
 

@@ -10,8 +10,8 @@ from estimation.scenes import all_rows, problem_of, twin
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_values
 from shadowfit.dynamics.state import State
-from shadowfit.estimation.initial import initial_nodes
-from shadowfit.estimation.point import Point
+from shadowfit.estimation.problem.initial import initial_nodes
+from shadowfit.estimation.problem.point import Point
 from shadowfit.mechanism import Body, BodyOrientation, Mechanism, PointPosition
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording

@@ -7,10 +7,10 @@ from dynamics.scenes import with_joints
 from estimation.scenes import pulses, spring_slider, twin, with_joint
 from estimation.test_fit import TIGHT, planted
 from shadowfit.estimation import Options, fit
-from shadowfit.estimation.bootstrap import bootstrap
-from shadowfit.estimation.options import ProblemError
-from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.problem import build_problem
+from shadowfit.estimation.problem.options import ProblemError
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.problem import build_problem
+from shadowfit.estimation.refits.bootstrap import bootstrap
 from shadowfit.evaluation.axis_forces import axis_forces
 from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from estimation.scenes import problem_of, shaken, twin
-from shadowfit.estimation import Free, LevenbergMarquardt, Status, fit, objective
+from shadowfit.estimation import Free, LevenbergMarquardt, Status, fit
 from shadowfit.estimation.fit import solve, start_point
-from shadowfit.estimation.levenberg_marquardt import minimise, propose
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import minimise, propose
 from shadowfit.models import builtin
 
 PENDULUM = builtin.pendulum()

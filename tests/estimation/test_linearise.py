@@ -8,10 +8,10 @@ import pytest
 from dynamics.scenes import orders
 from estimation.scenes import all_rows, full_furuta, problem_of, pulses, shaken, stiff_fourbar, twin
 from shadowfit.dynamics import place
-from shadowfit.estimation import objective
-from shadowfit.estimation.linearise import Nodes
-from shadowfit.estimation.point import Point
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.estimation.solve import objective
 from shadowfit.geometry import Pose
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shadowfit.estimation.long_run import long_run_covariance
+from shadowfit.estimation.uncertainty.long_run import long_run_covariance
 
 
 def autoregression(rng, coefficient, count, columns):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from estimation.scenes import spring_slider, twin
-from shadowfit.estimation import LevenbergMarquardt, Options, fit, objective
-from shadowfit.estimation.evidence import gather
-from shadowfit.estimation.levenberg_marquardt import Status, minimise
+from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.noise import deviance, log_determinant, sensor_levels
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import Status, minimise
+from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.experiments import coverage
 
 pytestmark = pytest.mark.slow

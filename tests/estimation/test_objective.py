@@ -5,11 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
+from estimation.dense import dense_factorise
 from estimation.scenes import all_rows, blank, dc_cartpole, problem_of, pulses, shaken, twin
-from shadowfit.estimation import Free, front, objective
-from shadowfit.estimation.dense import dense_factorise
-from shadowfit.estimation.options import ProblemError
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation import Free
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.problem.options import ProblemError
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.solve import objective
 from shadowfit.models import builtin
 
 STEPS = 8

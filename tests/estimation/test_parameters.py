@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shadowfit.errors import UnknownNameError
 from shadowfit.estimation import Free
-from shadowfit.estimation.parameters import ParameterError, parameter_set
+from shadowfit.estimation.problem.parameters import ParameterError, parameter_set
 from shadowfit.geometry import rotations
 from shadowfit.models import builtin
 

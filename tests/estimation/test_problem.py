@@ -6,9 +6,9 @@ import pytest
 from estimation.scenes import blank, problem_of, with_joint
 from shadowfit.dynamics.simulate import step_commands
 from shadowfit.errors import RecordingError, UnknownNameError
-from shadowfit.estimation.commands import commands
-from shadowfit.estimation.options import ProblemError
-from shadowfit.estimation.problem import default_timestep
+from shadowfit.estimation.problem.commands import commands
+from shadowfit.estimation.problem.options import ProblemError
+from shadowfit.estimation.problem.problem import default_timestep
 from shadowfit.mechanism import JointLimit, Mechanism
 from shadowfit.mechanism.body import Body
 from shadowfit.mechanism.joint import Compliance

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from estimation.dense import dense_rows
 from estimation.test_front import assert_close, changed, random_chunks
-from shadowfit.estimation import front, projection
-from shadowfit.estimation.dense import dense_rows
+from shadowfit.estimation.linear import front, projection
 
 
 def random_start(rng, chunks):

@@ -6,7 +6,7 @@ import pytest
 from estimation.scenes import blank, problem_of
 from shadowfit.dynamics import place
 from shadowfit.dynamics.elements import assemble
-from shadowfit.estimation.reference_mass import reference_mass
+from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Body, Mechanism
 from shadowfit.models import builtin

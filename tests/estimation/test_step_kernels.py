@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from estimation.scenes import full_furuta, problem_of, shaken
-from shadowfit.estimation import objective
-from shadowfit.estimation.step_kernels import StepKernels
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation.problem.step_kernels import StepKernels
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.solve import objective
 from shadowfit.kernels import is_own
 from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin

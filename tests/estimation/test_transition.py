@@ -10,8 +10,8 @@ import pytest
 from estimation.scenes import blank, dc_cartpole, full_furuta, problem_of, stiff_fourbar
 from shadowfit.dynamics import assemble, place
 from shadowfit.dynamics.inverse import inverse_dynamics
-from shadowfit.estimation import transition
-from shadowfit.estimation.linearise import prepare, write
+from shadowfit.estimation.residuals import transition
+from shadowfit.estimation.residuals.linearise import prepare, write
 from shadowfit.kernels import over_time
 from shadowfit.models import builtin
 

@@ -8,14 +8,14 @@ import pytest
 from estimation.scenes import problem_of, stiff_fourbar, twin
 from reference.reduced_ode import Furuta, Pendulum, solve
 from shadowfit.estimation import Options, fit
-from shadowfit.estimation.bootstrap import bootstrap
-from shadowfit.estimation.chunks import RecordingRows
-from shadowfit.estimation.deferred_correction import renewed
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.options import ProblemError
-from shadowfit.estimation.profile import profile
-from shadowfit.estimation.truncation import curve, truncation
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation.problem.options import ProblemError
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.refits.bootstrap import bootstrap
+from shadowfit.estimation.refits.profile import profile
+from shadowfit.estimation.solve.chunks import RecordingRows
+from shadowfit.estimation.solve.deferred_correction import renewed
+from shadowfit.estimation.solve.truncation import curve, truncation
 from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences

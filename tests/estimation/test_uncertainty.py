@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.estimation.evidence import Evidence
-from shadowfit.estimation.projection import Leverages, Projection
-from shadowfit.estimation.rows import Group
-from shadowfit.estimation.uncertainty import Uncertainty, check_kind
+from shadowfit.estimation.linear.projection import Leverages, Projection
+from shadowfit.estimation.problem.rows import Group
+from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
+from shadowfit.estimation.uncertainty.evidence import Evidence
 
 COUNT, LABELS = 400, ("a", "b", "c")
 SCALE = np.array([1.0, 2.0, 0.5])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.estimation.options import Options
-from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.problem import build_problem
+from shadowfit.estimation.problem.options import Options
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.experiments.fitting import expand, thinned
 from shadowfit.models import read_model
 from shadowfit.recordings import Recording

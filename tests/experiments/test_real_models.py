@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowfit.estimation.parameters import parameter_set
+from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.models import read_model
 from shadowfit.recordings import read_recording
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shadowfit.estimation import Free, Options
-    from shadowfit.estimation.evidence import Kind
+    from shadowfit.estimation.uncertainty.evidence import Kind
     from shadowfit.mechanism import Mechanism
     from shadowfit.recordings import Recording
 

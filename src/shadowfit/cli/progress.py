@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console, Group
 
-    from shadowfit.estimation.levenberg_marquardt import Iteration
+    from shadowfit.estimation.solve.levenberg_marquardt import Iteration
 
 Report = Callable[["Iteration"], None]
 NEWEST = 12  # rows on a terminal

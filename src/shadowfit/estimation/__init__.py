@@ -1,10 +1,10 @@
 """Parameters and states that make the discrete equations of motion and the measurements agree, and how sure we are."""
 
 from shadowfit.estimation.fit import fit as fit
-from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt as LevenbergMarquardt
-from shadowfit.estimation.levenberg_marquardt import Status as Status
-from shadowfit.estimation.options import Options as Options
-from shadowfit.estimation.options import physical_options as physical_options
-from shadowfit.estimation.parameters import Free as Free
+from shadowfit.estimation.problem.options import Options as Options
+from shadowfit.estimation.problem.options import physical_options as physical_options
+from shadowfit.estimation.problem.parameters import Free as Free
 from shadowfit.estimation.result import Estimate as Estimate
 from shadowfit.estimation.result import ParameterEstimate as ParameterEstimate
+from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt as LevenbergMarquardt
+from shadowfit.estimation.solve.levenberg_marquardt import Status as Status

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 import jax
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.estimation import objective
-from shadowfit.estimation.deferred_correction import minimise_corrected
-from shadowfit.estimation.initial import initial_nodes
-from shadowfit.estimation.levenberg_marquardt import LevenbergMarquardt, Progress
+from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.noise import estimate_noise
-from shadowfit.estimation.options import Options
-from shadowfit.estimation.parameters import FreeParameters, parameter_set
-from shadowfit.estimation.point import Point
-from shadowfit.estimation.problem import Problem, build_problem
+from shadowfit.estimation.problem.initial import initial_nodes
+from shadowfit.estimation.problem.options import Options
+from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.result import Estimate, Seconds
-from shadowfit.estimation.threads import one_thread
-from shadowfit.estimation.weights import default_weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.deferred_correction import minimise_corrected
+from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, Progress
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
 

@@ -31,14 +31,22 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.estimation import front, objective
-from shadowfit.estimation.deferred_correction import WARM_DAMPING, minimise_corrected, renewed
-from shadowfit.estimation.evidence import Evidence, gather
-from shadowfit.estimation.levenberg_marquardt import Iteration, LevenbergMarquardt, Outcome, Progress, Status, minimise
-from shadowfit.estimation.objective import Linearisation
-from shadowfit.estimation.point import Point
-from shadowfit.estimation.problem import Problem
-from shadowfit.estimation.weights import Weights, default_weights
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights, default_weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected, renewed
+from shadowfit.estimation.solve.levenberg_marquardt import (
+    Iteration,
+    LevenbergMarquardt,
+    Outcome,
+    Progress,
+    Status,
+    minimise,
+)
+from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.geometry.differences import differences
 
 # Errors of the dynamics at the first κ, as a fraction of the impulses of a time step.

@@ -13,15 +13,16 @@ from jaxtyping import Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.state import State
-from shadowfit.estimation import front, objective
-from shadowfit.estimation.evidence import Evidence, Kind, gather
-from shadowfit.estimation.identifiability import Finding
-from shadowfit.estimation.levenberg_marquardt import Iteration, Outcome, Status
-from shadowfit.estimation.linearise import Nodes
-from shadowfit.estimation.problem import Problem
-from shadowfit.estimation.threads import one_thread
-from shadowfit.estimation.uncertainty import Uncertainty, check_kind
-from shadowfit.estimation.weights import Weights
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import Iteration, Outcome, Status
+from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
+from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather
+from shadowfit.estimation.uncertainty.identifiability import Finding
 from shadowfit.geometry import Pose, rotations
 from shadowfit.geometry.differences import differences
 from shadowfit.kernels import mapped

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
-from shadowfit.estimation.parameters import FreeParameters
+from shadowfit.estimation.problem.parameters import FreeParameters
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 

@@ -11,7 +11,7 @@ from shadowfit.dynamics.placement import closed
 from shadowfit.dynamics.simulate import Discretization
 from shadowfit.errors import OpenJointError, SimulationError
 from shadowfit.estimation import Estimate
-from shadowfit.estimation.truncation import velocities
+from shadowfit.estimation.solve.truncation import velocities
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism import Mechanism

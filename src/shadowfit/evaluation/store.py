@@ -33,7 +33,7 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.errors import MechanismError, ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
-from shadowfit.estimation.evidence import Kind
+from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation.cautions import cautions
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states

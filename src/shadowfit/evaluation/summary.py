@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
-from shadowfit.estimation.evidence import Kind
-from shadowfit.estimation.uncertainty import Interval
+from shadowfit.estimation.uncertainty.covariance import Interval
+from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation.series import SensorSeries
 
 # Of the intervals.

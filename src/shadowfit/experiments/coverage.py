@@ -33,14 +33,14 @@ from shadowfit.dynamics import place
 from shadowfit.dynamics.simulate import step_commands
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options
-from shadowfit.estimation.evidence import Kind
 from shadowfit.estimation.fit import solve
-from shadowfit.estimation.levenberg_marquardt import minimise
-from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.problem import build_problem
-from shadowfit.estimation.synthetic import disturbed_readings
-from shadowfit.estimation.variation import varied
-from shadowfit.estimation.weights import Weights, default_weights
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.problem import build_problem
+from shadowfit.estimation.problem.variation import varied
+from shadowfit.estimation.problem.weights import Weights, default_weights
+from shadowfit.estimation.refits.synthetic import disturbed_readings
+from shadowfit.estimation.solve.levenberg_marquardt import minimise
+from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.mechanism import Coulomb, Mechanism, Stribeck
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.leaves import Parts

@@ -11,10 +11,10 @@ import numpy as np
 from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_values
-from shadowfit.estimation.initial import initial_nodes
-from shadowfit.estimation.options import Options
-from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.problem import build_problem
+from shadowfit.estimation.problem.initial import initial_nodes
+from shadowfit.estimation.problem.options import Options
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.evaluation.columns import read_csv
 from shadowfit.evaluation.store import joint_positions
 from shadowfit.experiments import drawing, fitting, furuta

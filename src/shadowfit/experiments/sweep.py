@@ -21,8 +21,8 @@ import numpy as np
 
 from shadowfit.errors import ShadowfitError, nearest
 from shadowfit.estimation import Free, LevenbergMarquardt, Options
-from shadowfit.estimation.parameters import parameter_set
-from shadowfit.estimation.problem import build_problem
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.experiments import fitting
 from shadowfit.experiments.cases import Case, Outcome, digest
 from shadowfit.experiments.tables import csv_text

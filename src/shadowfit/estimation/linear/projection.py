@@ -1,0 +1,329 @@
+"""Rows of a recording with the states projected out: the linearised problem in which only parameters are left.
+
+With rows ``J = [J_x, J_p]`` the states follow the parameters by ``S = −H_xx⁻¹ J_xᵀJ_p``, and
+
+    T = J_p + J_x S = (1 − J_x H_xx⁻¹ J_xᵀ) J_p
+
+are the rows of variable projection (the paper's Section 3.7): ``TᵀT`` is the parameters' information and ``Tᵀe`` what
+errors ``e`` of the residuals do to it. Everything about uncertainty follows from T and the residuals.
+
+**Accuracy.** S comes from a factor of the normal matrix, whose condition is the square of J's. But ``J_xᵀT = 0`` makes
+the information stationary in S: an error δS changes it by ``δSᵀ H_xx δS`` only, and what is left,
+``G = J_xᵀT``, tells the correction ``−H_xx⁻¹G`` and its effect ``GᵀH_xx⁻¹G`` before it is made. It is repeated until
+that effect is rounding.
+
+**States that nothing observes** (a bead that spins freely) make H_xx singular. It is then factorised with a small
+multiple of its diagonal, and the repetition is the proximal point method: it converges to the undamped T, because the
+right-hand sides have no part along a direction that no row sees. Nothing of the damping stays in the result.
+
+**Innovation scores.** ``T_kᵀ r_k`` with the final residuals r_k is not what step k told about the parameters: the
+states at k have seen the future. With ``V_k(χ)`` the cost of the steps up to k, minimised over the states, the
+differences of ``∂V_k/∂χ`` are the contributions of the innovations, which are independent of each other where the
+model is right.
+Past steps leave the next block of states with the information ``N = [J_xᵀJ_x]_past − P Pᵀ`` (P: panel of the factor)
+and, at the estimate, with gradients ``c_T = [J_xᵀT]_past`` and ``c_r = [J_xᵀr]_past``, so that
+
+    ½ ∂V_k/∂χ = Σ_{i ≤ k} T_iᵀ r_i − c_Tᵀ N⁻¹ c_r.
+
+The second part telescopes: over the whole recording nothing is added.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg.lapack import dposv
+
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear.threads import in_threads, one_thread
+
+# Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are
+# off by about the rounding error divided by it, 1e-4 for the first. (Samples behind the last step see some directions
+# of the last node and mix others, the turn of a pole against its cart: that is such a case.) Damping where it is not
+# needed would take the projection several passes more at a large κ, and count in determinants.
+RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
+# The projection is settled when the next correction changes no parameter's information by more than this.
+SETTLED = 1e-10
+# The factor leaves the same information, with an error of first order in that of S. If both agree to this, the next
+# correction, of second order, would be below what is settled, and is not looked for.
+AGREEMENT = 3e-6
+# Corrections before it is taken as it is.
+PASSES = 6
+# Added to the diagonal of what the past knows of the states, relative to what its last steps contribute: directions
+# that nothing has seen yet count as unknown.
+UNKNOWN_YET = 1e-13
+
+Found = TypeVar("Found")
+
+
+class EachChunk(Protocol):
+    """Runs ``work(first step, rows)`` on the rows of each chunk of a recording, in threads; results in order."""
+
+    def __call__(self, work: Callable[[int, front.Rows], Found]) -> Iterable[Found]:
+        """Rows are made anew each time: all of them would take several times the memory of what is kept of them."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Leverages:
+    """Shares of the residuals that the states take up; parameters not counted."""
+
+    each: Float[np.ndarray, "n m"]
+    """Of each residual, between 0 and 1."""
+    total: Float[np.ndarray, "m m"]
+    """``Σ_k J_x,k H_xx⁻¹ J_x,kᵀ`` over the steps."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Projection:
+    """Rows of one recording without its states, in the scaling of the rows (a residual of weight one has std σ₀)."""
+
+    rows: Float[np.ndarray, "n m p"]
+    """T of each step; zero where there is no residual."""
+    residual: Float[np.ndarray, "n m"]
+    """r."""
+    start_rows: Float[np.ndarray, "s p"]
+    """T of the rows of the first states."""
+    start_residual: Float[np.ndarray, " s"]
+    ridge: float
+    """Multiple of the diagonal in the factor; zero where the states are all observed."""
+    settled: bool
+    """Whether the corrections have ended."""
+    find_leverages: Callable[[], Leverages]
+    find_scores: Callable[[Projection], Float[np.ndarray, "blocks p"]]
+
+    @property
+    def information(self) -> Float[np.ndarray, "p p"]:
+        """``TᵀT``."""
+        flat = self.flat()
+        return flat.T @ flat
+
+    @property
+    def gradient(self) -> Float[np.ndarray, " p"]:
+        """``Tᵀr``."""
+        steps, count, parameters = self.rows.shape
+        inner = self.rows.reshape(steps * count, parameters).T @ self.residual.ravel()
+        return inner + self.start_rows.T @ self.start_residual
+
+    def flat(self) -> Float[np.ndarray, "rows p"]:
+        """All rows of T, those of the first states last."""
+        steps, count, parameters = self.rows.shape  # there may be no parameters
+        return np.concatenate([self.rows.reshape(steps * count, parameters), self.start_rows])
+
+    @functools.cached_property
+    def leverages(self) -> Leverages:
+        """What the states take up; found when first needed, as it costs more than all the rest."""
+        with one_thread():
+            return self.find_leverages()
+
+    @functools.cached_property
+    def scores(self) -> Float[np.ndarray, "blocks p"]:
+        """Contribution of each block of steps to ``Tᵀr``, by its innovations; found when first needed."""
+        with one_thread():
+            return self.find_scores(self)
+
+
+def factorise(normal: front.Normal, at_rest: Float[np.ndarray, "N b"]) -> tuple[front.Factor, float]:
+    """The undamped factor, or the one with the least damping that has one; and the multiple of the diagonal used.
+
+    ``at_rest`` is the damping of unknowns that no row depends on.
+    """
+    diagonal = normal.diagonal()
+    for ridge in RIDGES:
+        factor = front.factorise(normal, at_rest + ridge * diagonal)
+        reduced = factor.reduced()
+        if reduced.ok and np.all(np.isfinite(reduced.matrix)):
+            break
+    return factor, ridge
+
+
+def project(
+    each_chunk: EachChunk, start: front.Rows, factor: front.Factor, steps: int, ridge: float = 0.0
+) -> Projection:
+    """Project the states out of the rows of one recording.
+
+    Args:
+        each_chunk: gives the rows of all steps. All of them are held at a time, which takes about as much memory as
+            the factor.
+        start: rows of the first states.
+        factor: of the normal matrix of these rows, undamped or nearly so.
+        steps: n; rows behind are padding.
+        ridge: multiple of the diagonal in the factor.
+    """
+    first_states, first_table, first_residual = _flat(start)
+    window = factor.block // factor.node_size + 1
+    follow = factor.sensitivities()
+    held = list(each_chunk(lambda begin, rows: (begin, *_live(rows, begin, steps))))
+    residual = np.concatenate([own for *_, own in held])
+
+    def follow_parameters(chunk: tuple[int, np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+        """T of the steps of a chunk."""
+        begin, states, table, _ = chunk
+        return table + np.matmul(states, _windows(follow[begin:], len(states), window))
+
+    for number in range(PASSES):
+        projected = np.concatenate(list(in_threads(follow_parameters, held)))
+        first = first_table + first_states @ follow[: window - 1].reshape(first_states.shape[1], follow.shape[-1])
+        information = np.einsum("kmp,kmp->p", projected, projected) + np.einsum("mp,mp->p", first, first)
+        if np.all(np.abs(np.diagonal(factor.corner)[:-1] - information) <= AGREEMENT * information):
+            settled = True
+            break
+        left = np.zeros_like(follow)
+        left[: window - 1] = (first_states.T @ first).reshape(left[: window - 1].shape)
+        for begin, states, *_ in held:
+            own = np.matmul(np.swapaxes(states, 1, 2), projected[begin : begin + len(states)])
+            for i in range(window):
+                left[begin + i : begin + i + len(own)] += own.reshape(-1, window, *follow.shape[1:])[:, i]
+        halfway = factor.halfway(left)
+        effect = np.einsum("kci,kci->c", halfway, halfway)
+        settled = bool(np.all(effect <= SETTLED * information))
+        if settled or number + 1 == PASSES:
+            break
+        follow = follow - factor.onwards(halfway)
+    return Projection(
+        projected,
+        residual,
+        first,
+        first_residual,
+        ridge,
+        settled,
+        functools.partial(leverages, each_chunk, factor, steps),
+        functools.partial(innovation_scores, each_chunk, factor),
+    )
+
+
+def leverages(each_chunk: EachChunk, factor: front.Factor, steps: int) -> Leverages:
+    """Shares of the residuals of a recording that its states take up."""
+    window = factor.block // factor.node_size + 1
+    knowledge = _knowledge(factor)
+
+    def work(begin: int, rows: front.Rows) -> tuple[np.ndarray, np.ndarray]:
+        states = _live(rows, begin, steps)[0]
+        taken = np.matmul(states, _windows_of(knowledge, begin, len(states), window, factor.node_size))
+        # Row by row, the sum over the steps is one product.
+        total = np.tensordot(taken, states, axes=([0, 2], [0, 2]))
+        return np.einsum("kmx,kmx->km", taken, states), total
+
+    each, totals = zip(*each_chunk(work), strict=True)
+    return Leverages(np.concatenate(each), np.sum(totals, axis=0))
+
+
+def innovation_scores(
+    each_chunk: EachChunk, factor: front.Factor, projected: Projection
+) -> Float[np.ndarray, "blocks p"]:
+    """What each block of steps contributes to ``Tᵀr``, with the states that it knows of."""
+    steps, group = len(projected.residual), factor.block // factor.node_size
+    pending = _Pending(factor)
+
+    def work(begin: int, rows: front.Rows) -> None:
+        states = _live(rows, begin, steps)[0]
+        own = slice(begin, begin + len(states))
+        pending.add(begin, states, projected.rows[own], projected.residual[own])
+
+    for _ in each_chunk(work):
+        pass
+    smooth = np.matmul(projected.residual[:, None], projected.rows)[:, 0]
+    ends = np.append(np.arange(group, steps, group), steps)
+    sums = np.cumsum(smooth, axis=0)[ends - 1] + projected.start_rows.T @ projected.start_residual
+    # What the last steps leave pending is nothing.
+    sums[:-1] -= pending.contributions()[: len(ends) - 1]
+    return np.diff(sums, axis=0, prepend=0.0)
+
+
+def _live(rows: front.Rows, begin: int, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The parts of the rows from a step on, without those behind the last one."""
+    states, table, residual = _flat(rows)
+    live = max(steps - begin, 0)
+    return states[:live], table[:live], residual[:live]
+
+
+def _flat(rows: front.Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States' rows with the window's nodes side by side, parameters' rows, residuals."""
+    states = np.asarray(rows.states)
+    side_by_side = states.reshape(*states.shape[:-2], states.shape[-2] * states.shape[-1])
+    return side_by_side, np.asarray(rows.parameters), np.asarray(rows.residual)
+
+
+def _windows(nodes: Float[np.ndarray, "N b p"], steps: int, window: int) -> Float[np.ndarray, "n W*b p"]:
+    """What the nodes of each step's window hold, side by side."""
+    return np.concatenate([nodes[i : i + steps] for i in range(window)], axis=1)
+
+
+def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2B 2B"]:
+    """Joint covariance of each block of states and the next one, parameters fixed.
+
+    ``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time.
+    """
+    block = factor.block
+    found = np.zeros((factor.blocks, 2 * block, 2 * block))
+    following = np.zeros((block, block))
+    for j in range(len(found) - 1, -1, -1):
+        own, across = factor.precede(j, following, factor.to_next[j])
+        found[j, :block, :block], found[j, block:, block:] = own, following
+        found[j, :block, block:], found[j, block:, :block] = across, across.T
+        following = own
+    return found
+
+
+def _windows_of(
+    joint: Float[np.ndarray, "blocks 2B 2B"], first: int, count: int, window: int, size: int
+) -> Float[np.ndarray, "steps W*b W*b"]:
+    """Covariance of the nodes of each step's window; ``first`` is the number of the first step."""
+    group = window - 1
+    found = np.empty((count, window * size, window * size))
+    for i in range(group):
+        begin = (i - first) % group
+        own = found[begin::group]
+        j, nodes = (first + begin) // group, slice(i * size, (i + window) * size)
+        own[...] = joint[j : j + len(own), nodes, nodes]
+    return found
+
+
+class _Pending:
+    """What the past leaves for the next block of states, ``c_Tᵀ N⁻¹ c_r``, added up from the rows."""
+
+    def __init__(self, factor: front.Factor) -> None:
+        blocks, block = factor.blocks, factor.block
+        self.factor = factor
+        self.past = np.zeros((blocks, block, block))
+        self.by_table = np.zeros((blocks, block, len(factor.corner) - 1))
+        self.by_residual = np.zeros((blocks, block))
+        self._lock = threading.Lock()
+
+    def add(self, first: int, states: np.ndarray, table: np.ndarray, residual: np.ndarray) -> None:
+        """Rows of some steps, of which ``first`` is the number of the first one; several threads may add."""
+        size, block = self.factor.node_size, self.factor.block
+        group = block // size
+        for i in range(group):
+            begin = (i - first) % group
+            # Steps that begin with node i of a block see i + 1 nodes of the next one.
+            ahead = states[begin::group, :, (group - i) * size :]
+            transposed = np.swapaxes(ahead, 1, 2)
+            j, seen = (first + begin) // group, (i + 1) * size
+            here = slice(j, j + len(ahead))
+            past, by_table = np.matmul(transposed, ahead), np.matmul(transposed, table[begin::group])
+            by_residual = np.matmul(transposed, residual[begin::group, :, None])[..., 0]
+            with self._lock:
+                self.past[here, :seen, :seen] += past
+                self.by_table[here, :seen] += by_table
+                self.by_residual[here, :seen] += by_residual
+
+    def contributions(self) -> Float[np.ndarray, "blocks p"]:
+        """``c_Tᵀ N⁻¹ c_r`` after each block; nothing where the past does not know the states."""
+        to_next = self.factor.to_next
+        known = self.past - np.matmul(to_next, np.swapaxes(to_next, 1, 2))
+        floor = UNKNOWN_YET * np.diagonal(self.past, axis1=1, axis2=2)
+        # Nothing at all reaches the nodes behind the end.
+        np.einsum("kii->ki", known)[...] += np.where(floor > 0.0, floor, 1.0)
+        found = np.zeros((len(known), self.by_table.shape[-1]))
+        for j, (matrix, right) in enumerate(zip(known, self.by_residual, strict=True)):
+            _, solved, failed = dposv(matrix.T, right, lower=0)
+            if not failed:
+                found[j] = solved @ self.by_table[j]
+        return np.nan_to_num(found)

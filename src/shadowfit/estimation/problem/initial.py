@@ -1,0 +1,125 @@
+"""The initial trajectory: filtered readings, then configurations that satisfy the sensors at zero constraint violation.
+
+The paper's Section 4.4 for any mechanism: each channel is low-pass filtered without lag and resampled to the grid; at
+each time an inverse-kinematics iteration moves the bodies, from where they were a step before, until the sensors read
+the filtered values and all gaps are closed. What no sensor sees stays where it was.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.dynamics.placement import place
+from shadowfit.estimation.problem.parameters import Values
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.track import Track, sensor_channels
+from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.geometry import Pose
+from shadowfit.geometry.differences import differences
+from shadowfit.mechanism.joint import WORLD
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.sensors import BodyOrientation, JointPosition
+from shadowfit.recordings import lowpass, resample
+
+# Iterations at the first time, which starts with open loops, and at the following ones.
+FIRST_ITERATIONS = 60
+NEXT_ITERATIONS = 3
+
+
+def initial_nodes(problem: Problem, values: Values, recording: int) -> Nodes:
+    """Unknown states of one recording to start from."""
+    track = problem.tracks[recording]
+    targets, weights = _targets(problem, track)
+    poses = _follow(problem, values, recording, targets, weights)
+    return _as_nodes(problem, problem.kernels.nodes_of(*problem.current(values, recording), poses))
+
+
+def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Filtered readings of each sensor at the steps, and which sensors have any."""
+    recording, grid = track.recording, track.times(problem.timestep)
+    targets, weights = [], []
+    for name, sensor in problem.mechanism.sensors.items():
+        columns = [c for c in sensor_channels(problem.mechanism, name) if c in recording.channels]
+        known = len(columns) == len(sensor.components) and not sensor.needs_velocity
+        table = np.zeros((track.steps, len(sensor.components)))
+        if known:
+            wraps = isinstance(sensor, JointPosition) and sensor.rotary
+            channels = np.stack([recording.channel(column) for column in columns])
+            if isinstance(sensor, BodyOrientation):
+                channels = _without_flips(channels)
+            for i, values in enumerate(channels):
+                smooth = lowpass(recording.time, values, problem.options.cutoff, wraps=wraps)
+                table[:, i] = resample(recording.time, smooth, grid, wraps=wraps, kind="pchip")
+            if isinstance(sensor, BodyOrientation):
+                table /= np.linalg.norm(table, axis=1, keepdims=True)
+        targets.append(table)
+        weights.append(float(known))
+    return tuple(targets), np.array(weights)
+
+
+def _without_flips(quaternions: Float[np.ndarray, "4 n"]) -> Float[np.ndarray, "4 n"]:
+    """The same orientations with quaternions that do not change sign between samples; missing ones stay missing."""
+    known = np.flatnonzero(np.all(np.isfinite(quaternions), axis=0))
+    turned = np.sum(quaternions[:, known[1:]] * quaternions[:, known[:-1]], axis=0) < 0.0
+    found = quaternions.copy()
+    found[:, known[1:]] *= np.where(np.cumsum(turned) % 2 == 1, -1.0, 1.0)
+    return found
+
+
+def _follow(
+    problem: Problem, values: Values, recording: int, targets: tuple[np.ndarray, ...], weights: np.ndarray
+) -> Pose:
+    """Poses at all steps: some iterations at the first readings, then a few at each."""
+    first = _rough_pose(problem.written(values, recording), tuple(target[0] for target in targets), weights)
+    extra = FIRST_ITERATIONS // NEXT_ITERATIONS
+    repeats = NEXT_ITERATIONS * np.concatenate([[extra], np.ones(len(targets[0]), int)])
+    repeated = [np.repeat(np.concatenate([target[:1], target]), repeats, axis=0) for target in targets]
+    numbers, turns = problem.current(values, recording)
+    position, orientation = problem.kernels.follow(numbers, turns, weights, first, repeated)
+    last = np.cumsum(repeats)[1:] - 1
+    return Pose(position[last], orientation[last])
+
+
+def _rough_pose(mechanism: Mechanism, first: tuple[np.ndarray, ...], weights: np.ndarray) -> Pose:
+    """Joints of a spanning tree at their first readings (or zero); loops are left open, for the iteration to close."""
+    group = {name: name for name in (*mechanism.bodies, WORLD)}
+    tree = {}
+    for name, joint in mechanism.joints.items():
+        kept, merged = group[joint.parent], group[joint.child]
+        if kept != merged:
+            tree[name] = joint
+            group = {body: kept if own == merged else own for body, own in group.items()}
+    positions = {
+        sensor.joint: float(target[0] - sensor.offset)
+        for sensor, target, weight in zip(mechanism.sensors.values, first, weights, strict=True)
+        if isinstance(sensor, JointPosition) and weight > 0.0 and sensor.joint in tree
+    }
+    # Not built anew, which would check it: start values of free inertias need not belong to any body.
+    return place(eqx.tree_at(lambda m: m.joints, mechanism, Parts(tree)), positions).pose
+
+
+def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
+    """Nodes of the problem: the steps' poses, continued at both ends at constant velocity."""
+    plan = problem.plan
+    before = plan.centre
+    after = plan.window - 1 - before
+    increments = differences(poses[1:], poses[:-1])
+    ends = Pose(*(x[np.array([0] * before + [-1] * after, int)] for x in (poses.position, poses.orientation)))
+    far = np.array([-increments[0]] * before + [k * increments[-1] for k in range(1, after + 1)])
+    moved = problem.kernels.shift(Nodes(ends, None), far.reshape(len(far), -1))
+    position, orientation = (
+        np.concatenate([beyond[:before], own, beyond[before:]])
+        for beyond, own in (
+            (moved.pose.position, poses.position),
+            (moved.pose.orientation, poses.orientation),
+        )
+    )
+    filled = Pose(position, orientation)
+    if not plan.own_velocity:
+        return Nodes(filled, None)
+    increments = differences(filled[1:], filled[:-1])
+    velocity = np.concatenate([increments[:1], increments]) / problem.timestep
+    return Nodes(filled, velocity)

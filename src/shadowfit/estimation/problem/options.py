@@ -1,0 +1,121 @@
+"""Settings of the method, and whether they make sense."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from shadowfit.dynamics.simulate import Discretization
+from shadowfit.dynamics.tree import tree_of
+from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
+from shadowfit.estimation.residuals import transition
+from shadowfit.estimation.residuals.linearise import Unknowns
+from shadowfit.mechanism.mechanism import Mechanism
+
+Correction = Literal["none", "deferred"]
+
+# Joint coordinates of a mechanism beyond which poses are the better unknowns: every coordinate moves all bodies behind
+# it, and the operations of a time step grow with the third power of their number (115,000 for eight).
+MOST_COORDINATES = 8
+
+
+class ProblemError(ShadowfitError):
+    """An estimation problem that cannot be set up."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Settings of the method. Defaults are chosen by measurement; docs/choosing.md says why."""
+
+    timestep: float | None = None
+    """Time-step of the model [s]; None: the sampling interval, made a whole multiple of it of at most 10 ms."""
+    residual: transition.Residual = "implicit"
+    """Dynamics residual: ``implicit`` (mass times the error of the predicted velocity) or the paper's ``inverse``."""
+    discretization: str = "exact"
+    """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
+    unknowns: Unknowns = "configuration"
+    """``configuration`` (poses of the bodies; velocities enforced by the stepper), ``joint`` (joint coordinates:
+    joints are rigid, whatever their compliance) or ``full`` (poses and velocities, the paper's)."""
+    correction: Correction = "none"
+    """``deferred``: errors of the discretisation, of second order in the time-step, are computed from the estimated
+    motion and taken off the residuals (:mod:`truncation`)."""
+    state_weight: float | Literal["auto"] = 100.0
+    """κ: weight of the squared impulse residual relative to a squared reading of the reference standard deviation;
+    ``auto`` estimates it and the sensors' noise from the data."""
+    impulse_covariance: Sequence[float] | Sequence[Sequence[float]] | None = None
+    """Ω: how the errors of the impulses [N s, N m s] are distributed over the six components of each body in turn, as a
+    symmetric positive matrix or its diagonal. Only its shape matters: the weight is κ Ω⁻¹ with Ω⁻¹ scaled to a mean
+    diagonal of one. None: all alike."""
+    huber: float | None = None
+    """Robust loss: residuals beyond this many standard deviations count linearly."""
+    stick_time: float | None = 5e-3
+    """Regularisation of sticking during the fit [s]; None: the mechanism's own. Dry friction fades at speeds that it
+    would stop within this time. Less than half a step counts as that with deferred correction; without, too
+    small a value makes the cost creep along the kinks of friction."""
+    cutoff: float = 10.0
+    """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory."""
+
+
+def physical_options(mechanism: Mechanism) -> Options:
+    """Settings for the machine's own parameters, with error bars that hold, where its joints hardly give.
+
+    Joint coordinates where the mechanism has them (else stiff joints are up to the model's compliances), errors of the
+    discretisation taken off, noise levels from the data.
+    """
+    try:
+        joint = tree_of(mechanism).size <= MOST_COORDINATES
+    except MechanismError:
+        joint = False
+    unknowns: Unknowns = "joint" if joint else "configuration"
+    return Options(unknowns=unknowns, correction="deferred", state_weight="auto")
+
+
+def check_options(options: Options) -> None:
+    """Raise unless every setting has a value that the method knows."""
+    choices = (
+        ("residual", get_args(transition.Residual)),
+        ("discretization", get_args(Discretization)),
+        ("unknowns", get_args(Unknowns)),
+        ("correction", get_args(Correction)),
+    )
+    for name, allowed in choices:
+        value = getattr(options, name)
+        if value not in allowed:
+            raise UnknownNameError(f"there is no {name} {value!r}{nearest(str(value), allowed)}")
+    physical = (options.residual, options.discretization) == ("implicit", "exact")
+    if options.correction != "none" and not (physical and options.unknowns != "full"):
+        raise ProblemError(
+            f"the option correction {options.correction!r} needs the residual 'implicit', the discretization 'exact' "
+            "and the unknowns 'configuration' or 'joint'"
+        )
+    if options.unknowns == "joint" and not (physical and options.impulse_covariance is None):
+        raise ProblemError(
+            "the unknowns 'joint' need the residual 'implicit' and the discretization 'exact', and have no "
+            "impulse_covariance: their impulses are those of the joints"
+        )
+    units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz"}
+    for name, unit in units.items():
+        value = getattr(options, name)
+        if value is None or (name == "state_weight" and value == "auto"):
+            continue
+        if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0.0):
+            raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")
+
+
+def check_impulse_covariance(options: Options, mechanism: Mechanism) -> None:
+    """Raise unless Ω, if there is one, can be a covariance of the mechanism's impulses."""
+    if options.impulse_covariance is None:
+        return
+    covariance, size = np.asarray(options.impulse_covariance, float), 6 * len(mechanism.bodies)
+    if covariance.shape not in ((size,), (size, size)):
+        raise ProblemError(
+            f"the option impulse_covariance has shape {covariance.shape}; for {size // 6} bodies it must "
+            f"be {size} variances or a matrix of {size} rows"
+        )
+    matrix = np.diag(covariance) if covariance.ndim == 1 else covariance
+    possible = np.all(np.isfinite(matrix)) and np.allclose(matrix, matrix.T) and np.linalg.eigvalsh(matrix)[0] > 0.0
+    if not possible:
+        raise ProblemError("the option impulse_covariance must be symmetric and positive definite")

@@ -1,0 +1,177 @@
+"""The estimation problem: recordings on a time grid, the unknowns, and the weights. Built once, on the host.
+
+Everything that does not change during a fit is decided here: the grid of each recording (:mod:`track`), the commands
+(:mod:`commands`), which numbers of the mechanism depend on which parameters (:mod:`dependencies`). Linearising then
+only evaluates compiled functions on chunks of fixed size (:mod:`chunks`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from shadowfit.estimation.problem.commands import commands
+from shadowfit.estimation.problem.dependencies import make_plan
+from shadowfit.estimation.problem.options import Options, ProblemError, check_impulse_covariance, check_options
+from shadowfit.estimation.problem.parameters import ParameterSet, Values
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.step_kernels import StepKernels
+from shadowfit.estimation.problem.track import ON_GRID, Track, lay_on_grid
+from shadowfit.estimation.residuals.linearise import Nodes, Plan
+from shadowfit.mechanism.contacts import PlaneContact
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.recordings import Recording
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """An estimation problem, ready to be linearised."""
+
+    mechanism: Mechanism
+    """The mechanism of the fit: at the start values, with the fit's regularisation of sticking."""
+    given: Mechanism
+    """The mechanism as it was given."""
+    parameters: ParameterSet
+    tracks: tuple[Track, ...]
+    timestep: float
+    plan: Plan
+    options: Options
+
+    @functools.cached_property
+    def kernels(self) -> StepKernels:
+        """Compiled functions of the time steps."""
+        return StepKernels(self.plan, self.mechanism)
+
+    @functools.cached_property
+    def gap_count(self) -> int:
+        """Number of gap rows of all joints."""
+        return sum(joint.kind.row_count() for joint in self.mechanism.joints.values)
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """Names of the sensors, in order."""
+        return self.mechanism.sensors.names
+
+    def node_count(self, recording: int) -> int:
+        """Number of unknown states of a recording."""
+        return self.tracks[recording].steps + self.plan.window - 1
+
+    @functools.cached_property
+    def error_sizes(self) -> tuple[int, ...]:
+        """Components of each sensor's residual."""
+        return tuple(sensor.error_size() for sensor in self.mechanism.sensors.values)
+
+    def sample_count(self) -> int:
+        """Number of scalar observations of all recordings."""
+        return self._sample_count
+
+    @functools.cached_property
+    def _sample_count(self) -> int:
+        present = (zip(track.present, self.error_sizes, strict=True) for track in self.tracks)
+        return sum(int(here.sum()) * size for own in present for here, size in own)
+
+    def written(self, values: Values, recording: int = 0) -> Mechanism:
+        """The mechanism at given parameter values, as one recording sees it."""
+        return self.mechanism.write(self.parameters.named(values, recording))
+
+    @functools.cached_property
+    def _fixed_commands(self) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
+        """Commands at the start values, by recording and fineness: they stay unless a parameter acts on an input."""
+        return {}
+
+    def commands_at(self, values: Values, recording: int, finer: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Commands of one recording, and their derivatives, at given parameter values.
+
+        One for each step, or for steps that are ``finer`` times as short, over the same time: from one step before the
+        first to one behind the last, both ends left out.
+        """
+        if self.plan.input_columns:
+            return self._commands(recording, finer, self.written(values, recording))
+        key = (recording, finer)
+        if key not in self._fixed_commands:
+            self._fixed_commands[key] = self._commands(recording, finer, self.mechanism)
+        return self._fixed_commands[key]
+
+    def _commands(self, recording: int, finer: int, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+        track, timestep = self.tracks[recording], self.timestep / finer
+        times = track.start_time - self.timestep + timestep * np.arange(1, (track.steps + 1) * finer)
+        return commands(self.plan, track.recording, mechanism, times, timestep)
+
+    def current(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and rotations of a recording, in the order of the plan."""
+        named = self.parameters.named(values, recording)
+        numbers = np.array([named[name] for name in self.plan.numbers])
+        turns = np.array([named[name] for name in self.plan.turns]).reshape(-1, 4)
+        return numbers, turns
+
+    def bodies(self, point: Point, recording: int) -> Nodes:
+        """States of the bodies at all nodes of a recording, whatever the unknowns are."""
+        nodes = point.nodes[recording]
+        return Nodes(self.kernels.bodies(*self.current(point.values, recording), nodes.pose), nodes.velocity)
+
+
+def build_problem(
+    mechanism: Mechanism, recordings: Sequence[Recording], parameters: ParameterSet, options: Options
+) -> Problem:
+    """Check the parts against each other and lay the recordings on the grid."""
+    _check_recordings(recordings)
+    check_options(options)
+    _check_mechanism(mechanism, options)
+    check_impulse_covariance(options, mechanism)
+    given = mechanism
+    mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
+    timestep = default_timestep(recordings) if options.timestep is None else options.timestep
+    # With the interpolation's error taken off, the three nodes around the nearest step are enough for any sample.
+    centred = options.correction != "none"
+    tracks = tuple(lay_on_grid(mechanism, recording, timestep, centred) for recording in recordings)
+    on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
+    window = 4 if not (on_grid or centred) else (2 if options.unknowns == "full" else 3)
+    plan = make_plan(mechanism, parameters, options, window, on_grid)
+    return Problem(mechanism, given, parameters, tracks, timestep, plan, options)
+
+
+def default_timestep(recordings: Sequence[Recording], largest: float = 0.01) -> float:
+    """The sampling interval [s], or the largest whole multiple of it that does not exceed ``largest``."""
+    interval = min(recording.sample_interval for recording in recordings)
+    # Twelve digits: time stamps that are written in decimals give intervals like 0.0099999999999998.
+    return float(f"{interval * max(1, int(largest / interval * (1.0 + 1e-9))):.12g}")
+
+
+def _check_recordings(recordings: Sequence[Recording]) -> None:
+    if not recordings:
+        raise ProblemError("there is no recording; an estimation needs at least one")
+    for recording in recordings:
+        if not isinstance(recording, Recording):
+            raise ProblemError(f"a {type(recording).__name__} is no recording; read a file or build a Recording")
+
+
+def _check_mechanism(mechanism: Mechanism, options: Options) -> None:
+    """Raise where a mechanism that can be simulated cannot be estimated."""
+    if len(mechanism.sensors) == 0:
+        raise ProblemError(f"{mechanism.name!r} has no sensors; add those that the recording's channels come from")
+    for name, sensor in mechanism.sensors.items():
+        if not float(sensor.std) > 0.0:
+            raise ProblemError(f"{name}.std is {float(sensor.std):g}; a sensor's standard deviation must be positive")
+    for name, joint in mechanism.joints.items() if options.unknowns != "joint" else ():
+        for kind in ("linear", "rotational"):
+            if not float(getattr(joint.compliance, kind)) > 0.0:
+                raise ProblemError(
+                    f"{name}.compliance.{kind} is zero; an estimation needs a positive compliance (1e-9 is fine)"
+                )
+    for name, contact in mechanism.contacts.items():
+        if not float(contact.compliance) > 0.0:
+            raise ProblemError(
+                f"{name}.compliance is zero; an estimation needs a positive compliance of contacts (1e-9 is fine)"
+            )
+
+
+def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanism:
+    if stick_time is None:
+        return mechanism
+    names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
+    names += [f"{name}.stick_time" for name, contact in mechanism.contacts.items() if isinstance(contact, PlaneContact)]
+    # Not checked again: estimated inertias need not belong to any body, and their states can be estimated all the same.
+    return mechanism.write(dict.fromkeys(names, stick_time))

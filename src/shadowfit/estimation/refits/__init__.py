@@ -1,0 +1,1 @@
+"""Many fits of one problem: bootstrap and profile likelihood."""

@@ -1,0 +1,81 @@
+"""Recordings as the estimated model would make them: simulated with impulse errors, seen by noisy sensors."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.interpolate import CubicSpline
+
+from shadowfit.dynamics.elements import assemble
+from shadowfit.dynamics.kinematics import read_sensors
+from shadowfit.dynamics.simulate import STEPPERS
+from shadowfit.dynamics.state import State
+from shadowfit.dynamics.velocity_problem import complementary_count
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.track import Track
+from shadowfit.estimation.residuals.reference_mass import reference_mass
+from shadowfit.mechanism.mechanism import Mechanism
+
+
+@eqx.filter_jit
+def disturbed_readings(
+    mechanism: Mechanism,
+    reference: Mechanism,
+    initial: State,
+    command: Float[Array, "steps inputs"],
+    impulses: Float[Array, "steps bodies 6"],
+    timestep: Float[Array, ""],
+    discretization: str,
+) -> tuple[Float[Array, "steps+1 d"], ...]:
+    """Readings at the steps along a simulation with impulse errors: ``M₀ (v₊ − φ) = e``.
+
+    Args:
+        mechanism: what moves.
+        reference: has the mass M₀ by which the fit weighs velocity errors.
+        initial: pose, and the velocity that led there, ``(q_k ⊟ q_{k−1})/h``.
+        command: of each step.
+        impulses: e of each step [N s, N m s].
+        timestep: h [s].
+        discretization: ``exact`` or ``spook``.
+    """
+    elements, mass = assemble(mechanism), reference_mass(assemble(reference).bodies)
+
+    def advance(now: tuple[State, Array], entry: tuple[Array, Array]) -> tuple[tuple[State, Array], State]:
+        state, guess = now
+        new, solution = STEPPERS[discretization](elements, state, entry[0], timestep, guess)
+        velocity = new.velocity + entry[1] / mass
+        moved = State(state.pose.plus(timestep * velocity), velocity)
+        return (moved, solution.active), moved
+
+    guess = jnp.zeros(complementary_count(elements), bool)
+    _, states = jax.lax.scan(advance, (initial, guess), (command, impulses))
+    whole = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
+    found = jax.vmap(lambda state: read_sensors(mechanism, elements, state))(whole)
+    return tuple(s.follow(value) for s, value in zip(mechanism.sensors.values, found, strict=True))
+
+
+def with_readings(
+    problem: Problem,
+    track: Track,
+    readings: tuple[np.ndarray, ...],
+    noise: tuple[np.ndarray, ...],
+) -> Track:
+    """A track with other measurements: readings at the steps, carried over to the samples' times, plus noise.
+
+    ``noise`` has the shape (steps, samples, components) of each sensor's residual. Only sensors whose residual is a
+    difference of readings can be given noise; orientations (quaternions) stay as simulated.
+    """
+    at = np.arange(track.steps)[:, None] + track.fraction
+    measured = []
+    for values, own, old, here in zip(readings, noise, track.measured, track.present, strict=True):
+        table = np.asarray(values)[: track.steps]
+        seen = table[:, None] if problem.plan.on_grid else CubicSpline(np.arange(len(table)), table)(at)
+        seen = np.broadcast_to(seen, old.shape)
+        seen = seen + own if own.shape == old.shape else seen
+        measured.append(np.where(here[..., None], seen, 0.0))
+    return dataclasses.replace(track, measured=tuple(measured))

@@ -1,0 +1,51 @@
+"""A configuration as the joints and the inertia of a mechanism see it."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics import balance, body_forces, rows
+from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.kinematics import gap_jacobian
+from shadowfit.dynamics.state import with_world
+from shadowfit.estimation.residuals.linearise import Plan, write
+from shadowfit.estimation.residuals.reference_mass import reference_mass
+from shadowfit.geometry import Pose
+from shadowfit.mechanism.mechanism import Mechanism
+
+
+class Frame(eqx.Module):
+    """Rows of the gaps and inertia of one configuration."""
+
+    jacobian: Float[Array, "*n g r"]
+    """G."""
+    inertia: Float[Array, "*n r r"]
+    """A: masses of the bodies and inertia of the motors' shafts."""
+    weighing: Float[Array, "*n r r"]
+    """``A M₀⁻¹``: from a dynamics residual, weighed by the reference mass M₀, to an impulse."""
+
+
+def frame(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, pose: Pose) -> Frame:
+    """The frame of one configuration at the current parameters."""
+    elements = assemble(write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters)))
+    inertia = _inertia(elements, pose)
+    weighing = inertia / reference_mass(assemble(mechanism).bodies).ravel()
+    return Frame(gap_jacobian(elements, pose), inertia, weighing)
+
+
+def _inertia(elements: Elements, pose: Pose) -> Float[Array, "r r"]:
+    """``A = M + Σ Ḡᵀ J_shaft Ḡ`` over the joints with an axis."""
+    count = elements.body_count
+    masses = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, pose))
+    total = jnp.einsum("brc,bd->brdc", masses, jnp.eye(count)).reshape(6 * count, 6 * count)
+    whole, _ = with_world(pose, jnp.zeros((count, 6)))
+    for group in elements.groups:
+        if group.has_axis:
+            geometry = rows.geometry(group, whole)
+            place = (balance.side_bodies(group)[..., None] == jnp.arange(count)).astype(float)
+            axis = jnp.stack([geometry.axis_a, geometry.axis_b], axis=1)
+            wide = jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, 6 * count)
+            total = total + wide.T @ (rows.axis_inertia(group)[:, None] * wide)
+    return total

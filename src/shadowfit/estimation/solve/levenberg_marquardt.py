@@ -1,0 +1,364 @@
+"""Levenberg–Marquardt on the manifold of states and parameters, with bounds on the parameters (Algorithm 1).
+
+Each iteration minimises the quadratic model plus damping,
+
+    ‖J δ + Δz‖²_W + δᵀ D δ,    lower ≤ χ + δ_χ ≤ upper,
+
+by eliminating the states (:mod:`front`) and solving the box-constrained step of the parameters (:mod:`box_step`). The
+damping is
+
+* ``scaled``: ``D = α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical size and c the cost: without the
+  floor, parameters that the data say nothing about fly to a bound in the first step. A tenth of ``α diag(H)`` for the
+  states, which start nearer to where they end; it holds back smooth motions more than rough ones, which weigh more.
+* ``identity``: ``D = α I``, the paper's.
+
+The gain ratio compares the decrease with that of the quadratic model itself, so that active bounds need no special
+case.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear.box_step import BoxStep, box_step
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.objective import Linearisation
+
+Damping = Literal["scaled", "identity"]
+
+# The paper's limit on α.
+LARGEST_DAMPING = 2.0**32
+SMALLEST_DAMPING = 1e-15
+# First α of scaled damping. A start that is far off raises it by itself, in cheaper steps than it takes to come down.
+START_DAMPING = 3e-3
+# Scaled damping of the states, relative to that of the parameters.
+STATE_SHARE = 0.1
+
+# A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
+# deviation. Along the kinks of dry friction the cost would creep on for long.
+INSIGNIFICANT = 0.01
+# Nor is creeping: so many iterations in a row that each decrease χ² by less than this. Where dry friction holds a joint
+# the model of a step sees next to nothing of its speed, and the fit goes on in small steps for long.
+CREEPING, CREEPS = 0.1, 5
+# From a decrease of χ² below this on, parameters that the data do not tell (standard deviations of ten typical sizes)
+# are held: they would wander to a bound for the rest of it. Before, a start value may be wrong by orders of magnitude,
+# and its size says nothing.
+NEARLY_THERE = 0.1
+
+
+class Status(enum.Enum):
+    """How an optimisation ended."""
+
+    GRADIENT = "converged: the gradient is below its tolerance"
+    STEP = "converged: the step is below its tolerance"
+    DECREASE = "converged: the cost no longer decreases"
+    ITERATIONS = "stopped at the iteration limit; raise it, or start nearer to the solution"
+    STUCK = (
+        "stopped: no step decreases the cost. Likely causes: joints too stiff for the `inverse` residual, a state "
+        "weight far too large, or a model that cannot follow the data"
+    )
+    NUMERICS = (
+        "stopped: numbers are no longer finite; the last good iterate is kept. Likely causes: a wild start value, "
+        "wrong units, or a mechanism that is singular at the estimate"
+    )
+    INTERRUPTED = "interrupted; the best iterate so far is kept"
+
+    @property
+    def converged(self) -> bool:
+        """Whether a minimum was reached."""
+        return self in (Status.GRADIENT, Status.STEP, Status.DECREASE)
+
+
+@dataclasses.dataclass(frozen=True)
+class LevenbergMarquardt:
+    """Settings of the optimiser."""
+
+    max_iterations: int = 50
+    """Limit of accepted steps."""
+    damping: Damping = "scaled"
+    """``scaled`` or the paper's ``identity``."""
+    start_damping: float | None = None
+    """First α; None: 3e-3 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
+    gradient_tolerance: float = 0.0
+    """Stops when ‖g‖ falls below (the paper's ε_g; its unit depends on the problem, hence off)."""
+    step_tolerance: float = 1e-8
+    """Stops when parameters move by less than this fraction of their size, and states by less than this [m, rad]."""
+    decrease_tolerance: float = 1e-6
+    """Stops when the model promises less than this fraction of the cost. It also stops when the cost falls by less than
+    matters statistically twice in a row."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Iteration:
+    """One line of the log."""
+
+    number: int
+    cost: float
+    dynamics: float
+    observation: float
+    damping: float
+    gain: float
+    step: float
+    trials: int
+    parameters: dict[str, float]
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """Where an optimisation ended."""
+
+    linearisation: Linearisation
+    status: Status
+    log: tuple[Iteration, ...]
+    damping: float
+    bounds: BoxStep | None
+
+
+Progress = Callable[[Iteration], None]
+
+
+def minimise(
+    problem: Problem,
+    start: Point,
+    weights: Weights,
+    settings: LevenbergMarquardt,
+    progress: Progress | None = None,
+    first_number: int = 0,
+) -> Outcome:
+    """Run until a stopping rule holds. Numerical failure and Ctrl-C end with a status and the best iterate."""
+    began = time.perf_counter()
+    here = _linearise(problem, start, weights)
+    if not np.isfinite(here.cost.total):
+        return Outcome(here, Status.NUMERICS, (), np.inf, None)
+    alpha = _start_damping(here, settings)
+    log = [_log(problem, first_number, here, alpha, np.nan, np.nan, 0, began)]
+    status, last, small, creeps, near = Status.ITERATIONS, None, 0, 0, False
+    try:
+        _report(progress, log[-1])
+        for number in range(first_number + 1, first_number + settings.max_iterations + 1):
+            if settings.gradient_tolerance > 0.0 and _gradient_norm(here) <= settings.gradient_tolerance:
+                status = Status.GRADIENT
+                break
+            trial = _descend(problem, here, weights, alpha, settings, last, near)
+            if trial.accepted is None:
+                status = trial.ended or Status.STUCK
+                break
+            decrease = here.cost.total - trial.accepted.cost.total
+            small = small + 1 if decrease <= _insignificant(problem, here, settings) else 0
+            creeps = creeps + 1 if decrease <= CREEPING * _share(problem, here) else 0
+            near = near or decrease <= NEARLY_THERE * _share(problem, here)
+            here, alpha, last = trial.accepted, trial.damping, trial.box
+            log.append(_log(problem, number, here, alpha, trial.gain, trial.step, trial.count, began))
+            _report(progress, log[-1])
+            if trial.ended is not None or small >= 2 or creeps >= CREEPS:
+                status = trial.ended or Status.DECREASE
+                break
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return Outcome(here, status, tuple(log), alpha, last)
+
+
+def _linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
+    # Wild values overflow, and the cost tells.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return objective.linearise(problem, point, weights)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Trial:
+    """What the search for a step found: a better point, or a reason to end, or both."""
+
+    accepted: Linearisation | None
+    ended: Status | None
+    damping: float
+    gain: float
+    step: float
+    count: int
+    box: BoxStep | None
+
+
+def _descend(
+    problem: Problem,
+    here: Linearisation,
+    weights: Weights,
+    alpha: float,
+    settings: LevenbergMarquardt,
+    guess: BoxStep | None,
+    near: bool,
+) -> _Trial:
+    """Raise the damping until a step decreases the cost."""
+    grow, count, was_finite = 2.0, 0, False
+    insignificant = _insignificant(problem, here, settings)
+    while alpha <= LARGEST_DAMPING:
+        count += 1
+        proposal = propose(problem, here, alpha, settings.damping, guess, near)
+        if proposal is not None:
+            promised = -proposal.change
+            ended = None
+            if proposal.size <= settings.step_tolerance:
+                ended = Status.STEP
+            elif promised <= (settings.decrease_tolerance * here.cost.total if count == 1 else insignificant):
+                ended = Status.DECREASE
+            moved = objective.plus(problem, here.point, proposal.states, proposal.parameters)
+            there = _linearise(problem, moved, weights)
+            finite = bool(np.isfinite(there.cost.total))
+            was_finite |= finite
+            gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
+            if gain > 0.0:
+                relaxed = max(alpha * _relax(gain, settings.damping), SMALLEST_DAMPING)
+                return _Trial(there, ended, relaxed, gain, proposal.size, count, proposal.box)
+            if ended is not None:
+                # The model promises next to nothing, and kinks of friction or rounding eat it up: this is the minimum.
+                return _Trial(None, ended, alpha, gain, proposal.size, count, proposal.box)
+        alpha *= grow
+        grow = min(2.0 * grow, LARGEST_DAMPING)
+    return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
+
+
+def _insignificant(problem: Problem, here: Linearisation, settings: LevenbergMarquardt) -> float:
+    """Decrease of the cost that does not matter."""
+    return max(settings.decrease_tolerance * here.cost.total, INSIGNIFICANT * _share(problem, here))
+
+
+def _share(problem: Problem, here: Linearisation) -> float:
+    """One degree of freedom's share of the cost: a decrease of χ² by one."""
+    return here.cost.total / max(problem.sample_count(), 1)
+
+
+def _relax(gain: float, damping: Damping) -> float:
+    """Factor on α after an accepted step: the paper's, or a faster one where the scaled model predicts well."""
+    if damping == "scaled" and 0.75 < gain < 1.5:
+        return 0.1
+    return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 1.0) - 1.0) ** 3)
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """A step of the quadratic model."""
+
+    states: tuple[np.ndarray, ...]
+    """Of the nodes of each recording."""
+    parameters: np.ndarray
+    change: float
+    """Change of the quadratic model's cost (negative), without damping."""
+    size: float
+    """Largest relative step of a parameter, or step of a state."""
+    box: BoxStep
+
+
+def propose(
+    problem: Problem,
+    here: Linearisation,
+    alpha: float,
+    damping: Damping,
+    guess: BoxStep | None = None,
+    near: bool = False,
+) -> Proposal | None:
+    """The damped step; None if the damped model is not positive definite.
+
+    Near the minimum parameters that the data do not tell are held.
+    """
+    parameters = problem.parameters
+    factors = [front.factorise(normal, _state_damping(normal, alpha, damping)) for normal in here.normals]
+    places = [parameters.places(i) for i in range(len(here.normals))]
+    reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
+    if not reduced.ok:
+        return None
+    matrix = reduced.matrix + np.diag(here.prior_matrix + _parameter_damping(problem, here, alpha, damping))
+    if near:
+        matrix += np.diag(INSIGNIFICANT * _share(problem, here) / _sizes(problem, here) ** 2)
+    gradient = reduced.gradient + here.prior_gradient
+    lower, upper = parameters.bounds(here.point.values)
+    box = box_step(matrix, gradient, lower, upper, guess)
+    if not box.ok:
+        return None
+    states = tuple(factor.states(box.step[place]) for factor, place in zip(factors, places, strict=True))
+    change = sum(
+        normal.change(own, box.step[place]) for normal, own, place in zip(here.normals, states, places, strict=True)
+    )
+    change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
+    largest = [float(np.max(np.abs(own))) for own in states]
+    size = max(float(np.max(np.abs(box.step) / _sizes(problem, here), initial=0.0)), *largest)
+    return Proposal(states, box.step, change, size, box)
+
+
+def _sizes(problem: Problem, here: Linearisation) -> np.ndarray:
+    """Typical size of each parameter: its start, or its value where that is larger."""
+    flat = np.abs(problem.parameters.flat(here.point.values))
+    return np.maximum(problem.parameters.spread(lambda p: p.scale), flat)
+
+
+def _state_damping(normal: front.Normal, alpha: float, damping: Damping) -> np.ndarray:
+    return objective.unseen(normal) + alpha * (1.0 if damping == "identity" else STATE_SHARE * normal.diagonal())
+
+
+def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:
+    total = here.prior_matrix.copy()
+    for index, normal in enumerate(here.normals):
+        np.add.at(total, problem.parameters.places(index), normal.parameter_diagonal())
+    return total
+
+
+def _parameter_damping(problem: Problem, here: Linearisation, alpha: float, damping: Damping) -> np.ndarray:
+    if damping == "identity":
+        return np.full(problem.parameters.size, alpha)
+    floor = here.cost.total / problem.parameters.spread(lambda p: p.scale) ** 2
+    return alpha * (_parameter_diagonal(problem, here) + floor)
+
+
+def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
+    if settings.start_damping is not None:
+        return settings.start_damping
+    if settings.damping == "scaled":
+        return START_DAMPING
+    largest = max(float(np.max(normal.diagonal())) for normal in here.normals)
+    return 1e-6 * max([largest, *(float(np.max(n.parameter_diagonal(), initial=0.0)) for n in here.normals)])
+
+
+def _gradient_norm(here: Linearisation) -> float:
+    parts = [normal.gradient().ravel() for normal in here.normals]
+    parts += [normal.parameter_gradient() for normal in here.normals]
+    # hypot does not overflow where a wild start would.
+    return float(np.hypot.reduce(np.concatenate([*parts, here.prior_gradient])))
+
+
+def _log(
+    problem: Problem,
+    number: int,
+    here: Linearisation,
+    alpha: float,
+    gain: float,
+    step: float,
+    trials: int,
+    began: float,
+) -> Iteration:
+    cost = here.cost
+    named = dict(zip(problem.parameters.labels(), problem.parameters.flat(here.point.values).tolist(), strict=True))
+    return Iteration(
+        number,
+        cost.total,
+        sum(cost.dynamics),
+        cost.observation,
+        alpha,
+        gain,
+        step,
+        trials,
+        named,
+        time.perf_counter() - began,
+    )
+
+
+def _report(progress: Progress | None, iteration: Iteration) -> None:
+    if progress is not None:
+        progress(iteration)

@@ -1,0 +1,165 @@
+"""The objective at a point: residuals of all recordings linearised, condensed into normal equations.
+
+    Σ_recordings [ κ Σ ‖Δp‖² + Σ ‖Δy‖²_{R⁻¹} ] + priors
+
+in the paper's scaling: a sensor with the reference standard deviation ``σ₀`` (the geometric mean of the sensors'
+ones) has weight one, so that κ means the same as in the paper whatever the units of the noise are, and costs are
+squared readings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation.linear import front, projection
+from shadowfit.estimation.linear.threads import in_threads
+from shadowfit.estimation.problem.parameters import Values
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.step_kernels import Chunk
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.estimation.residuals.start_state import start_rows
+from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, sum_of_squares
+from shadowfit.geometry import Pose
+
+Found = TypeVar("Found")
+
+# Diagonal entries this small, relative to the largest, are rounding errors of zero.
+ROUNDING = 1e-25
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """The objective and its parts, in the paper's scaling."""
+
+    dynamics: tuple[float, ...]
+    """For each recording."""
+    sensors: tuple[tuple[float, ...], ...]
+    """For each recording and sensor."""
+    start: float
+    """Initial states."""
+    prior: float
+    """Priors of the parameters."""
+
+    @property
+    def total(self) -> float:
+        """The objective."""
+        return sum(self.dynamics) + self.observation + self.start + self.prior
+
+    @property
+    def observation(self) -> float:
+        """Observations of all recordings."""
+        return sum(sum(parts) for parts in self.sensors)
+
+
+@dataclasses.dataclass(frozen=True)
+class Linearisation:
+    """Normal equations at a point."""
+
+    point: Point
+    normals: tuple[front.Normal, ...]
+    cost: Cost
+    prior_matrix: Float[np.ndarray, " p"]
+    prior_gradient: Float[np.ndarray, " p"]
+
+
+def prepare(problem: Problem, values: Values, weights: Weights) -> None:
+    """Have the code of the rows made in the background, while the states to start from are found."""
+    length = CHUNK + problem.plan.window - 1
+    bodies = len(problem.mechanism.bodies)
+    velocity = np.zeros((length, bodies, 6)) if problem.plan.own_velocity else None
+    blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
+    point = Point(values, (blank,) * len(problem.tracks))
+    front.prepare()
+    for index in range(len(problem.tracks)):
+        problem.kernels.prepare_rows(RecordingRows(problem, point, weights, index).chunk(0))
+
+
+def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
+    """Evaluate and condense, in threads; the Jacobian of a few chunks at a time exists."""
+    recordings = [RecordingRows(problem, point, weights, index) for index in range(len(problem.tracks))]
+    assemblies = [own.assembly() for own in recordings]
+
+    def condense(work: tuple[int, int, Chunk]) -> tuple[float, np.ndarray]:
+        recording, begin, chunk = work
+        rows = problem.kernels.rows(chunk, passing=True)
+        dynamics, observed = assemblies[recording].add(rows, begin)
+        return float(np.sum(dynamics)), recordings[recording].sensor_costs(observed)
+
+    places = [(index, begin) for index, own in enumerate(recordings) for begin in own.starts]
+    # Chunks are cut out here, and threads have little but machine code to run: Python runs in one of them at a time.
+    waiting = in_threads(condense, ((index, begin, recordings[index].chunk(begin)) for index, begin in places))
+    starts = [start_rows_of(problem, point, weights, index) for index in range(len(recordings))]
+    costs = list(waiting)
+    normals, dynamics, sensors, start_cost = [], [], [], 0.0
+    for index, (assembly, start) in enumerate(zip(assemblies, starts, strict=True)):
+        normals.append(assembly.normal(start))
+        own = [cost for cost, (recording, _) in zip(costs, places, strict=True) if recording == index]
+        dynamics.append(sum(cost for cost, _ in own))
+        sensors.append(tuple(np.sum([parts for _, parts in own], axis=0).tolist()))
+        start_cost += sum_of_squares(start.residual)
+    matrix, gradient, prior = _prior(problem, point.values, weights.reference)
+    cost = Cost(tuple(dynamics), tuple(sensors), start_cost, prior)
+    return Linearisation(point, tuple(normals), cost, matrix, gradient)
+
+
+def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> Iterator[front.Rows]:
+    """Rows of one recording, chunk by chunk, those of dynamics and observations of a step together."""
+    return each_chunk(problem, point, weights, index, lambda _, rows: rows)
+
+
+def each_chunk(
+    problem: Problem, point: Point, weights: Weights, index: int, work: Callable[[int, front.Rows], Found]
+) -> Iterator[Found]:
+    """``work(first step, rows)`` of each chunk of one recording, in threads; results in order."""
+    own = RecordingRows(problem, point, weights, index)
+    return in_threads(lambda begin: work(begin, front.merge(own.tables(begin), problem.plan.window)), own.starts)
+
+
+def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) -> front.Rows:
+    """Rows of the initial state of one recording."""
+    plan = problem.plan
+    if plan.tree is not None:
+        # Rigid joints have no gaps.
+        return front.Rows(np.zeros((0, plan.window - 1, plan.node_size)), np.zeros((0, plan.parameters)), np.zeros(0))
+    numbers, turns = problem.current(point.values, index)
+    first = jax.tree.map(lambda x: x[: plan.window - 1], point.nodes[index])
+    parts = problem.kernels.start_parts(numbers, turns, first)
+    return start_rows(plan, parts, weights.dynamics, problem.timestep)
+
+
+def unseen(normal: front.Normal) -> np.ndarray:
+    """Damping for unknowns that no residual depends on, so that they stay where they are.
+
+    The last node of a window of four is such a one when no sample lies behind the last step.
+    """
+    diagonal = normal.diagonal()
+    return np.where(diagonal <= ROUNDING * diagonal.max(initial=0.0), 1.0, 0.0)
+
+
+def undamped(normal: front.Normal) -> tuple[front.Factor, float]:
+    """The factor of all states that are seen, and the ridge that it needed, if any (:mod:`projection`)."""
+    return projection.factorise(normal, unseen(normal))
+
+
+def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Gaussian priors around the start values: diagonal, gradient and cost."""
+    parameters = problem.parameters
+    if all(p.prior is None for p in parameters.parameters):
+        return np.zeros(parameters.size), np.zeros(parameters.size), 0.0
+    weight = parameters.spread(lambda p: 0.0 if p.prior is None else (reference / p.prior) ** 2)
+    difference = parameters.minus(values, parameters.start())
+    return weight, weight * difference, float(np.sum(weight * difference**2))
+
+
+def plus(problem: Problem, point: Point, states: tuple[np.ndarray, ...], increments: np.ndarray) -> Point:
+    """``x ⊞ δ`` of all unknowns."""
+    nodes = tuple(problem.kernels.retract(own, steps) for own, steps in zip(point.nodes, states, strict=True))
+    return Point(problem.parameters.plus(point.values, increments), nodes, point.truncation)

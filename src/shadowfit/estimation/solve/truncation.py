@@ -1,0 +1,194 @@
+"""Errors of the discretisation, from the estimated motion itself: what deferred correction takes off the residuals.
+
+The discrete equations of motion are of second order: on the true motion the dynamics residual of a step h is not zero
+but ``E = O(h³)``, and a fit that asks for zero finds parameters that are off by ``O(h²)``. The same residual with a
+step m times as fine is m² times better, and it can be evaluated on a curve through the states. Both see the same
+equation: the residual of a step is a mean of the balance of momentum over ``[t_k − h, t_k + h]``. Its inertial part is
+the second difference of the configurations, the sum of the fine ones with the weights of a hat:
+
+    R_k = Σ_{|j|<m} (1 − |j|/m) r_{h/m}(t_k + j h/m),        E_k = (r_h − R_k) m²/(m² − 1)
+
+The factor extrapolates to vanishing steps, which leaves ``O(h⁵)``. Accelerations drop out of the difference, so that E
+compares forces along the curve (at one instant, and as a mean over the step) and amplifies no noise; jumps of held
+inputs are resolved m times finer. Dry friction is a mean over the step in both. A fit with E held, E renewed at its
+result, and so on, settles quickly: each round multiplies what is left by about ``(ωh)²/12``. Where it stands, the
+motion satisfies the better equations. Derivatives of E do not enter.
+
+Samples see the states through a parabola over three steps; the error of that, against the same curve, is treated alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+import scipy.sparse
+from jaxtyping import Float, Int
+
+from shadowfit.estimation.linear.threads import in_threads
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.residuals.frame import Frame
+from shadowfit.estimation.residuals.linearise import Nodes, Truncation
+from shadowfit.geometry import Pose
+from shadowfit.geometry.differences import differences
+
+# m: fine steps in a step.
+FINER = 4
+# Distance of the places, in steps, whose difference is the speed on the curve.
+CLOSE = 1.0 / 64.0
+# Damping of redundant constraints, relative to the others.
+REDUNDANT = 1e-10
+# Steps that one thread does at a time.
+PART = 504
+# States that a piece of the curve goes through: a polynomial of fifth degree.
+NODES = 6
+
+
+def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
+    """Errors of the discretisation along the states of one recording."""
+    steps = problem.tracks[recording].steps
+    parts = [slice(begin, min(begin + PART, steps)) for begin in range(0, steps, PART)]
+    dynamics = in_threads(lambda part: _of_dynamics(problem, point, recording, part), parts)
+    found = np.concatenate(list(dynamics))
+    readings = list(in_threads(lambda part: _of_readings(problem, point, recording, part), parts))
+    return Truncation(found, tuple(np.concatenate(each) for each in zip(*readings, strict=True)))
+
+
+def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) -> Float[np.ndarray, "steps r"]:
+    """E of some steps [N s, N m s], as the dynamics residual has it."""
+    nodes, finer = point.nodes[recording], FINER
+    around = nodes.pose[part.start : part.stop + 2]
+    coarse = _impulses(problem, point, recording, around, part.start, 1)
+    intervals = part.stop - part.start + 1
+    fine = curve(problem, nodes, part.start + np.arange(intervals * finer + 1) / finer)
+    found = _impulses(problem, point, recording, fine, part.start, finer)
+    weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
+    mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::finer] @ weights
+    missing = (coarse - mean) * finer**2 / (finer**2 - 1.0)
+    if problem.plan.tree is not None:
+        return missing
+    return _as_residuals(problem.kernels.frames(*problem.current(point.values, recording), around), missing)
+
+
+def _impulses(
+    problem: Problem, point: Point, recording: int, poses: Pose, first: int, finer: int
+) -> Float[np.ndarray, "times r"]:
+    """Impulses ``A (v' − φ)`` that are missing in steps of ``h/finer``, at all but the first and last of the poses.
+
+    ``first`` is the step to which the first of the poses leads. Residuals of joint coordinates are such impulses.
+    """
+    now = problem.current(point.values, recording)
+    times = slice(first * finer, first * finer + len(poses.position) - 2)
+    command, slopes = problem.commands_at(point.values, recording, finer)
+    residuals = problem.kernels.dynamics_residuals(
+        *now, poses, (command[times], slopes[times]), problem.timestep / finer
+    )
+    if problem.plan.tree is not None:
+        return residuals
+    frames = problem.kernels.frames(*now, poses[1:-1])
+    return np.matmul(frames.weighing, residuals[..., None])[..., 0]
+
+
+def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Float[np.ndarray, "steps r"]:
+    """Residuals ``M₀ w`` of missing impulses p: the part of p that moves the machine.
+
+    w is the velocity that joints closed at the end of the step allow, ``G_{k+1} w = 0``, whose impulse differs from p
+    by what the joints take up: ``A w = p − G_kᵀ μ``. (How fast gaps close depends on the time-step and is no physics.)
+    """
+    jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
+    count = jacobian.shape[1]
+    if count > 0:
+        velocity = np.linalg.solve(frames.inertia[1:-1], np.concatenate([impulses[..., None], jacobian.mT], axis=2))
+        closing = following @ velocity
+        coupling = closing[..., 1:]
+        # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
+        trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
+        taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :1])
+        impulses = impulses - (jacobian.mT @ taken)[..., 0]
+    return np.linalg.solve(frames.weighing[1:-1], impulses[..., None])[..., 0]
+
+
+def _of_readings(
+    problem: Problem, point: Point, recording: int, part: slice
+) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
+    """Reading through the parabola less that of the curve, for each sensor, of some steps."""
+    track, nodes = problem.tracks[recording], point.nodes[recording]
+    moving = any(sensor.needs_velocity for sensor in problem.mechanism.sensors.values)
+    fraction = track.fraction[part]
+    if problem.plan.on_grid and not moving:
+        return tuple(np.zeros((*fraction.shape, size)) for size in problem.error_sizes)
+    step = np.repeat(np.arange(part.start, part.stop), fraction.shape[1])
+    at = step + problem.plan.centre + fraction.ravel()
+    beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
+    window = _windows([nodes.pose[step + i] for i in range(3)])
+    current, times = problem.current(point.values, recording), (problem.timestep, problem.timestep * CLOSE)
+    found = problem.kernels.reading_errors(*current, window, fraction.ravel(), _windows(beside), times)
+    return tuple(
+        np.where(here[part][..., None], own.reshape(*fraction.shape, -1), 0.0)
+        for own, here in zip(found, track.present, strict=True)
+    )
+
+
+def _windows(poses: list[Pose]) -> Pose:
+    """Poses of several times beside each other, on a second axis."""
+    return Pose(*(np.stack(x, axis=1) for x in zip(*((p.position, p.orientation) for p in poses), strict=True)))
+
+
+def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
+    """Poses of a smooth curve through the states, at places counted in steps from the first state.
+
+    ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states, in the tangent space of
+    the nearest one.
+    """
+    found = _stencil(len(nodes.pose.position), at.tobytes())
+    increments = differences(nodes.pose[found.later], nodes.pose[found.earlier]).reshape(len(found.later), -1)
+    return problem.kernels.shift(Nodes(nodes.pose[found.base], None), found.weights @ increments).pose
+
+
+@dataclasses.dataclass(frozen=True)
+class _Stencil:
+    """How places on the curve follow from the states; the same for all motions."""
+
+    later: Int[np.ndarray, " pairs"]
+    earlier: Int[np.ndarray, " pairs"]
+    """States whose differences ``q_i ⊟ q_b`` are needed; many places share them."""
+    weights: scipy.sparse.csr_array
+    """Of the pairs, for each place."""
+    base: Int[np.ndarray, " n"]
+
+
+@functools.lru_cache(maxsize=64)
+def _stencil(nodes: int, places: bytes) -> _Stencil:
+    """For places counted in steps, given as the bytes of their array."""
+    at = np.frombuffer(places)
+    count = min(NODES, nodes)
+    first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, nodes - count)
+    base = np.clip(np.round(at).astype(int), 0, nodes - 1)
+    index = first[:, None] + np.arange(count)
+    pairs, where = np.unique(base[:, None] * nodes + index, return_inverse=True)
+    starts = count * np.arange(len(at) + 1)
+    table = (_lagrange(at - first, count).ravel(), where.ravel(), starts)
+    return _Stencil(pairs % nodes, pairs // nodes, scipy.sparse.csr_array(table, (len(at), len(pairs))), base)
+
+
+def velocities(
+    problem: Problem, point: Point, recording: int, at: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, "n bodies 6"]:
+    """Velocities of the bodies on the curve [m/s, rad/s], by differences over a short distance."""
+    current = problem.current(point.values, recording)
+    later, earlier = (
+        problem.kernels.bodies(*current, curve(problem, point.nodes[recording], at + sign * CLOSE)) for sign in (1, -1)
+    )
+    return differences(later, earlier) / (2.0 * CLOSE * problem.timestep)
+
+
+def _lagrange(at: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, "n count"]:
+    """Weights of the values at 0 … count − 1 in the polynomial through them, at given places."""
+    weights = np.ones((len(at), count))
+    for i in range(count):
+        for j in range(count):
+            if i != j:
+                weights[:, i] *= (at - j) / (i - j)
+    return weights

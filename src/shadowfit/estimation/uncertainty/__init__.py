@@ -1,0 +1,1 @@
+"""What the residuals at the solution tell: noise levels, covariance, what is not identifiable."""

@@ -1,0 +1,125 @@
+"""How sure the parameters are, in four senses.
+
+Near the minimum an error ``e`` of the residuals moves the estimate by ``−H⁻¹ Tᵀe`` with ``H = TᵀT`` (plus priors). The
+kinds differ in what they take the errors to be:
+
+* ``gauss-newton``: as large as the fit's weights say, independent of each other: ``σ₀² H⁻¹``.
+* ``paper``: constant covariances Ω and R, estimated by ``Σ r rᵀ/(n − 1)`` (the paper's Section 3.7).
+* ``residual``: the same, with the degrees of freedom that the residuals really have (:mod:`residual_covariance`).
+* ``robust``: anything that averages out, correlated in time or of changing size: the variance of ``Tᵀe`` is that of a
+  sum of correlated contributions (:mod:`long_run`), the innovations' scores (:mod:`projection`).
+
+Parameters on a bound are held there: covariances and standard deviations of all others are *conditional* on it
+(intervals are not, see :meth:`Uncertainty.intervals`). Directions that the data do not tell (see
+:mod:`identifiability`) are given a standard deviation of ten typical sizes, enough to be seen and not so much that it
+drowns its neighbours.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import get_args
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import special
+
+from shadowfit.errors import UnknownNameError, nearest
+from shadowfit.estimation.uncertainty.evidence import Evidence, Kind
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """A confidence interval of one parameter, in its unit."""
+
+    name: str
+    lower: float
+    upper: float
+    one_sided: bool
+    """The parameter sits on a bound, which is one end; the other is where the unbounded estimate's interval ends."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Uncertainty:
+    """Uncertainty of the parameters, of one kind."""
+
+    kind: Kind
+    evidence: Evidence
+    values: Float[np.ndarray, " p"]
+    lower: Float[np.ndarray, " p"]
+    upper: Float[np.ndarray, " p"]
+
+    @functools.cached_property
+    def _found(self) -> tuple[Float[np.ndarray, "p p"], float]:
+        return self.evidence.covariance(self.kind)
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "p p"]:
+        """Covariance of the increments, conditional on the parameters that sit on a bound, whose rows are zero."""
+        return self._found[0]
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom behind the size of the covariance; infinite where the fit's weights are believed."""
+        return self._found[1]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the rows."""
+        return self.evidence.labels
+
+    @functools.cached_property
+    def std(self) -> Float[np.ndarray, " p"]:
+        """Standard deviations; NaN for parameters on a bound."""
+        spread = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+        return np.where(self.evidence.at_bound, np.nan, spread)
+
+    @functools.cached_property
+    def freed_std(self) -> Float[np.ndarray, " p"]:
+        """Standard deviations; for a parameter on a bound the one that it would have if it were free."""
+        spread = self.std.copy()
+        for i in np.flatnonzero(self.evidence.at_bound):
+            spread[i] = np.sqrt(max(self.evidence.covariance(self.kind, self._freed(i))[0][i, i], 0.0))
+        return spread
+
+    @property
+    def correlation(self) -> Float[np.ndarray, "p p"]:
+        """Correlations; NaN for parameters on a bound."""
+        return self.covariance / np.outer(self.std, self.std)
+
+    def intervals(self, level: float = 0.95) -> tuple[Interval, ...]:
+        """Confidence intervals, cut at the bounds.
+
+        While no parameter sits on a bound they are symmetric. Otherwise the truth of one on a bound may well lie
+        inside, and others would have answered to that: intervals then also span those of the estimate without bounds,
+        as the quadratic model has it. For the parameter itself this begins at the bound, and may be that single value.
+        """
+        if not 0.0 < level < 1.0:
+            raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")
+        factor = float(special.stdtrit(self.degrees, 0.5 + 0.5 * level))
+        held = np.where(self.evidence.at_bound, 0.0, self.std)
+        low, high = self.values - factor * held, self.values + factor * held
+        if self.evidence.at_bound.any():
+            everything = np.ones(len(self.labels), bool)
+            unbounded = self.values - self.evidence.bread(everything) @ self.evidence.gradient
+            spread = factor * np.sqrt(np.diagonal(self.evidence.covariance(self.kind, everything)[0]))
+            low, high = np.minimum(low, unbounded - spread), np.maximum(high, unbounded + spread)
+        low, high = np.clip(low, self.lower, self.upper), np.clip(high, self.lower, self.upper)
+        return tuple(
+            Interval(label, float(a), float(b), bool(bound))
+            for label, a, b, bound in zip(self.labels, low, high, self.evidence.at_bound, strict=True)
+        )
+
+    def _freed(self, i: int) -> Bool[np.ndarray, " p"]:
+        free = ~self.evidence.at_bound
+        free[i] = True
+        return free
+
+
+def check_kind(kind: str) -> Kind:
+    """The kind, if there is one of this name."""
+    for known in get_args(Kind):
+        if kind == known:
+            return known
+    raise UnknownNameError(f"there is no kind of uncertainty {kind!r}{nearest(kind, get_args(Kind))}")

@@ -1,0 +1,195 @@
+"""What the data say about the parameters, linearised at the estimate: information, noise, covariances."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from shadowfit.estimation.linear import projection
+from shadowfit.estimation.linear.box_step import solve_on
+from shadowfit.estimation.linear.projection import Projection
+from shadowfit.estimation.problem import rows
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.rows import Group
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding, findings
+from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
+from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated
+
+Kind = Literal["gauss-newton", "paper", "residual", "robust"]
+
+# Components of an unidentified direction below this are rounding.
+UNRELATED = 1e-4
+# Information along an unidentified direction, in units of one over squared typical size.
+LEAST_INFORMATION = 1e-2
+# A value within this fraction of its typical size from a bound sits on it.
+AT_BOUND = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """All that the data say about the parameters, linearised at the estimate."""
+
+    labels: tuple[str, ...]
+    scale: Float[np.ndarray, " p"]
+    """Typical sizes."""
+    reference: float
+    """σ₀."""
+    prior: Float[np.ndarray, " p"]
+    """Weights of the priors, in the scaling of the rows."""
+    prior_gradient: Float[np.ndarray, " p"]
+    at_bound: Bool[np.ndarray, " p"]
+    projections: tuple[Projection, ...]
+    """Of each recording."""
+    places: tuple[np.ndarray, ...]
+    """Of each recording's parameters among all."""
+    layouts: tuple[tuple[Group, ...], ...]
+    present: tuple[Bool[np.ndarray, "n m"], ...]
+
+    @functools.cached_property
+    def matrix(self) -> Float[np.ndarray, "p p"]:
+        """H, in the scaling of the rows."""
+        return np.diag(self.prior) + self._joined([own.information for own in self.projections])
+
+    @functools.cached_property
+    def information(self) -> Float[np.ndarray, "p p"]:
+        """H as inverse variance."""
+        return self.matrix / self.reference**2
+
+    @functools.cached_property
+    def gradient(self) -> Float[np.ndarray, " p"]:
+        """``Tᵀr`` with the priors' part: zero at a minimum, except for parameters on a bound."""
+        total = self.prior_gradient.copy()
+        for place, own in zip(self.places, self.projections, strict=True):
+            np.add.at(total, place, own.gradient)
+        return total
+
+    @functools.cached_property
+    def noise(self) -> tuple[GroupNoise, ...]:
+        """Noise of the dynamics and of each sensor, estimated from the residuals."""
+        inverse = self.bread(~self.at_bound)
+        local = [inverse[np.ix_(place, place)] for place in self.places]
+        return group_noise(self.layouts, self.projections, self.present, local)
+
+    @functools.cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the data cannot tell; parameters on a bound, which are held, are left out."""
+        free = ~self.at_bound
+        kept = [label for label, here in zip(self.labels, free, strict=True) if here]
+        return findings(self.information[np.ix_(free, free)], self.scale[free], kept)
+
+    def bread(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        """H⁻¹ on the free parameters, without the directions that the data do not tell; zero elsewhere."""
+        strong, values = self._directions(free)[:2]
+        if strong.shape[1] == np.count_nonzero(free):
+            exact = solve_on(self.matrix, free, np.eye(len(free)))
+            if exact is not None:
+                return exact
+        return self._placed((strong / values) @ strong.T, free) / self.reference**2
+
+    def ignorance(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        """Covariance of the directions that the data do not tell.
+
+        Rounding gives them small components on parameters that have nothing to do with them; these are cleared, so that
+        they keep their own uncertainty.
+        """
+        _, _, weak, values = self._directions(free)
+        weak = np.where(np.abs(weak) < UNRELATED, 0.0, weak)
+        return self._placed((weak / np.maximum(values, LEAST_INFORMATION)) @ weak.T, free)
+
+    def _directions(self, free: Bool[np.ndarray, " p"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Eigenvectors and values of the information in typical sizes: those told by the data, and the rest."""
+        scale = self.scale[free]
+        block = np.nan_to_num(self.information[np.ix_(free, free)]) * np.outer(scale, scale)
+        values, vectors = np.linalg.eigh(block)
+        weak = values < THRESHOLD**-2
+        return vectors[:, ~weak], values[~weak], vectors[:, weak], values[weak]
+
+    def _placed(self, block: np.ndarray, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        """A matrix in units of typical sizes among all parameters, in their units."""
+        whole = np.zeros((len(free), len(free)))
+        whole[np.ix_(free, free)] = block * np.outer(self.scale[free], self.scale[free])
+        return whole
+
+    def _joined(self, parts: Sequence[np.ndarray]) -> Float[np.ndarray, "p p"]:
+        total = np.zeros((len(self.labels), len(self.labels)))
+        for place, part in zip(self.places, parts, strict=True):
+            np.add.at(total, np.ix_(place, place), part)
+        return total
+
+    # --- the variance of Tᵀe, in the scaling of the rows ---
+
+    def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
+        """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""
+        known = np.diag(self.prior) * self.reference**2
+        if kind == "gauss-newton":
+            return self.matrix * self.reference**2, np.inf
+        if kind == "robust":
+            runs = self._long_runs(free)
+            return known + self._joined([run.covariance for run in runs]), sum(run.degrees for run in runs)
+        assumed = self.reference**2
+        spread = [noise.plain() if kind == "paper" else noise.covariance(assumed) for noise in self.noise]
+        parts = [
+            propagated(layout, own, spread, assumed) for layout, own in zip(self.layouts, self.projections, strict=True)
+        ]
+        degrees = np.inf if kind == "paper" else max(sum(noise.degrees for noise in self.noise), 1.0)
+        return known + self._joined(parts), degrees
+
+    def _long_runs(self, free: Bool[np.ndarray, " p"]) -> list[LongRun]:
+        """Long-run covariances of each recording's scores, made comparable by the information's own directions."""
+        strong, values, _, _ = self._directions(free)
+        root = np.zeros((len(free), strong.shape[1]))
+        root[free] = self.scale[free, None] * strong / np.sqrt(values)
+        back = np.zeros((len(free), strong.shape[1]))
+        back[free] = strong * np.sqrt(values) / self.scale[free, None]
+        runs = []
+        for place, own in zip(self.places, self.projections, strict=True):
+            run = long_run_covariance(own.scores @ root[place])
+            runs.append(dataclasses.replace(run, covariance=back[place] @ run.covariance @ back[place].T))
+        return runs
+
+    def covariance(
+        self, kind: Kind, free: Bool[np.ndarray, " p"] | None = None
+    ) -> tuple[Float[np.ndarray, "p p"], float]:
+        """Covariance of the free parameters (those not on a bound), zero for the others, and degrees of freedom."""
+        free = ~self.at_bound if free is None else free
+        bread, ignorance = self.bread(free), self.ignorance(free)
+        if kind == "gauss-newton":
+            return bread * self.reference**2 + ignorance, np.inf
+        meat, degrees = self.meat(kind, free)
+        return bread @ meat @ bread + ignorance, degrees
+
+
+def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:
+    """The evidence at a point: all recordings with their states projected out."""
+    recordings = range(len(problem.tracks))
+    parameters = problem.parameters
+    lower, upper = parameters.bounds(here.point.values)
+    slack = AT_BOUND * parameters.spread(lambda p: p.scale)
+    return Evidence(
+        tuple(parameters.labels()),
+        np.maximum(parameters.spread(lambda p: p.scale), np.abs(parameters.flat(here.point.values))),
+        weights.reference,
+        here.prior_matrix,
+        here.prior_gradient,
+        (lower >= -slack) | (upper <= slack),
+        tuple(_projected(problem, here, weights, i) for i in recordings),
+        tuple(parameters.places(i) for i in recordings),
+        tuple(rows.groups(problem, i) for i in recordings),
+        tuple(rows.present(problem, i) for i in recordings),
+    )
+
+
+def _projected(problem: Problem, here: Linearisation, weights: Weights, recording: int) -> Projection:
+    normal = here.normals[recording]
+    factor, ridge = objective.undamped(normal)
+    own = (problem, here.point, weights, recording)
+    chunks = functools.partial(objective.each_chunk, *own)
+    return projection.project(chunks, objective.start_rows_of(*own), factor, problem.tracks[recording].steps, ridge)
