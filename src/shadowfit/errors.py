@@ -22,6 +22,10 @@ class RecordingError(ShadowfitError):
     """A recording that cannot be read or used."""
 
 
+class WriteError(ShadowfitError):
+    """A file or folder that cannot be written."""
+
+
 class SimulationError(ShadowfitError):
     """A simulation that could not be started or that stopped early; ``partial`` holds what was computed."""
 

@@ -3,10 +3,15 @@
 import os
 
 from shadowfit.cli.app import app
+from shadowfit.cli.interruption import end_on_request
 
 
 def main() -> None:
-    """Run the command line and exit with its status: 0 done, 1 stopped early, 2 wrong use or bad input."""
+    """Run the command line and exit with its status.
+
+    0 done, 1 stopped early, 2 wrong use or bad input, 3 the result is kept elsewhere, 130 interrupted.
+    """
+    end_on_request()
     # Read when the libraries load. Matrices here are small: threads would wait for each other longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     app(prog_name="shadowfit")

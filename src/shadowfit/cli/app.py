@@ -12,22 +12,47 @@ from shadowfit.cli.fit import fit
 from shadowfit.cli.models import models
 from shadowfit.cli.report import report
 from shadowfit.cli.reproduce import reproduce
+from shadowfit.cli.saving import KeptElsewhere
 from shadowfit.cli.show import show
 from shadowfit.cli.simulate import simulate
 from shadowfit.cli.sweep import sweep
 from shadowfit.cli.validate import validate
 from shadowfit.errors import ShadowfitError
 
+# Longest message; names and cells of a damaged file may have any length.
+LONGEST = 2000
+
 
 class Commands(TyperGroup):
-    """The group of commands: an error in the input is one message and exit status 2, not a traceback."""
+    """The group of commands: an error in the input is one message and exit status 2, not a traceback.
+
+    So is what the operating system refuses. A result that had to be kept elsewhere is 3, an interrupted command 130.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except ShadowfitError as error:
-            typer.echo(f"error: {error}", err=True)
+            _say(str(error))
+            raise typer.Exit(3 if isinstance(error, KeptElsewhere) else 2) from error
+        except MemoryError as error:
+            _say("there is not enough memory for this")
             raise typer.Exit(2) from error
+        except BrokenPipeError:
+            raise  # whoever read the output has gone; click ends quietly
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            _say(f"{where}{error.strerror or error}")
+            raise typer.Exit(2) from error
+        except KeyboardInterrupt as error:
+            typer.echo(str(error) or "interrupted", err=True)
+            raise typer.Exit(130) from error
+
+
+def _say(text: str) -> None:
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
+    typer.echo(f"error: {text}", err=True)
 
 
 app = typer.Typer(

@@ -130,7 +130,8 @@ def fit(
 ) -> None:
     """Fit a model to recordings.
 
-    Exit status: 0 converged, 1 not converged (the result is still written), 2 wrong use or bad input.
+    Exit status: 0 converged, 1 not converged (the result is still written), 2 wrong use or bad input, 3 the result is
+    in another folder than --out, which could not be written, 130 interrupted without a result.
     """
     from shadowfit.cli import runtime
 
@@ -189,22 +190,26 @@ def fit_and_save(
     Returns the contents of ``result.json``, which is all that is printed with ``json``.
     """
     from shadowfit import estimation
-    from shadowfit.cli import console, runtime
+    from shadowfit.cli import console, runtime, saving
+    from shadowfit.cli.interruption import interruptible
     from shadowfit.cli.progress import fit_progress
     from shadowfit.cli.recordings import spoken_warnings
     from shadowfit.cli.verdict import parameter_table
-    from shadowfit.evaluation import load_result, save_estimate, write_report
+    from shadowfit.evaluation.checkpoint import Checkpoint
+    from shadowfit.evaluation.destination import check_destination, expected_size
     from shadowfit.evaluation.summary import parameters
 
+    check_destination(out, expected_size(mechanism, recordings, [len(recording) for recording in recordings]))
     before = runtime.compile_seconds()
-    with spoken_warnings(recordings, quiet) as spoken, fit_progress(quiet) as progress:
+    with interruptible() as interruption, spoken_warnings(recordings, quiet) as spoken, fit_progress(quiet) as shown:
+        progress = interruption.progress([Checkpoint(out), *([] if shown is None else [shown])])
         estimate = estimation.fit(mechanism, recordings, free, options=options, optimiser=optimiser, progress=progress)
     compiling = runtime.compile_seconds() - before
     if not json and estimate.parameters:
         # At once: writing the result, with its rollout, takes longer than the fit.
         console.output().print(parameter_table(parameters(estimate, kind, truth)))
     with contextlib.nullcontext() if quiet else console.messages().status("writing the result"):
-        summary = save_estimate(
+        summary = saving.save(
             estimate,
             out,
             model_text=text,
@@ -214,7 +219,6 @@ def fit_and_save(
             warnings=spoken,
             kind=kind,
         )
-        write_report(load_result(out))
     _conclude(summary, out, json=json)
     return summary
 

@@ -6,8 +6,9 @@
     trajectory_<name>.csv     for each recording: measured, estimated and rolled-out readings, residuals, joints, inputs
     state.npz                 poses, velocities, parameter values and covariance as arrays
     report.html               written by ``report``
+    unfinished.json           only of a fit that was killed: its last parameters (see ``checkpoint``)
 
-Each file appears whole or not at all, ``result.json`` last: where it exists, so do the others.
+A result appears whole or not at all, and an earlier one stays until then (:mod:`exchange`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ from shadowfit.errors import MechanismError, ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation.cautions import cautions
+from shadowfit.evaluation.checkpoint import UNFINISHED
 from shadowfit.evaluation.columns import read_csv, write_csv
+from shadowfit.evaluation.exchange import recover, replacing
 from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
@@ -46,6 +49,11 @@ from shadowfit.models.atomic import write_bytes, write_text
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.writer import same_numbers
 
+# Files of a result, besides a table for each recording; the last one to appear where they are moved one by one.
+FILES = ("result.json", "model.toml", "log.csv", "state.npz", "report.html", UNFINISHED)
+LAST = "result.json"
+# Characters of a recording's name that a file's name may have: with all else it stays below 255 bytes.
+NAME_LENGTH = 50
 # Of each recording in state.npz, besides its times.
 STATE_ARRAYS = ("position", "orientation", "velocity")
 
@@ -91,21 +99,56 @@ def save_estimate(
     truth: Mapping[str, float] | None = None,
     warnings: Sequence[str] = (),
     kind: Kind = "gauss-newton",
+    finish: Callable[[Path], None] | None = None,
 ) -> dict[str, Any]:
     """Write everything but the report into a folder, and return the contents of ``result.json``.
 
     Args:
         estimate: what a fit found, however it ended.
-        folder: made if it does not exist; files of an earlier result are replaced.
+        folder: made if it does not exist; files of an earlier result are replaced, all at once, and others stay.
         model_text: the model file that was fitted, whose comments and layout are to be kept.
         optimiser: settings of the optimiser, for the record.
         compile_seconds: time spent compiling [s], where it was measured.
         truth: true values of rows of the parameter table, where they are known.
         warnings: sentences that a reader of the result should see.
         kind: of the standard deviations and intervals.
+        finish: called with the folder of the new files before they take the place of the old ones, to add to them.
+
+    Raises:
+        WriteError: the file system refuses; an earlier result is still there.
     """
-    target = Path(folder)
-    _remove_old(target)
+    with replacing(folder, is_own, LAST) as target:
+        summary = _write_files(
+            estimate,
+            target,
+            model_text=model_text,
+            optimiser=optimiser,
+            compile_seconds=compile_seconds,
+            truth=truth,
+            warnings=warnings,
+            kind=kind,
+        )
+        if finish is not None:
+            finish(target)
+    return summary
+
+
+def is_own(name: str) -> bool:
+    """Whether a file of this name belongs to a result."""
+    return name in FILES or (name.startswith("trajectory_") and name.endswith(".csv"))
+
+
+def _write_files(
+    estimate: Estimate,
+    target: Path,
+    *,
+    model_text: str | None,
+    optimiser: LevenbergMarquardt | None,
+    compile_seconds: float | None,
+    truth: Mapping[str, float] | None,
+    warnings: Sequence[str],
+    kind: Kind,
+) -> dict[str, Any]:
     names = recording_names(estimate)
     comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
     notes = _write_model(estimate, target / "model.toml", model_text)
@@ -133,6 +176,8 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
     """
     source = Path(folder)
     try:
+        if not (source / LAST).exists() and source.is_dir():
+            recover(source.resolve(), is_own, LAST)
         summary = json.loads((source / "result.json").read_text("utf-8"))
         if summary.get("schema") != SCHEMA:
             raise ResultError(f"{source}: result.json has the schema {summary.get('schema')!r}, expected {SCHEMA!r}")
@@ -144,9 +189,10 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
         return SavedResult(source, summary, tables, read_csv(source / "log.csv"), states, labels, spread)
     except FileNotFoundError as error:
         missing = Path(error.filename).name
-        raise ResultError(
-            f"{source} is not the folder of a result: {missing} is missing; `fit --out` writes one"
-        ) from error
+        advice = "`fit --out` writes one"
+        if (source / UNFINISHED).exists():
+            advice = f"its fit ended before it was written, with the values in {UNFINISHED}; fit again"
+        raise ResultError(f"{source} is not the folder of a result: {missing} is missing; {advice}") from error
     except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
         if isinstance(error, ShadowfitError):
             raise ResultError(f"{source}: {error}") from error
@@ -157,20 +203,12 @@ def recording_names(estimate: Estimate) -> list[str]:
     """A name for each recording that can stand in a file's name, each one different."""
     names: list[str] = []
     for track in estimate.problem.tracks:
-        plain = re.sub(r"[^\w.-]+", "_", track.recording.name).strip("._") or "recording"
+        plain = re.sub(r"[^\w.-]+", "_", track.recording.name).strip("._")[:NAME_LENGTH] or "recording"
         name, number = plain, 2
         while name.lower() in (other.lower() for other in names):
             name, number = f"{plain}_{number}", number + 1
         names.append(name)
     return names
-
-
-def _remove_old(folder: Path) -> None:
-    """Take an earlier result away, ``result.json`` first, so that no mixture of two is taken for one."""
-    for name in ("result.json", "report.html"):
-        (folder / name).unlink(missing_ok=True)
-    for old in folder.glob("trajectory_*.csv"):
-        old.unlink()
 
 
 # ---- trajectories

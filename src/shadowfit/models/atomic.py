@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import uuid
 from pathlib import Path
 
-from shadowfit.errors import ShadowfitError
+from shadowfit.errors import WriteError
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file (UTF-8) with the folders it needs.
 
     Raises:
-        ShadowfitError: the file cannot be written.
+        WriteError: the file cannot be written.
     """
     write_bytes(path, text.encode("utf-8"))
 
@@ -21,16 +22,20 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file with the folders it needs.
 
     Raises:
-        ShadowfitError: the file cannot be written.
+        WriteError: the file cannot be written.
     """
     target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    # A name of its own length: the target's may be as long as the file system allows.
+    partial = target.with_name(f".{uuid.uuid4().hex[:12]}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            partial.write_bytes(content)
+            with partial.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())  # a machine that stops may otherwise keep the new name without the content
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
-        raise ShadowfitError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise WriteError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,64 @@
+"""Writing the result of a fit, so that it is somewhere whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shadowfit.errors import WriteError
+
+if TYPE_CHECKING:
+    from shadowfit.estimation import Estimate
+
+
+class KeptElsewhere(WriteError):
+    """A result that could not be written where it was wanted, and is in another folder."""
+
+
+def save(estimate: Estimate, out: Path, **settings: Any) -> dict[str, Any]:
+    """Write a result with its report; ``settings`` are those of ``save_estimate``.
+
+    Raises:
+        KeptElsewhere: the folder cannot be written to; the message says where the result is.
+    """
+    from shadowfit.cli.interruption import uninterrupted
+    from shadowfit.evaluation import load_result, save_estimate, write_report
+
+    failures: list[Exception] = []
+
+    def report(folder: Path) -> None:
+        try:
+            write_report(load_result(folder))
+        except WriteError:
+            raise
+        except Exception as failure:  # a page that cannot be drawn is no reason to lose the numbers
+            failures.append(failure)
+
+    with uninterrupted():
+        try:
+            summary = save_estimate(estimate, out, finish=report, **settings)
+        except WriteError as error:
+            place = _elsewhere(estimate, settings)
+            raise KeptElsewhere(f"{error}. {place}") from error
+    if failures:
+        typer.echo(f"the result is in {out}, but its report could not be made:", err=True)
+        raise failures[0]
+    return summary
+
+
+def _elsewhere(estimate: Estimate, settings: dict[str, Any]) -> str:
+    """Try other places; a sentence about which one holds the result."""
+    from shadowfit.evaluation import load_result, save_estimate, write_report
+
+    for parent in (tempfile.gettempdir(), Path.home(), Path.cwd()):
+        with contextlib.suppress(WriteError, OSError):
+            folder = Path(tempfile.mkdtemp(prefix="shadowfit-result-", dir=parent))
+            save_estimate(estimate, folder, **settings)
+            with contextlib.suppress(WriteError):
+                write_report(load_result(folder))
+            return f"The result is kept in {folder}"
+    return "No other folder can be written to either: the table of parameters above is all there is"

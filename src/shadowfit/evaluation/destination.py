@@ -1,0 +1,56 @@
+"""Whether a result can be written to a folder, asked before the fit rather than after it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from shadowfit.errors import WriteError
+from shadowfit.evaluation.exchange import check_entries
+from shadowfit.evaluation.store import is_own
+from shadowfit.mechanism import Mechanism
+from shadowfit.recordings import Recording
+
+# Of a result whatever its size [bytes]: the page with its program, the model, the summary.
+FIXED_SIZE = 1_000_000
+# Of a number in a table of twelve digits, and of one as an array and in the page [bytes].
+CELL, NUMBER = 20, 8
+
+
+def check_destination(folder: str | os.PathLike[str], size: int = 0) -> None:
+    """Raise unless ``size`` bytes of a result can probably be written into a folder.
+
+    Raises:
+        WriteError: it is a file or lies below one, has a folder where a file is to be, may not be written to, or its
+            file system is too full.
+    """
+    target = Path(folder)
+    try:
+        existing = target
+        while not os.path.lexists(existing) and existing != existing.parent:
+            existing = existing.parent
+        if not existing.is_dir():
+            where = "it is a file" if existing == target else f"{existing} is a file"
+            raise WriteError(f"{target} cannot be the folder of the result: {where}")
+        check_entries(target, is_own)
+        with tempfile.TemporaryFile(dir=existing):
+            pass  # asking for permissions does not tell: an administrator has all, and cannot write to a CD either
+        free = shutil.disk_usage(existing).free
+    except OSError as error:
+        raise WriteError(f"{folder} cannot be written: {error.strerror or error}") from error
+    if free < size:
+        raise WriteError(
+            f"{folder} has space for {free / 1e6:.1f} MB; the result needs about {size / 1e6:.1f} MB. Name another "
+            "folder with --out, or make room"
+        )
+
+
+def expected_size(mechanism: Mechanism, recordings: Sequence[Recording], steps: Sequence[int]) -> int:
+    """About how many bytes a result takes, from above: tables of all samples, states of all steps, the page."""
+    channels = sum(max(len(s.components), 1) + s.error_size() for s in mechanism.sensors.values)
+    columns = 1 + 3 * channels + len(mechanism.joints) + len(mechanism.inputs)
+    cells = columns * sum(len(recording) for recording in recordings)
+    return FIXED_SIZE + (CELL + NUMBER) * cells + 2 * NUMBER * 14 * len(mechanism.bodies) * sum(steps)

@@ -1,0 +1,173 @@
+"""Fits that are stopped, or cannot write their result: nothing is lost, and the exit status tells."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from shadowfit.cli.app import app
+from shadowfit.cli.interruption import Interruption, interruptible, uninterrupted
+from shadowfit.estimation.solve.levenberg_marquardt import Iteration
+from shadowfit.evaluation import exchange, load_result
+from shadowfit.evaluation.checkpoint import UNFINISHED, Checkpoint
+
+FIT = ("fit", "pendulum", "swing.csv", "--free", "hinge.viscous", "--quiet")
+SOURCE = str(Path(exchange.__file__).parents[2])
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a recording and, in ``result``, an earlier result's file."""
+    monkeypatch.chdir(tmp_path)
+    time = np.arange(60) * 0.01
+    rows = "\n".join(f"{t:.2f},{0.3 * np.cos(6.0 * t):.6f}" for t in time)
+    (tmp_path / "swing.csv").write_text(f"time,theta\n{rows}\n")
+    (tmp_path / "result").mkdir()
+    (tmp_path / "result" / "result.json").write_text("{}")
+    return tmp_path
+
+
+def test_what_cannot_be_written_is_known_before_the_fit(place):
+    for out, said in (("swing.csv", "it is a file"), ("swing.csv/below", "swing.csv is a file")):
+        found = run(*FIT, "--out", out)
+        assert (found.exit_code, said in found.stderr) == (2, True), found.stderr
+    (place / "result" / "state.npz").mkdir()
+    found = run(*FIT)
+    assert (found.exit_code, "state.npz is a folder" in found.stderr) == (2, True)
+
+
+def test_a_disk_that_fills_up_keeps_the_old_result_and_the_new_one(place, monkeypatch, tmp_path_factory):
+    real = Path.open
+
+    def full(self, mode="r", *arguments, **keywords):
+        if "x" in mode and place in self.absolute().parents:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(self, mode, *arguments, **keywords)
+
+    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path_factory.mktemp("elsewhere")))
+    found = run(*FIT)
+    assert found.exit_code == 3
+    assert "No space left on device. The result is kept in " in found.stderr
+    kept = Path(found.stderr.split("kept in ")[1].strip())
+    assert load_result(kept).summary["status"] in ("decrease", "step", "iterations")
+    assert (kept / "report.html").exists()
+    assert (place / "result" / "result.json").read_text() == "{}"
+    assert [entry.name for entry in (place / "result").iterdir()] == ["result.json"]
+
+
+def test_a_very_long_name_of_a_recording(place):
+    name = "x" * 240 + ".csv"
+    (place / "swing.csv").rename(place / name)
+    found = run("fit", "pendulum", name, "--free", "hinge.viscous", "--quiet", "--out", "long")
+    assert found.exit_code in (0, 1), found.stderr
+    assert len(load_result("long").tables) == 1
+
+
+def entry(number):
+    return Iteration(number, 2.0, 1.0, 1.0, 1e-3, np.nan, np.nan, 0, {"hinge.viscous": 0.1 * number}, 0.1)
+
+
+def test_a_checkpoint_holds_the_last_values(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "result", interval=0.0)
+    for number in range(3):
+        checkpoint(entry(number))
+    found = json.loads((tmp_path / "result" / UNFINISHED).read_text())
+    assert found["parameters"] == {"hinge.viscous": 0.2}
+    assert [line["number"] for line in found["log"]] == [0, 1, 2]
+    with pytest.raises(ValueError, match=r"values in unfinished\.json"):
+        load_result(tmp_path / "result")
+
+
+def test_a_checkpoint_is_not_written_all_the_time(tmp_path):
+    checkpoint = Checkpoint(tmp_path, interval=3600.0)
+    for number in range(3):
+        checkpoint(entry(number))
+    assert json.loads((tmp_path / UNFINISHED).read_text())["parameters"] == {"hinge.viscous": 0.0}
+
+
+def send(number, after=0.05):
+    threading.Timer(after, os.kill, (os.getpid(), number)).start()
+
+
+def test_a_signal_before_the_first_iteration_ends_at_once():
+    send(signal.SIGTERM, after=0.2)
+    with pytest.raises(KeyboardInterrupt, match="before the first iteration: there is no result"), interruptible():
+        time.sleep(5.0)
+
+
+def test_a_later_signal_ends_the_fit_at_an_iteration(capsys):
+    seen = []
+    with interruptible() as interruption:
+        report = interruption.progress([seen.append])
+        report(1)
+        send(signal.SIGTERM)
+        time.sleep(0.3)
+        assert "after this iteration" in capsys.readouterr().err
+        with pytest.raises(KeyboardInterrupt):
+            report(2)
+    assert seen == [1, 2]
+
+
+def test_writing_is_not_interrupted(capsys):
+    with uninterrupted():
+        send(signal.SIGINT)
+        time.sleep(0.3)
+    assert "is being written" in capsys.readouterr().err
+
+
+def test_without_a_signal_nothing_happens():
+    found = Interruption()
+    found.progress([])(1)
+    assert not found.asked
+
+
+# As the command line does it; the iterations are slow, so that the signal comes between two.
+PROGRAM = """
+import sys, time
+from shadowfit.cli import main
+from shadowfit.evaluation import checkpoint
+import shadowfit.evaluation.checkpoint as module
+real = module.Checkpoint.__call__
+def slow(self, iteration):
+    real(self, iteration)
+    print("iteration", flush=True)
+    time.sleep(1.0)
+module.Checkpoint.__call__ = slow
+sys.argv[0] = "shadowfit"
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 1), (signal.SIGKILL, -9)])
+def test_the_last_state_of_a_fit_that_is_ended(place, number, code):
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *FIT, "--out", "new"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": SOURCE},
+    )
+    process.stdout.readline()
+    process.stdout.readline()
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors.decode()
+    if number == signal.SIGTERM:
+        assert load_result("new").summary["status"] == "interrupted"
+        assert not (place / "new" / UNFINISHED).exists()
+    else:
+        assert "hinge.viscous" in json.loads((place / "new" / UNFINISHED).read_text())["parameters"]
