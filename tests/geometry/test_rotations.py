@@ -211,3 +211,8 @@ def test_from_axes_puts_x_on_the_axis(axis: tuple[float, float, float]) -> None:
 def test_from_axes_keeps_y_near_the_one_given() -> None:
     frame = np.asarray(rotations.matrix(rotations.from_axes(np.array([1.0, 0, 0]), np.array([0.5, 0.0, 2.0]))))
     np.testing.assert_allclose(frame[:, 1], [0.0, 0.0, 1.0], rtol=0, atol=1e-15)
+
+
+def test_matrices_by_numpy_are_those_by_jax():
+    for one in QUATERNIONS:
+        np.testing.assert_allclose(rotations.to_matrix(one), scipy_rotation(one).as_matrix(), rtol=0, atol=1e-14)

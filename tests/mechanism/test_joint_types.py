@@ -14,11 +14,12 @@ from shadowfit.mechanism.joint_types import (
     Hinge,
     JointType,
     Lock,
+    Planar,
     Slider,
     differentiate,
 )
 
-KINDS = [Hinge(), Slider(), Ball(), Lock(), Distance(0.7)]
+KINDS = [Hinge(), Slider(), Ball(), Planar(), Lock(), Distance(0.7)]
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
 with_axis = pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: type(kind).__name__)
 

@@ -27,6 +27,7 @@ from shadowfit.mechanism import (
     JointSpeed,
     Mechanism,
     PointPosition,
+    Rotor,
     Sphere,
     Spring,
     Stribeck,
@@ -34,6 +35,7 @@ from shadowfit.mechanism import (
     VelocityMotor,
     Wrench,
     ball,
+    connect,
     distance,
     hinge,
     leaves,
@@ -41,6 +43,7 @@ from shadowfit.mechanism import (
     slider,
     touch,
 )
+from shadowfit.mechanism.joint_types import Planar
 from shadowfit.models import (
     ModelFileError,
     Start,
@@ -74,11 +77,12 @@ def everything():
             damping=0.0,
             viscous=0.1,
             friction=Coulomb(dry=0.2),
-            laws={"drive": VelocityMotor(3.0, input="v"), "push": TorqueMotor(0.0, 0.3)},
+            laws={"drive": VelocityMotor(3.0, input="v"), "push": TorqueMotor(0.0, 0.3), "idle": Rotor(0.2)},
         ),
         "k": ball("b1", "b2", child_point=(0.1, 0.2, 0.3)),
         "w": lock("b2", "b3", zero_rotation=(0.0, 1.0, 0.0, 0.0)),
         "d": distance("b3", "b4", 0.25),
+        "p": connect(Planar(), "world", "b4", axis=(0.0, 0.0, 1.0)),
     }
     contacts = {
         "low": JointLimit("h", lower=-1.0),

@@ -22,6 +22,7 @@ from shadowfit.cli.options import (
     Residual,
     Settings,
     Unknowns,
+    Weld,
     apply_settings,
     free_parameters,
     impulse_variances,
@@ -65,6 +66,7 @@ def fit(
         ),
     ] = None,
     settings: Settings = None,
+    weld: Weld = None,
     channel: Channels = None,
     begin: Begin = None,
     end: End = None,
@@ -136,11 +138,11 @@ def fit(
     from shadowfit.cli import runtime
 
     runtime.start_jax()
+    from shadowfit.cli.loading import load
     from shadowfit.cli.recordings import read_recordings
     from shadowfit.estimation import LevenbergMarquardt, Options, physical_options
-    from shadowfit.models import load_model
 
-    loaded = load_model(model)
+    loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     parameters = free_parameters(free or (), mechanism, numbers(prior or (), "--prior"), each or ())
     measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=quiet)

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from shadowfit.estimation import Free
     from shadowfit.mechanism import Mechanism
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A built-in model or a model file (.toml).")]
+Model = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A built-in model, a model file (.toml) or a robot file (.urdf, .xml).")
+]
+Weld = Annotated[
+    list[str] | None,
+    typer.Option("--weld", metavar="LINK", help="A floating link of a robot file that is held where it is."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shadowfit.cli.options import Model, Settings, apply_settings
+from shadowfit.cli.options import Model, Settings, Weld, apply_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from shadowfit.models import ModelFile
 
 
-def show(model: Model, settings: Settings = None) -> None:
+def show(model: Model, settings: Settings = None, weld: Weld = None) -> None:
     """Show a model's parts, parameter names, units, values, sensors and inputs."""
     from shadowfit.cli import console, runtime
 
     runtime.start_jax()
-    from shadowfit.models import load_model
+    from shadowfit.cli.loading import load
 
-    loaded = load_model(model)
+    loaded = load(model, weld)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     out = console.output()
     out.print(f"{mechanism.name}: {loaded.description}" if loaded.description else mechanism.name)

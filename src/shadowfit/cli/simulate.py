@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowfit.cli.options import Discretization, Model, OptionError, Settings, apply_settings, numbers
+from shadowfit.cli.options import Discretization, Model, OptionError, Settings, Weld, apply_settings, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +44,7 @@ def simulate(
         Discretization, typer.Option(help="spook: the paper's scheme; exact: second order.")
     ] = Discretization.spook,
     settings: Settings = None,
+    weld: Weld = None,
     start: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,13 +58,13 @@ def simulate(
     from shadowfit.cli import console, runtime
 
     runtime.start_jax()
+    from shadowfit.cli.loading import load
     from shadowfit.cli.readings import columns
     from shadowfit.cli.recordings import read_recordings
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.evaluation.rollout import recorded_inputs
-    from shadowfit.models import load_model
 
-    loaded = load_model(model)
+    loaded = load(model, weld)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     state = _with_start(loaded.start, start or ()).state(mechanism)
     drive = None if recording is None else read_recordings([recording], channel or ())[0]

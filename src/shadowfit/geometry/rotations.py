@@ -144,3 +144,10 @@ def from_matrix(rotation: np.ndarray) -> np.ndarray:
     )
     quaternion = np.linalg.eigh(symmetric)[1][:, -1]
     return quaternion if quaternion[0] >= 0.0 else -quaternion
+
+
+def to_matrix(quaternion: np.ndarray) -> np.ndarray:
+    """Rotation matrix of a unit quaternion as :func:`matrix`, of one rotation and in NumPy."""
+    scalar, (x, y, z) = quaternion[0], quaternion[1:]
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + 2.0 * (scalar * cross + cross @ cross)

@@ -26,6 +26,7 @@ from shadowfit.mechanism.joint_types import JointType as JointType
 from shadowfit.mechanism.laws import AxisLaw as AxisLaw
 from shadowfit.mechanism.laws import DcMotor as DcMotor
 from shadowfit.mechanism.laws import Drag as Drag
+from shadowfit.mechanism.laws import Rotor as Rotor
 from shadowfit.mechanism.laws import Spring as Spring
 from shadowfit.mechanism.laws import TorqueMotor as TorqueMotor
 from shadowfit.mechanism.laws import VelocityMotor as VelocityMotor

@@ -175,6 +175,24 @@ class Slider(JointType):
         return FrameRows(jnp.concatenate([-x, lever])[None], jnp.concatenate([x, jnp.zeros_like(x)])[None])
 
 
+class Planar(JointType):
+    """Motion in the plane across the parent's x axis, and turning about it: ``g = (x_a·d, x_a·y_b, x_a·z_b)``."""
+
+    linear_rows = 1
+    freedom = (1, 2, 3)
+
+    def gap(self, a: Frame, b: Frame) -> Float[Array, "3"]:
+        return jnp.concatenate([(a.axes[:, 0] @ (a.point - b.point))[None], _parallel_gap(a, b)])
+
+    def gap_rows(self, a: Frame, b: Frame) -> FrameRows:
+        normal = a.axes[:, 0]
+        lever = jnp.cross(normal, a.point - b.point)
+        row = FrameRows(
+            jnp.concatenate([normal, lever])[None], jnp.concatenate([-normal, jnp.zeros_like(normal)])[None]
+        )
+        return _stack(row, _parallel_rows(a, b))
+
+
 class Ball(JointType):
     """Rotation about a common point: ``g = r_a − r_b``."""
 

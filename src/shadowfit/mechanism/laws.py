@@ -53,6 +53,20 @@ class TorqueMotor(AxisLaw):
         return self.shaft_inertia
 
 
+class Rotor(AxisLaw):
+    """Inertia that turns with an axis nobody drives: a gear's, or an idle motor's."""
+
+    shaft_inertia: Any = number("kg m² | kg", default=0.0, lower=0.0)
+    input: str | None = eqx.field(static=True, default=None)
+
+    def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
+        del position, command
+        return jnp.zeros_like(speed)
+
+    def inertia(self) -> Scalar:
+        return self.shaft_inertia
+
+
 class DcMotor(AxisLaw):
     """DC motor under voltage: ``τ = N k_t (u − k_e N s)/R``.
 

@@ -111,10 +111,13 @@ class Mechanism(eqx.Module):
 
     def unit(self, name: str) -> str:
         """Unit of a named number; where it depends on the joint (``N m | N``), the one that applies."""
-        leaf = self.leaf(name)
-        if "|" not in leaf.unit:
-            return leaf.unit
-        rotary, linear = (text.strip() for text in leaf.unit.split("|"))
+        return self.applicable(self.leaf(name).unit, name)
+
+    def applicable(self, unit: str, name: str) -> str:
+        """The one of two units (``N m | N``) that applies to a number of this name."""
+        if "|" not in unit:
+            return unit
+        rotary, linear = (text.strip() for text in unit.split("|"))
         return linear if self._is_translation(name.split(".", maxsplit=1)[0]) else rotary
 
     def _is_translation(self, part: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from shadowfit.errors import nearest
@@ -11,12 +12,14 @@ from shadowfit.models import catalogue
 from shadowfit.models.chain import chain
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.reader import ModelFile, parse_model
+from shadowfit.models.robots.build import Robot
+from shadowfit.models.robots.read import Reading, is_robot_file, read_robot
 from shadowfit.models.start import Start
 from shadowfit.models.writer import format_model
 
 
 def read_model(path_or_name: str | os.PathLike[str]) -> Mechanism:
-    """The mechanism of a model file, or of a built-in model such as ``"furuta"``.
+    """The mechanism of a model file, of a robot file (URDF, MJCF), or of a built-in model such as ``"furuta"``.
 
     Raises:
         ModelFileError: there is no such model, or its file is not right; the message says where and what is allowed.
@@ -24,15 +27,29 @@ def read_model(path_or_name: str | os.PathLike[str]) -> Mechanism:
     return load_model(path_or_name).mechanism
 
 
-def load_model(path_or_name: str | os.PathLike[str]) -> ModelFile:
-    """As :func:`read_model`, with the start of simulations, the description and the text of the file."""
+def load_model(path_or_name: str | os.PathLike[str], *, weld: Iterable[str] = ()) -> ModelFile:
+    """As :func:`read_model`, with the start of simulations, the description and the text of the file.
+
+    Of a robot file, the text is that of a model file that says the same. ``weld`` names floating links to be held.
+    """
     name = os.fspath(path_or_name)
     if isinstance(path_or_name, str) and catalogue.is_builtin(name):
         return parse_model(_builtin_text(name), f"{name}.toml (built in)", name)
     path = Path(path_or_name)
     if isinstance(path_or_name, str) and path.suffix == "" and path.name == name and not path.exists():
         raise ModelFileError(f"there is neither a file nor a built-in model of this name{_others(name)}", name)
+    reading = Reading(weld=tuple(weld))
+    if is_robot_file(path):
+        return robot_model(read_robot(path, reading))
+    if reading.weld:
+        raise ModelFileError("only links of a robot file (URDF, MJCF) can be welded", name)
     return parse_model(_file_text(path), str(path), path.stem)
+
+
+def robot_model(robot: Robot) -> ModelFile:
+    """A robot as a model file that says the same."""
+    text = format_model(robot.mechanism, start=robot.start)
+    return ModelFile(robot.mechanism, robot.start, "", text, robot.description.source, robot.notes)
 
 
 def _builtin_text(name: str) -> str:
@@ -44,7 +61,7 @@ def _builtin_text(name: str) -> str:
 
 
 def _others(name: str) -> str:
-    return nearest(name, catalogue.library()) + " (a model file's name ends in .toml)"
+    return nearest(name, catalogue.library()) + " (a model file's name ends in .toml, a robot's in .urdf or .xml)"
 
 
 def _file_text(path: Path) -> str:

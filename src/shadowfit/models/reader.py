@@ -41,6 +41,8 @@ class ModelFile:
     description: str
     text: str
     source: str
+    notes: tuple[str, ...] = ()
+    """What a reader should know of a robot file: what was assumed, and what of it is not in the model."""
 
 
 def parse_model(text: str, source: str = "model", name: str = "mechanism") -> ModelFile:
@@ -55,7 +57,11 @@ def parse_model(text: str, source: str = "model", name: str = "mechanism") -> Mo
         ModelFileError: anything that is wrong with the text, with its line.
     """
     values, places = parse(text, source)
-    document = Table(values, (), places, source)
+    return read_document(Table(values, (), places, source), name, text)
+
+
+def read_document(document: Table, name: str, text: str) -> ModelFile:
+    """The model of a whole document; ``name`` and ``text`` as in :func:`parse_model`."""
     document.allow(("name", "description", *GROUPS, "gravity", "state"))
     groups = {group: document.tables(group) for group in GROUPS}
     _check_names(groups)
@@ -76,7 +82,7 @@ def parse_model(text: str, source: str = "model", name: str = "mechanism") -> Mo
             name=document.text("name") if "name" in document else name,
         )
     description = document.text("description") if "description" in document else ""
-    return ModelFile(mechanism, _start(document, names), description, text, source)
+    return ModelFile(mechanism, _start(document, names), description, text, document.source)
 
 
 def _check_names(groups: Mapping[str, Mapping[str, Table]]) -> None:

@@ -31,20 +31,29 @@ from shadowfit.mechanism import (
     JointSpeed,
     PlaneContact,
     PointPosition,
+    Rotor,
     Sphere,
     Spring,
     Stribeck,
     TorqueMotor,
     VelocityMotor,
 )
-from shadowfit.mechanism.joint_types import Ball, Distance, Hinge, Lock, Slider
+from shadowfit.mechanism.joint_types import Ball, Distance, Hinge, Lock, Planar, Slider
 
-JOINT_TYPES: dict[str, type] = {"hinge": Hinge, "slider": Slider, "ball": Ball, "lock": Lock, "distance": Distance}
+JOINT_TYPES: dict[str, type] = {
+    "hinge": Hinge,
+    "slider": Slider,
+    "ball": Ball,
+    "planar": Planar,
+    "lock": Lock,
+    "distance": Distance,
+}
 FRICTION_LAWS: dict[str, type] = {"coulomb": Coulomb, "stribeck": Stribeck}
 AXIS_LAWS: dict[str, type] = {
     "torque": TorqueMotor,
     "dc": DcMotor,
     "velocity": VelocityMotor,
+    "rotor": Rotor,
     "spring": Spring,
     "drag": Drag,
 }
@@ -67,7 +76,14 @@ VARIANTS: dict[tuple[type, str], tuple[str, Mapping[str, type]]] = {
     (PlaneContact, "shape"): ("shape", CONTACT_SHAPES),
 }
 # Fields that are not written: they follow from other keys, or mean nothing for this class.
-IMPLIED = {(JointPosition, "rotary"), (JointSpeed, "rotary"), (Spring, "input"), (Drag, "input"), (Joint, "laws")}
+IMPLIED = {
+    (JointPosition, "rotary"),
+    (JointSpeed, "rotary"),
+    (Rotor, "input"),
+    (Spring, "input"),
+    (Drag, "input"),
+    (Joint, "laws"),
+}
 
 
 @dataclasses.dataclass(frozen=True)

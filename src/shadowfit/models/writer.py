@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.geometry import rotations
@@ -155,7 +154,7 @@ def _quaternion_line(part: Any, field: str) -> str:
 
 
 def _matrix(quaternion: Any) -> np.ndarray:
-    return np.asarray(rotations.matrix(jnp.asarray(quaternion)))
+    return rotations.to_matrix(np.asarray(quaternion))
 
 
 def _along_axes(directions: np.ndarray) -> np.ndarray:
@@ -182,7 +181,7 @@ def array_text(values: Any) -> str:
 def _unit(key: Key, name: str, mechanism: Mechanism) -> str:
     if key.kind not in ("number", "vector"):
         return ""
-    unit = mechanism.unit(f"{name}.x" if key.kind == "vector" else name)
+    unit = mechanism.applicable(key.unit, name)
     return "" if unit in ("1", "unit") else f"  # {unit}"
 
 

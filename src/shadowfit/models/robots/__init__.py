@@ -1,0 +1,1 @@
+"""Robot files: URDF and MJCF in, and calibrated values back into them."""

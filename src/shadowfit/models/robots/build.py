@@ -1,0 +1,171 @@
+"""From the description of a robot to a mechanism with the sensors and inputs that recordings of robots have."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from shadowfit.geometry import rotations
+from shadowfit.mechanism import (
+    WORLD,
+    AxisLaw,
+    Body,
+    BodyOrientation,
+    BodyRate,
+    Coulomb,
+    Gravity,
+    Input,
+    Joint,
+    JointLimit,
+    JointPosition,
+    JointSpeed,
+    Mechanism,
+    PointPosition,
+    Rotor,
+    Sensor,
+    Spring,
+    TorqueMotor,
+    connect,
+)
+from shadowfit.mechanism.joint_types import Ball, Hinge, JointType, Lock, Planar, Slider
+from shadowfit.models.robots.description import AXIS_KINDS, Actuator, Description, Loop, RobotJoint, RobotSensor
+from shadowfit.models.robots.lump import Lumped, lump
+from shadowfit.models.robots.naming import Names
+from shadowfit.models.start import Start
+
+KINDS: dict[str, JointType] = {"hinge": Hinge(), "slider": Slider(), "ball": Ball(), "planar": Planar()}
+MOTOR = "motor"
+
+
+@dataclasses.dataclass(frozen=True)
+class Robot:
+    """A robot as a mechanism, and which of its parts stand for what in the file."""
+
+    description: Description
+    lumped: Lumped
+    mechanism: Mechanism
+    start: Start
+    bodies: dict[str, str]
+    """Link that moves → body of the mechanism."""
+    joints: dict[str, str]
+    """Joint that moves → joint of the mechanism."""
+    notes: tuple[str, ...]
+
+
+def build(robot: Description, *, limits: bool = False) -> Robot:
+    """The mechanism of a robot; with ``limits``, its end stops are contacts."""
+    lumped, names = lump(robot), Names()
+    moving = {joint.name: joint for joint in lumped.joints}
+    if not lumped.masses:
+        raise robot.error("nothing in this robot has mass and can move")
+    joints = names.take_all((name for name, joint in moving.items() if joint.kind != "free"), "_joint")
+    bodies = {WORLD: WORLD} | names.take_all(lumped.masses, "_link")
+    stops = {name: names.take(f"{name}_limits") for name in joints if limits and moving[name].limits}
+    actuators = {actuator.joint: actuator for actuator in robot.actuators if actuator.joint in joints}
+    inputs = {name: names.take(f"{name}_effort") for name in actuators}
+    sensors = _sensors(robot, lumped, joints, bodies, names)
+    loops = {loop.name: names.take(loop.name) for loop in robot.loops}
+    mechanism = Mechanism(
+        {bodies[body]: Body(mass.mass, mass.inertia, tuple(mass.com)) for body, mass in lumped.masses.items()},
+        {
+            joints[name]: _joint(
+                moving[name], lumped, bodies, _laws(moving[name], actuators.get(name), inputs.get(name))
+            )
+            for name in joints
+        }
+        | {loops[loop.name]: _loop(loop, lumped, bodies) for loop in robot.loops},
+        contacts={stop: JointLimit(joints[name], *_stops(moving[name])) for name, stop in stops.items()},
+        sensors=sensors,
+        inputs={inputs[name]: Input(unit="N" if moving[name].kind == "slider" else "N m") for name in inputs},
+        gravity=_gravity(robot.gravity),
+        name=robot.name,
+    )
+    start = Start(positions={joints[name]: position for name, position in robot.start.items() if name in joints})
+    return Robot(robot, lumped, mechanism, start, bodies, joints, (*robot.notes, *lumped.notes))
+
+
+def _joint(joint: RobotJoint, lumped: Lumped, bodies: dict[str, str], laws: dict[str, AxisLaw]) -> Joint:
+    base = lumped.places[joint.parent]
+    rotation = base.rotation @ joint.rotation
+    free = joint.kind in AXIS_KINDS
+    return connect(
+        KINDS[joint.kind],
+        bodies[base.body],
+        bodies[joint.child],
+        axis=rotation @ joint.axis,
+        parent_point=base.position + base.rotation @ joint.position + rotation @ joint.anchor,
+        child_point=joint.anchor,
+        zero_rotation=rotations.from_matrix(rotation),
+        viscous=joint.damping if free else 0.0,
+        friction=Coulomb(coulomb=joint.friction) if free else None,
+        laws=laws,
+    )
+
+
+def _laws(joint: RobotJoint, actuator: Actuator | None, command: str | None) -> dict[str, AxisLaw]:
+    laws: dict[str, AxisLaw] = {}
+    if actuator is not None:
+        laws[MOTOR] = TorqueMotor(gain=actuator.gain, shaft_inertia=joint.armature, input=command)
+    elif joint.armature > 0.0 and joint.kind in AXIS_KINDS:
+        laws["rotor"] = Rotor(shaft_inertia=joint.armature)
+    if joint.stiffness > 0.0:
+        laws["spring"] = Spring(stiffness=joint.stiffness, rest=joint.rest)
+    return laws
+
+
+def _loop(loop: Loop, lumped: Lumped, bodies: dict[str, str]) -> Joint:
+    parent, child = lumped.places[loop.parent], lumped.places[loop.child]
+    turn = parent.rotation @ loop.rotation @ child.rotation.T
+    return connect(
+        Ball() if loop.kind == "ball" else Lock(),
+        bodies[parent.body],
+        bodies[child.body],
+        parent_point=parent.position + parent.rotation @ loop.parent_point,
+        child_point=child.position + child.rotation @ loop.child_point,
+        zero_rotation=rotations.from_matrix(turn),
+    )
+
+
+def _sensors(
+    robot: Description, lumped: Lumped, joints: dict[str, str], bodies: dict[str, str], names: Names
+) -> dict[str, Sensor]:
+    """A position sensor for each axis, and those that the file states."""
+    rotary = {joint.name: joint.kind == "hinge" for joint in lumped.joints if joint.kind in AXIS_KINDS}
+    stated = {sensor.of for sensor in robot.sensors if sensor.type == "joint_position"}
+    sensors: dict[str, Sensor] = {
+        names.take(f"{name}_position"): JointPosition(joint=joints[name], rotary=turns)
+        for name, turns in rotary.items()
+        if name not in stated
+    }
+    for sensor in robot.sensors:
+        sensors[names.take(sensor.name)] = _sensor(sensor, lumped, joints, bodies, rotary)
+    return sensors
+
+
+def _sensor(
+    sensor: RobotSensor, lumped: Lumped, joints: dict[str, str], bodies: dict[str, str], rotary: dict[str, bool]
+) -> Sensor:
+    if sensor.type in ("joint_position", "joint_speed"):
+        kind = JointPosition if sensor.type == "joint_position" else JointSpeed
+        return kind(joint=joints[sensor.of], rotary=rotary[sensor.of])
+    place = lumped.places[sensor.of]
+    if sensor.type == "point_position":
+        return PointPosition(body=bodies[place.body], point=place.position + place.rotation @ sensor.point)
+    return (BodyRate if sensor.type == "body_rate" else BodyOrientation)(body=bodies[place.body])
+
+
+def _stops(joint: RobotJoint) -> tuple[float, float]:
+    """End stops that a mechanism can have: those of a hinge beyond half a turn never hold."""
+    lower, upper = joint.limits or (-np.inf, np.inf)
+    reach = np.pi if joint.kind == "hinge" else np.inf
+    return (lower if lower > -reach else -np.inf), (upper if upper < reach else np.inf)
+
+
+def _gravity(vector: np.ndarray) -> Gravity:
+    size = float(np.linalg.norm(vector))
+    if size == 0.0 or (vector[0] == 0.0 and vector[1] == 0.0 and vector[2] < 0.0):
+        return Gravity(size)
+    # The turn between two frames whose x axes are up by this gravity and up by the plain one.
+    upward, plain = (rotations.to_matrix(rotations.from_axes(up)) for up in (-vector, np.array([0.0, 0.0, 1.0])))
+    return Gravity(size, rotations.from_matrix(upward @ plain.T))

@@ -1,0 +1,97 @@
+"""Which links move as one body: those that fixed joints tie together, and joints that move no mass at all."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from shadowfit.mechanism import WORLD
+from shadowfit.models.robots.description import Description, RobotJoint
+from shadowfit.models.robots.inertia import MassProperties, ball, total
+
+# Mass of a link that has none but must have some, since a joint moves it and it moves others: relative to the robot's.
+MASSLESS = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Placed:
+    """A link as part of a body: the body's name (that of its first link), and the link's frame in the body's."""
+
+    body: str
+    rotation: np.ndarray
+    position: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Lumped:
+    """A robot with its links put together into bodies."""
+
+    places: dict[str, Placed]
+    """Link → where it is; the root and what is fixed to it are part of the world."""
+    masses: dict[str, MassProperties]
+    """Body → its mass properties, in the frame of its first link."""
+    joints: tuple[RobotJoint, ...]
+    """Joints that move."""
+    notes: tuple[str, ...]
+
+    def members(self, body: str) -> list[str]:
+        """Links of a body, the one that gives it its name and frame first."""
+        return [link for link, place in self.places.items() if place.body == body]
+
+
+def lump(robot: Description) -> Lumped:
+    """The bodies of a robot."""
+    order = _outward(robot)
+    idle = _idle(robot, order)
+    places = {robot.root: Placed(WORLD, np.eye(3), np.zeros(3))}
+    moving = []
+    for joint in order:
+        base = places[joint.parent]
+        if joint.kind == "fixed" or joint.name in idle:
+            rotation, position = base.rotation @ joint.rotation, base.position + base.rotation @ joint.position
+            places[joint.child] = Placed(base.body, rotation, position)
+        else:
+            places[joint.child] = Placed(joint.child, np.eye(3), np.zeros(3))
+            moving.append(joint)
+    masses, massless = _masses(robot, places)
+    notes = []
+    if idle:
+        notes.append(f"joints that move no mass are taken as fixed: {', '.join(idle)}")
+    if massless:
+        notes.append(
+            f"links that move but have no mass get a millionth of the robot's, as a ball: {', '.join(massless)}"
+        )
+    return Lumped(places, masses, tuple(moving), tuple(notes))
+
+
+def _outward(robot: Description) -> list[RobotJoint]:
+    """All joints, each one behind the one that holds its parent."""
+    order, waiting = [], [robot.root]
+    while waiting:
+        joints = robot.outward(waiting.pop(0))
+        order += joints
+        waiting += [joint.child for joint in joints]
+    return order
+
+
+def _idle(robot: Description, order: list[RobotJoint]) -> list[str]:
+    """Names of joints that could move, but nothing behind them has mass."""
+    heavy = {name for name, link in robot.links.items() if link.mass is not None}
+    heavy |= {end for loop in robot.loops for end in (loop.parent, loop.child)}
+    for joint in reversed(order):
+        if joint.child in heavy:
+            heavy.add(joint.parent)
+    return [joint.name for joint in order if joint.child not in heavy and joint.kind != "fixed"]
+
+
+def _masses(robot: Description, places: dict[str, Placed]) -> tuple[dict[str, MassProperties], list[str]]:
+    parts: dict[str, list[MassProperties]] = {place.body: [] for place in places.values() if place.body != WORLD}
+    for name, place in places.items():
+        mass = robot.links[name].mass
+        if mass is not None and place.body != WORLD:
+            parts[place.body].append(mass.moved(place.rotation, place.position))
+    whole = sum(part.mass for own in parts.values() for part in own)
+    massless = [body for body, own in parts.items() if not own]
+    filled = {body: own or [ball(MASSLESS * whole, np.zeros(3))] for body, own in parts.items()}
+    return {body: total(own) for body, own in filled.items()}, massless

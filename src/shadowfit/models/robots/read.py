@@ -1,0 +1,58 @@
+"""Robot files by their content: URDF or MJCF."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from shadowfit.models.errors import ModelFileError
+from shadowfit.models.robots.build import Robot, build
+from shadowfit.models.robots.markup import Element, parse_markup
+from shadowfit.models.robots.urdf import read_urdf
+
+SUFFIXES = (".urdf", ".xml", ".mjcf", ".xacro")
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How a robot file is to be read."""
+
+    weld: tuple[str, ...] = ()
+    """Links with a free joint that are held where they are."""
+    repair: bool = False
+    """Whether an inertia that no body can have is replaced by the nearest possible one."""
+    limits: bool = False
+    """Whether end stops are part of the model."""
+
+
+def is_robot_file(path: Path) -> bool:
+    """Whether a file is one of a robot, by its name."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def read_robot(path: Path, reading: Reading | None = None) -> Robot:
+    """The robot of a URDF or MJCF file.
+
+    Raises:
+        ModelFileError: the file cannot be read, or what is wrong with it, with the line.
+    """
+    reading = reading or Reading()
+    root = parse_markup(read_bytes(path), str(path))
+    if root.tag == "robot":
+        description = read_urdf(root, repair=reading.repair)
+    else:
+        raise _unknown(root)
+    return build(description.welded(reading.weld), limits=reading.limits)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"cannot be read: {error.strerror or error}", str(path)) from error
+
+
+def _unknown(root: Element) -> ModelFileError:
+    others = {"sdf": "; SDF is not read, convert it to URDF or MJCF first"}
+    return root.error(f"<{root.tag}> is neither a URDF (<robot>) nor an MJCF (<mujoco>){others.get(root.tag, '')}")

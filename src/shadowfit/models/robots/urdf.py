@@ -1,0 +1,249 @@
+"""URDF: the text of a file to a description of the robot.
+
+Frames: a joint's ``origin`` is the child link's frame in the parent link's, the axis is in the child's frame, and an
+``inertial`` has an ``origin`` of its own in the link's frame. Fixed-axis angles: ``R = R_z(yaw) R_y(pitch) R_x(roll)``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shadowfit.errors import MechanismError, nearest
+from shadowfit.mechanism.body import check_inertia
+from shadowfit.models.errors import ModelFileError
+from shadowfit.models.robots.description import Actuator, Description, JointKind, Link, Mimic, RobotJoint
+from shadowfit.models.robots.inertia import MassProperties, ball, nearest_possible
+from shadowfit.models.robots.markup import Element
+
+KINDS: dict[str, JointKind] = {
+    "revolute": "hinge",
+    "continuous": "hinge",
+    "prismatic": "slider",
+    "fixed": "fixed",
+    "floating": "free",
+    "planar": "planar",
+}
+MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+
+
+def read_urdf(robot: Element, *, repair: bool = False) -> Description:
+    """The robot of a ``<robot>`` element; with ``repair``, impossible inertias are replaced by the nearest possible.
+
+    Raises:
+        ModelFileError: what is wrong with it, with the line.
+    """
+    _refuse_xacro(robot)
+    links = _named(robot, "link")
+    joints = _named(robot, "joint")
+    if not links:
+        raise robot.error("the robot has no links")
+    tree = {name: _joint(element, links) for name, element in joints.items()}
+    mimics = tuple(_mimic(element, tree) for element in joints.values() if element.one("mimic") is not None)
+    followers = {mimic.joint for mimic in mimics}
+    read = [_link(element, repair) for element in links.values()]
+    return Description(
+        name=robot.attributes["name"].text if "name" in robot.attributes else "robot",
+        source=robot.source,
+        root=_root(robot, links, tree),
+        links={link.name: link for link, _ in read},
+        joints=tree,
+        actuators=tuple(
+            Actuator(name)
+            for name, joint in tree.items()
+            if joint.kind in ("hinge", "slider") and name not in followers
+        ),
+        mimics=mimics,
+        notes=tuple(note for _, note in read if note),
+    )
+
+
+def inertial_frame(inertial: Element) -> tuple[np.ndarray, np.ndarray]:
+    """Rotation matrix and position [m] of an ``inertial`` in the link's frame."""
+    return _origin(inertial)
+
+
+def _refuse_xacro(robot: Element) -> None:
+    for element in robot.walk():
+        macro = element.tag.startswith("xacro:")
+        blank = any(sign in value.text for value in element.attributes.values() for sign in ("${", "$("))
+        if macro or blank:
+            raise element.error(
+                "this is a xacro template, not yet a URDF; expand it first: `xacro FILE > robot.urdf` "
+                "(`pip install xacro`, or ROS), and use robot.urdf"
+            )
+
+
+def _named(robot: Element, tag: str) -> dict[str, Element]:
+    found: dict[str, Element] = {}
+    for element in robot.all(tag):
+        name = element.text("name")
+        if name in found:
+            raise element.error(f"a second {tag} called {name!r}; the first is on line {found[name].line}")
+        found[name] = element
+    return found
+
+
+def _link(element: Element, repair: bool) -> tuple[Link, str]:
+    """A link, and what was assumed about it."""
+    name, inertial = element.text("name"), element.one("inertial")
+    if inertial is None:
+        return Link(name, None, element.line), ""
+    mass, inertia = inertial.one("mass"), inertial.one("inertia")
+    value = mass.number("value") if mass is not None else 0.0
+    if value < 0.0:
+        raise inertial.error(f"link {name!r} has a mass of {value:g} kg; a mass cannot be negative")
+    moments = np.zeros(6) if inertia is None else np.array([inertia.number(key, 0.0) for key in MOMENTS])
+    if value == 0.0:
+        if np.any(moments):
+            raise inertial.error(f"link {name!r} has moments of inertia but no mass; give it one, or leave both out")
+        return Link(name, None, element.line), ""
+    rotation, position = _origin(inertial)
+    if not np.any(moments):
+        assumed = ball(value, position)
+        return Link(name, assumed, inertial.line), (
+            f"link {name!r} has a mass of {value:g} kg but no inertia: it is taken as a ball of water of that mass, "
+            f"{assumed.inertia[0, 0]:.3g} kg m²"
+        )
+    matrix, note = _possible(name, matrix_of(moments), inertia or inertial, repair)
+    return Link(name, MassProperties(value, np.zeros(3), matrix).moved(rotation, position), inertial.line), note
+
+
+def _possible(name: str, matrix: np.ndarray, element: Element, repair: bool) -> tuple[np.ndarray, str]:
+    """The inertia, or the nearest possible one with a note if that is wanted."""
+    try:
+        check_inertia(matrix, f"the inertia of link {name!r}")
+        return matrix, ""
+    except MechanismError as error:
+        nearest = nearest_possible(matrix)
+        written = " ".join(f'{key}="{value:.6g}"' for key, value in zip(MOMENTS, moments_of(nearest), strict=True))
+        if repair:
+            return nearest, f"{error}; taken as the nearest possible one, {written}"
+        raise element.error(
+            f'{error}; the nearest possible one is {written}. Write that into the file, or put `robot = "FILE"` and '
+            "`repair = true` into a model file (.toml) and use it instead"
+        ) from error
+
+
+def matrix_of(moments: np.ndarray) -> np.ndarray:
+    """The symmetric matrix of ``ixx iyy izz ixy ixz iyz``."""
+    xx, yy, zz, xy, xz, yz = moments
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def moments_of(matrix: np.ndarray) -> np.ndarray:
+    """``ixx iyy izz ixy ixz iyz`` of a symmetric matrix."""
+    return matrix[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
+
+
+def _joint(element: Element, links: dict[str, Element]) -> RobotJoint:
+    name, kind = element.text("name"), element.choice("type", KINDS)
+    ends = {}
+    for side in ("parent", "child"):
+        end = element.one(side)
+        if end is None:
+            raise element.error(f"joint {name!r} has no <{side}>")
+        ends[side] = end.text("link")
+        if ends[side] not in links:
+            raise end.error(
+                f"the {side} of joint {name!r} is {ends[side]!r}, which is no link{nearest(ends[side], links)}"
+            )
+    if ends["parent"] == ends["child"]:
+        raise element.error(f"joint {name!r} connects {ends['parent']!r} to itself")
+    rotation, position = _origin(element)
+    axis, dynamics = element.one("axis"), element.one("dynamics")
+    direction = np.array([1.0, 0.0, 0.0]) if axis is None else axis.numbers("xyz", 3)
+    if not np.linalg.norm(direction) > 0.0:
+        raise (axis or element).error(f"the axis of joint {name!r} is zero; a direction needs some length")
+    losses = {key: 0.0 if dynamics is None else dynamics.number(key, 0.0) for key in ("damping", "friction")}
+    for key, value in losses.items():
+        if value < 0.0 and dynamics is not None:
+            raise dynamics.error(f"the {key} of joint {name!r} is {value:g}; it cannot be negative")
+    return RobotJoint(
+        name,
+        KINDS[kind],
+        ends["parent"],
+        ends["child"],
+        rotation,
+        position,
+        axis=direction / np.linalg.norm(direction),
+        damping=losses["damping"],
+        friction=losses["friction"],
+        limits=_limits(element) if kind in ("revolute", "prismatic") else None,
+        line=element.line,
+    )
+
+
+def _limits(element: Element) -> tuple[float, float] | None:
+    limit = element.one("limit")
+    if limit is None or not {"lower", "upper"} & set(limit.attributes):
+        return None
+    lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
+    if lower > upper:
+        raise limit.error(
+            f"the lower limit {lower:g} of joint {element.text('name')!r} is above the upper one, {upper:g}"
+        )
+    return (lower, upper) if lower < upper else None
+
+
+def _mimic(element: Element, joints: dict[str, RobotJoint]) -> Mimic:
+    name, mimic = element.text("name"), element.one("mimic")
+    assert mimic is not None
+    leader = mimic.text("joint")
+    for joint in (name, leader):
+        if joint not in joints:
+            raise mimic.error(f"joint {name!r} mimics {leader!r}, which is no joint{nearest(leader, joints)}")
+        if joints[joint].kind not in ("hinge", "slider"):
+            raise mimic.error(f"joint {joint!r} has no single axis, so {name!r} cannot mimic {leader!r}")
+    if leader == name:
+        raise mimic.error(f"joint {name!r} mimics itself")
+    return Mimic(name, leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+
+
+def _root(robot: Element, links: dict[str, Element], joints: dict[str, RobotJoint]) -> str:
+    holder: dict[str, RobotJoint] = {}
+    for joint in joints.values():
+        if joint.child in holder:
+            raise ModelFileError(
+                f"link {joint.child!r} is the child of two joints, {holder[joint.child].name!r} and {joint.name!r}; "
+                "a URDF is a tree: close loops in the small model file beside it",
+                robot.source,
+                joint.line,
+            )
+        holder[joint.child] = joint
+    roots = [name for name in links if name not in holder]
+    if len(roots) > 1:
+        raise links[roots[1]].error(
+            f"the robot falls into pieces: no joint holds {', '.join(map(repr, roots))}; only one link may be the root"
+        )
+    # With one joint for each other link the rest must be a tree, unless some links hold each other in a circle.
+    reached = set(roots)
+    while True:
+        more = {joint.child for joint in joints.values() if joint.parent in reached} - reached
+        if not more:
+            break
+        reached |= more
+    circle = [name for name in links if name not in reached]
+    if circle:
+        raise ModelFileError(
+            f"links hold each other in a circle: {', '.join(map(repr, circle[:6]))}; a URDF is a tree",
+            robot.source,
+            holder[circle[0]].line,
+        )
+    return roots[0]
+
+
+def _origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
+    origin = element.one("origin")
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    roll, pitch, yaw = origin.numbers("rpy", 3, (0.0, 0.0, 0.0))
+    return turn(2, yaw) @ turn(1, pitch) @ turn(0, roll), origin.numbers("xyz", 3, (0.0, 0.0, 0.0))
+
+
+def turn(axis: int, angle: float) -> np.ndarray:
+    """Matrix of a rotation about an axis of the frame (0, 1, 2) by an angle [rad]."""
+    matrix = np.eye(3)
+    first, second = (axis + 1) % 3, (axis + 2) % 3
+    matrix[first, first] = matrix[second, second] = np.cos(angle)
+    matrix[first, second], matrix[second, first] = -np.sin(angle), np.sin(angle)
+    return matrix
