@@ -73,7 +73,7 @@ bench-own: $(VENV)/.bench  ## Run the programs that time shadowfit alone
 pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject.toml allows
 	rm -rf $(VENV)-pins
 	$(PYTHON) -m venv $(VENV)-pins
-	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[test,dev,docs,bench]'
+	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[mjcf,test,dev,docs,bench]'
 	$(VENV)-pins/bin/python requirements/pin.py
 	rm -rf $(VENV)-pins
 

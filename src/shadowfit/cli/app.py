@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from shadowfit.cli.convert import convert
 from shadowfit.cli.demo import demo
 from shadowfit.cli.fit import fit
 from shadowfit.cli.models import models
@@ -81,5 +82,5 @@ def _options(
     pass
 
 
-for command in (demo, fit, simulate, validate, report, sweep, reproduce, models, show):
+for command in (demo, fit, simulate, validate, report, sweep, reproduce, models, show, convert):
     app.command()(command)

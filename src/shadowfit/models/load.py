@@ -11,10 +11,13 @@ from shadowfit.mechanism import Mechanism
 from shadowfit.models import catalogue
 from shadowfit.models.chain import chain
 from shadowfit.models.errors import ModelFileError
+from shadowfit.models.places import parse
 from shadowfit.models.reader import ModelFile, parse_model
 from shadowfit.models.robots.build import Robot
+from shadowfit.models.robots.overlay import load_overlay
 from shadowfit.models.robots.read import Reading, is_robot_file, read_robot
 from shadowfit.models.start import Start
+from shadowfit.models.table import Table
 from shadowfit.models.writer import format_model
 
 
@@ -41,9 +44,13 @@ def load_model(path_or_name: str | os.PathLike[str], *, weld: Iterable[str] = ()
     reading = Reading(weld=tuple(weld))
     if is_robot_file(path):
         return robot_model(read_robot(path, reading))
+    text = _file_text(path)
+    values, places = parse(text, str(path))
+    if "robot" in values:
+        return load_overlay(Table(values, (), places, str(path)), path.parent, reading.weld)
     if reading.weld:
         raise ModelFileError("only links of a robot file (URDF, MJCF) can be welded", name)
-    return parse_model(_file_text(path), str(path), path.stem)
+    return parse_model(text, str(path), path.stem)
 
 
 def robot_model(robot: Robot) -> ModelFile:

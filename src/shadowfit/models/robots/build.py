@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +12,13 @@ from shadowfit.mechanism import (
     WORLD,
     AxisLaw,
     Body,
-    BodyOrientation,
-    BodyRate,
     Coulomb,
     Gravity,
     Input,
     Joint,
     JointLimit,
     JointPosition,
-    JointSpeed,
     Mechanism,
-    PointPosition,
     Rotor,
     Sensor,
     Spring,
@@ -29,6 +26,7 @@ from shadowfit.mechanism import (
     connect,
 )
 from shadowfit.mechanism.joint_types import Ball, Hinge, JointType, Lock, Planar, Slider
+from shadowfit.models import vocabulary
 from shadowfit.models.robots.description import AXIS_KINDS, Actuator, Description, Loop, RobotJoint, RobotSensor
 from shadowfit.models.robots.lump import Lumped, lump
 from shadowfit.models.robots.naming import Names
@@ -63,8 +61,10 @@ def build(robot: Description, *, limits: bool = False) -> Robot:
     bodies = {WORLD: WORLD} | names.take_all(lumped.masses, "_link")
     stops = {name: names.take(f"{name}_limits") for name in joints if limits and moving[name].limits}
     actuators = {actuator.joint: actuator for actuator in robot.actuators if actuator.joint in joints}
-    inputs = {name: names.take(f"{name}_effort") for name in actuators}
-    sensors = _sensors(robot, lumped, joints, bodies, names)
+    inputs = {
+        name: names.take(f"{name}_{'effort' if part.kp is None else 'target'}") for name, part in actuators.items()
+    }
+    sensors, left_out = _sensors(robot, lumped, joints, bodies, names)
     loops = {loop.name: names.take(loop.name) for loop in robot.loops}
     mechanism = Mechanism(
         {bodies[body]: Body(mass.mass, mass.inertia, tuple(mass.com)) for body, mass in lumped.masses.items()},
@@ -77,12 +77,15 @@ def build(robot: Description, *, limits: bool = False) -> Robot:
         | {loops[loop.name]: _loop(loop, lumped, bodies) for loop in robot.loops},
         contacts={stop: JointLimit(joints[name], *_stops(moving[name])) for name, stop in stops.items()},
         sensors=sensors,
-        inputs={inputs[name]: Input(unit="N" if moving[name].kind == "slider" else "N m") for name in inputs},
+        inputs={inputs[name]: _input(moving[name], part) for name, part in actuators.items()},
         gravity=_gravity(robot.gravity),
         name=robot.name,
     )
     start = Start(positions={joints[name]: position for name, position in robot.start.items() if name in joints})
-    return Robot(robot, lumped, mechanism, start, bodies, joints, (*robot.notes, *lumped.notes))
+    notes = [*robot.notes, *lumped.notes]
+    if left_out:
+        notes.append(f"sensors that are left out: {', '.join(left_out)}")
+    return Robot(robot, lumped, mechanism, start, bodies, joints, tuple(notes))
 
 
 def _joint(joint: RobotJoint, lumped: Lumped, bodies: dict[str, str], laws: dict[str, AxisLaw]) -> Joint:
@@ -105,13 +108,29 @@ def _joint(joint: RobotJoint, lumped: Lumped, bodies: dict[str, str], laws: dict
 
 def _laws(joint: RobotJoint, actuator: Actuator | None, command: str | None) -> dict[str, AxisLaw]:
     laws: dict[str, AxisLaw] = {}
-    if actuator is not None:
+    if actuator is not None and actuator.kp is not None:
+        laws[MOTOR] = vocabulary.AXIS_LAWS["position"](
+            kp=actuator.kp,
+            kd=actuator.kd,
+            limit=actuator.limit,
+            shaft_inertia=joint.armature,
+            input=command,
+            rotary=joint.kind == "hinge",
+        )
+    elif actuator is not None:
         laws[MOTOR] = TorqueMotor(gain=actuator.gain, shaft_inertia=joint.armature, input=command)
     elif joint.armature > 0.0 and joint.kind in AXIS_KINDS:
         laws["rotor"] = Rotor(shaft_inertia=joint.armature)
     if joint.stiffness > 0.0:
         laws["spring"] = Spring(stiffness=joint.stiffness, rest=joint.rest)
     return laws
+
+
+def _input(joint: RobotJoint, actuator: Actuator) -> Input:
+    turns = joint.kind == "hinge"
+    if actuator.kp is None:
+        return Input(unit="N m" if turns else "N")
+    return Input(gain=actuator.gain, unit="rad" if turns else "m")
 
 
 def _loop(loop: Loop, lumped: Lumped, bodies: dict[str, str]) -> Joint:
@@ -129,8 +148,8 @@ def _loop(loop: Loop, lumped: Lumped, bodies: dict[str, str]) -> Joint:
 
 def _sensors(
     robot: Description, lumped: Lumped, joints: dict[str, str], bodies: dict[str, str], names: Names
-) -> dict[str, Sensor]:
-    """A position sensor for each axis, and those that the file states."""
+) -> tuple[dict[str, Sensor], list[str]]:
+    """A position sensor for each axis, those that the file states, and the kinds of those that are left out."""
     rotary = {joint.name: joint.kind == "hinge" for joint in lumped.joints if joint.kind in AXIS_KINDS}
     stated = {sensor.of for sensor in robot.sensors if sensor.type == "joint_position"}
     sensors: dict[str, Sensor] = {
@@ -138,21 +157,33 @@ def _sensors(
         for name, turns in rotary.items()
         if name not in stated
     }
-    for sensor in robot.sensors:
-        sensors[names.take(sensor.name)] = _sensor(sensor, lumped, joints, bodies, rotary)
-    return sensors
+    left_out = []
+    for stated_sensor in robot.sensors:
+        fields = _sensor_fields(stated_sensor, lumped, joints, bodies, rotary)
+        kind = vocabulary.SENSORS.get(stated_sensor.type)
+        if kind is None or fields is None or not fields.keys() <= {field.name for field in dataclasses.fields(kind)}:
+            left_out.append(stated_sensor.name)
+        else:
+            sensors[names.take(stated_sensor.name)] = kind(**fields)
+    return sensors, left_out
 
 
-def _sensor(
+def _sensor_fields(
     sensor: RobotSensor, lumped: Lumped, joints: dict[str, str], bodies: dict[str, str], rotary: dict[str, bool]
-) -> Sensor:
+) -> dict[str, Any] | None:
+    """What the class of a sensor is made with; None where it looks at something that does not move."""
     if sensor.type in ("joint_position", "joint_speed"):
-        kind = JointPosition if sensor.type == "joint_position" else JointSpeed
-        return kind(joint=joints[sensor.of], rotary=rotary[sensor.of])
+        return {"joint": joints[sensor.of], "rotary": rotary[sensor.of]} if sensor.of in rotary else None
     place = lumped.places[sensor.of]
-    if sensor.type == "point_position":
-        return PointPosition(body=bodies[place.body], point=place.position + place.rotation @ sensor.point)
-    return (BodyRate if sensor.type == "body_rate" else BodyOrientation)(body=bodies[place.body])
+    if place.body == WORLD:
+        return None
+    fields: dict[str, Any] = {"body": bodies[place.body]}
+    turn = place.rotation @ rotations.to_matrix(sensor.mounting)
+    if sensor.type != "point_position" and not np.array_equal(turn, np.eye(3)):
+        fields["mounting"] = rotations.from_matrix(turn)
+    if sensor.type in ("point_position", "accelerometer"):
+        fields["point"] = place.position + place.rotation @ sensor.point
+    return fields
 
 
 def _stops(joint: RobotJoint) -> tuple[float, float]:

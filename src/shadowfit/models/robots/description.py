@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from shadowfit.errors import nearest
+from shadowfit.geometry.rotations import to_matrix
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.inertia import MassProperties
 
@@ -53,6 +54,17 @@ class RobotJoint:
     limits: tuple[float, float] | None = None
     """End stops [rad or m]."""
     line: int | None = None
+
+    def held(self, position: float) -> RobotJoint:
+        """The joint fixed at a position of its axis [rad or m]."""
+        rotation, shift = np.eye(3), self.axis * position
+        if self.kind == "hinge":
+            half = 0.5 * position
+            rotation = to_matrix(np.array([np.cos(half), *(np.sin(half) * self.axis)]))
+            shift = self.anchor - rotation @ self.anchor
+        return dataclasses.replace(
+            self, kind="fixed", rotation=self.rotation @ rotation, position=self.position + self.rotation @ shift
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +112,8 @@ class RobotSensor:
     of: str
     """The joint or link."""
     point: np.ndarray = dataclasses.field(default_factory=lambda: NOWHERE)
+    """Where it is on the link [m], and how it is turned there (quaternion)."""
+    mounting: np.ndarray = dataclasses.field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,3 +156,28 @@ class Description:
                 raise self.error(f"{link!r} cannot be welded: it is no link with a free joint{nearest(link, floating)}")
             joints[floating[link].name] = dataclasses.replace(floating[link], kind="fixed")
         return dataclasses.replace(self, joints=joints)
+
+    def without_mimics(self) -> Description:
+        """The robot with joints that follow others held where they are while their leaders are at zero."""
+        joints, names = dict(self.joints), [mimic.joint for mimic in self.mimics]
+        for mimic in self.mimics:
+            joints[mimic.joint] = self.joints[mimic.joint].held(mimic.offset)
+        note = f"joints that follow others are held at their offset: {', '.join(names)}"
+        actuators = tuple(actuator for actuator in self.actuators if actuator.joint not in names)
+        notes = (*self.notes, note) if names else self.notes
+        return dataclasses.replace(self, joints=joints, mimics=(), actuators=actuators, notes=notes)
+
+    def driven(self, drive: str | None) -> Description:
+        """The robot with all actuators of one kind, ``"torque"`` or ``"position"``; None leaves them as they are."""
+        if drive is None:
+            return self
+        if drive == "torque":
+            changed = tuple(
+                Actuator(actuator.joint) if actuator.kp is not None else actuator for actuator in self.actuators
+            )
+        else:
+            changed = tuple(
+                actuator if actuator.kp is not None else Actuator(actuator.joint, kp=0.0, limit=actuator.limit)
+                for actuator in self.actuators
+            )
+        return dataclasses.replace(self, actuators=changed)

@@ -66,12 +66,12 @@ def lump(robot: Description) -> Lumped:
 
 
 def _outward(robot: Description) -> list[RobotJoint]:
-    """All joints, each one behind the one that holds its parent."""
-    order, waiting = [], [robot.root]
+    """All joints, each one behind the one that holds its parent, branch by branch."""
+    order, waiting = [], robot.outward(robot.root)[::-1]
     while waiting:
-        joints = robot.outward(waiting.pop(0))
-        order += joints
-        waiting += [joint.child for joint in joints]
+        joint = waiting.pop()
+        order.append(joint)
+        waiting += robot.outward(joint.child)[::-1]
     return order
 
 

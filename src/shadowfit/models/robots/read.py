@@ -7,9 +7,13 @@ from pathlib import Path
 
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.build import Robot, build
+from shadowfit.models.robots.description import Description
 from shadowfit.models.robots.markup import Element, parse_markup
+from shadowfit.models.robots.mjcf import read_mjcf
 from shadowfit.models.robots.urdf import read_urdf
+from shadowfit.models.vocabulary import AXIS_LAWS
 
+DRIVES = ("torque", "position")
 SUFFIXES = (".urdf", ".xml", ".mjcf", ".xacro")
 
 
@@ -23,6 +27,9 @@ class Reading:
     """Whether an inertia that no body can have is replaced by the nearest possible one."""
     limits: bool = False
     """Whether end stops are part of the model."""
+    drive: str | None = None
+    """Whether all driven joints have a torque (``"torque"``) or a position controller (``"position"``) as their input;
+    None: as the file says."""
 
 
 def is_robot_file(path: Path) -> bool:
@@ -40,9 +47,23 @@ def read_robot(path: Path, reading: Reading | None = None) -> Robot:
     root = parse_markup(read_bytes(path), str(path))
     if root.tag == "robot":
         description = read_urdf(root, repair=reading.repair)
+    elif root.tag == "mujoco":
+        description = read_mjcf(path)
     else:
         raise _unknown(root)
-    return build(description.welded(reading.weld), limits=reading.limits)
+    robot = description.welded(reading.weld).without_mimics().driven(_drive(description, reading))
+    return build(robot, limits=reading.limits)
+
+
+def _drive(description: Description, reading: Reading) -> str | None:
+    controlled = reading.drive == "position" or (
+        reading.drive is None and any(actuator.kp is not None for actuator in description.actuators)
+    )
+    if controlled and "position" not in AXIS_LAWS:
+        if reading.drive == "position":
+            raise description.error("position controllers are not in the vocabulary of model files")
+        return "torque"
+    return reading.drive
 
 
 def read_bytes(path: Path) -> bytes:

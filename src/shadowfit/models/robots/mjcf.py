@@ -1,0 +1,328 @@
+"""MJCF: a file as MuJoCo itself compiles it (defaults, includes, angles, frames) to a description of the robot."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shadowfit.geometry.rotations import to_matrix
+from shadowfit.models.errors import ModelFileError
+from shadowfit.models.robots.description import (
+    Actuator,
+    Description,
+    JointKind,
+    Link,
+    Loop,
+    Mimic,
+    RobotJoint,
+    RobotSensor,
+)
+from shadowfit.models.robots.inertia import MassProperties
+
+ROOT = "world"
+# The numbers of MuJoCo's mjtJoint.
+KINDS: tuple[JointKind, ...] = ("free", "ball", "slider", "hinge")
+_LINE = re.compile(r"line (\d+)")
+
+
+def read_mjcf(path: Path) -> Description:
+    """The robot of an MJCF file.
+
+    Raises:
+        ModelFileError: MuJoCo is not installed, or refuses the file, in its own words.
+    """
+    mujoco = import_mujoco(path)
+    model, notes = _compile(mujoco, path)
+    reader = _Reader(mujoco, model, str(path), notes)
+    return reader.description(path.stem)
+
+
+def import_mujoco(path: Path) -> Any:
+    """The module, or an error that says how to install it."""
+    try:
+        import mujoco  # noqa: PLC0415 - an optional dependency
+    except ImportError as error:
+        raise ModelFileError(
+            "MJCF files are read by MuJoCo, which is not installed: pip install 'shadowfit[mjcf]'", str(path)
+        ) from error
+    return mujoco
+
+
+def _compile(mujoco: Any, path: Path) -> tuple[Any, list[str]]:
+    try:
+        spec = mujoco.MjSpec.from_file(str(path))
+        try:
+            return spec.compile(), []
+        except ValueError:
+            # Meshes are seldom beside a model that was copied; bodies that state their inertia do not need them.
+            bare = mujoco.MjSpec.from_file(str(path))
+            if not _strip(mujoco, bare):
+                raise
+            return bare.compile(), ["meshes, textures and height fields are left out"]
+    except ValueError as error:
+        words = str(error).strip()
+        line = _LINE.search(words)
+        raise ModelFileError(
+            f"MuJoCo refuses the file: {' '.join(words.split())}", str(path), int(line[1]) if line else None
+        ) from error
+
+
+def _strip(mujoco: Any, spec: Any) -> bool:
+    """Take away what needs other files; whether there was any."""
+    shaped = (int(mujoco.mjtGeom.mjGEOM_MESH), int(mujoco.mjtGeom.mjGEOM_HFIELD), int(mujoco.mjtGeom.mjGEOM_SDF))
+    geoms = [geom for geom in spec.geoms if int(geom.type) in shaped]
+    for geom in spec.geoms:
+        geom.material = ""
+    files = [*spec.skins, *spec.meshes, *spec.hfields, *spec.materials, *spec.textures]
+    for element in (*geoms, *files):
+        spec.delete(element)
+    return bool(geoms or files)
+
+
+@dataclasses.dataclass
+class _Reader:
+    """Reads a compiled model; what is not understood is counted, and told once for each kind."""
+
+    mujoco: Any
+    model: Any
+    source: str
+    notes: list[str]
+    skipped: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    def description(self, name: str) -> Description:
+        model = self.model
+        links, joints = {ROOT: Link(ROOT)}, {}
+        for body in range(1, model.nbody):
+            for link, joint in self._body(body):
+                links[link.name] = link
+                joints[joint.name] = joint
+        loops, mimics = self._equalities()
+        actuators = self._actuators()
+        sensors = self._sensors()
+        self._look_for_more()
+        ignored = ", ".join(f"{what} ({count})" if count > 1 else what for what, count in self.skipped.items())
+        return Description(
+            name=self._model_name() or name,
+            source=self.source,
+            root=ROOT,
+            links=links,
+            joints=joints,
+            actuators=tuple(actuators),
+            loops=tuple(loops),
+            mimics=tuple(mimics),
+            sensors=tuple(sensors),
+            gravity=np.array(model.opt.gravity),
+            start=self._start(),
+            notes=(*self.notes, *([f"not part of the model: {ignored}"] if ignored else [])),
+        )
+
+    def _model_name(self) -> str:
+        return self.model.names[: self.model.names.index(b"\0")].decode("utf-8", "replace")
+
+    # ---- names; MuJoCo's may be missing
+
+    def _body_name(self, body: int) -> str:
+        return ROOT if body == 0 else self.model.body(body).name or f"body{body}"
+
+    def _joint_name(self, joint: int) -> str:
+        body = int(self.model.jnt_bodyid[joint])
+        place = joint - int(self.model.body_jntadr[body])
+        return self.model.joint(joint).name or f"{self._body_name(body)}_joint{place + 1 if place else ''}"
+
+    # ---- the tree
+
+    def _body(self, body: int) -> list[tuple[Link, RobotJoint]]:
+        """A body with its joint; one of several joints, with a link between each two of them."""
+        model, name = self.model, self._body_name(body)
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        base = self._body_name(int(model.body_parentid[body]))
+        rotation, position = to_matrix(model.body_quat[body]), np.array(model.body_pos[body])
+        if model.body_gravcomp[body]:
+            self.skipped["compensation of gravity"] += 1
+        if count == 0:
+            return [(self._link(body), RobotJoint(f"{name}_fixed", "fixed", base, name, rotation, position))]
+        found = []
+        for joint in range(first, first + count):
+            last = joint == first + count - 1
+            child = name if last else f"{name}_{joint - first + 1}"
+            link = self._link(body) if last else Link(child)
+            found.append((link, self._joint(joint, base, child, rotation, position)))
+            base, rotation, position = child, np.eye(3), np.zeros(3)
+        return found
+
+    def _link(self, body: int) -> Link:
+        model = self.model
+        mass = float(model.body_mass[body])
+        if mass == 0.0:
+            return Link(self._body_name(body))
+        own = MassProperties(mass, np.zeros(3), np.diag(model.body_inertia[body]))
+        turned = own.moved(to_matrix(model.body_iquat[body]), np.array(model.body_ipos[body]))
+        return Link(self._body_name(body), turned)
+
+    def _joint(self, joint: int, parent: str, child: str, rotation: np.ndarray, position: np.ndarray) -> RobotJoint:
+        model = self.model
+        kind = KINDS[int(model.jnt_type[joint])]
+        dof, place = int(model.jnt_dofadr[joint]), int(model.jnt_qposadr[joint])
+        axis, anchor = np.array(model.jnt_axis[joint]), np.array(model.jnt_pos[joint])
+        losses = (model.dof_damping[dof], model.dof_frictionloss[dof], model.dof_armature[dof])
+        common: dict[str, Any] = {"name": self._joint_name(joint), "kind": kind, "parent": parent, "child": child}
+        if kind in ("free", "ball"):
+            if any(losses) or model.jnt_stiffness[joint]:
+                self.skipped[f"friction, armature and springs of {kind} joints"] += 1
+            return RobotJoint(**common, rotation=rotation, position=position, anchor=anchor)
+        # The stated pose is at the reference position; ours is at zero.
+        reference = float(model.qpos0[place])
+        zero = RobotJoint(**common, rotation=rotation, position=position, axis=axis, anchor=anchor).held(-reference)
+        for field, what in (("jnt_stiffnesspoly", "stiffness"), ("dof_dampingpoly", "damping")):
+            if np.any(getattr(model, field, np.zeros((1 + max(joint, dof), 1)))[joint if "jnt" in field else dof]):
+                self.skipped[f"polynomial {what}"] += 1
+        limited = bool(model.jnt_limited[joint])
+        return dataclasses.replace(
+            zero,
+            kind=kind,
+            damping=float(losses[0]),
+            friction=float(losses[1]),
+            armature=float(losses[2]),
+            stiffness=float(model.jnt_stiffness[joint]),
+            rest=float(model.qpos_spring[place]),
+            limits=(float(model.jnt_range[joint, 0]), float(model.jnt_range[joint, 1])) if limited else None,
+        )
+
+    # ---- what drives it
+
+    def _actuators(self) -> list[Actuator]:
+        found: dict[str, Actuator] = {}
+        for index in range(self.model.nu):
+            actuator = self._actuator(index)
+            if actuator is None:
+                self.skipped["actuators other than motors and position controllers of one joint"] += 1
+            elif actuator.joint in found:
+                self.skipped["further actuators of a joint"] += 1
+            else:
+                found[actuator.joint] = actuator
+        return list(found.values())
+
+    def _actuator(self, index: int) -> Actuator | None:
+        """``τ = N f`` with ``f = g u + b₀ + b₁ N x + b₂ N s``, N the gear; None where it is nothing like that."""
+        model, mujoco = self.model, self.mujoco
+        joint = int(model.actuator_trnid[index, 0])
+        if (
+            int(model.actuator_trntype[index])
+            not in (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+            or KINDS[int(model.jnt_type[joint])] not in ("hinge", "slider")
+            or int(model.actuator_dyntype[index]) != int(mujoco.mjtDyn.mjDYN_NONE)
+            or int(model.actuator_gaintype[index]) != int(mujoco.mjtGain.mjGAIN_FIXED)
+        ):
+            return None
+        name, gear = self._joint_name(joint), float(model.actuator_gear[index, 0])
+        gain, bias = float(model.actuator_gainprm[index, 0]), np.array(model.actuator_biasprm[index, :3])
+        if int(model.actuator_biastype[index]) == int(mujoco.mjtBias.mjBIAS_NONE):
+            bias = np.zeros(3)
+        elif int(model.actuator_biastype[index]) != int(mujoco.mjtBias.mjBIAS_AFFINE):
+            return None
+        if not np.any(bias):
+            return Actuator(name, gain=gear * gain)
+        if bias[0] != 0.0 or bias[1] != -gain or bias[2] > 0.0:
+            return None
+        limit = np.inf
+        if model.actuator_forcelimited[index]:
+            limit = abs(gear) * float(np.max(np.abs(model.actuator_forcerange[index])))
+        return Actuator(name, gain=1.0 / gear, kp=gear**2 * gain, kd=-(gear**2) * float(bias[2]), limit=limit)
+
+    # ---- what closes loops and couples joints
+
+    def _equalities(self) -> tuple[list[Loop], list[Mimic]]:
+        model, kinds = self.model, self.mujoco.mjtEq
+        loops: list[Loop] = []
+        mimics: list[Mimic] = []
+        for index in range(model.neq):
+            kind, data = int(model.eq_type[index]), np.array(model.eq_data[index])
+            first, second = int(model.eq_obj1id[index]), int(model.eq_obj2id[index])
+            name = model.equality(index).name or f"loop{index + 1}"
+            if not model.eq_active0[index]:
+                self.skipped["equality constraints that are switched off"] += 1
+            elif kind in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
+                loops.append(self._loop(index, name, kind == int(kinds.mjEQ_WELD), data))
+            elif kind == int(kinds.mjEQ_JOINT) and second >= 0 and not np.any(data[2:5]):
+                zero = [float(model.qpos0[model.jnt_qposadr[joint]]) for joint in (first, second)]
+                offset = float(data[0]) + zero[0] - float(data[1]) * zero[1]
+                mimics.append(Mimic(self._joint_name(first), self._joint_name(second), float(data[1]), offset))
+            else:
+                self.skipped[f"equality constraints of type {str(kinds(kind)).removeprefix('mjEQ_').lower()}"] += 1
+        return loops, mimics
+
+    def _loop(self, index: int, name: str, weld: bool, data: np.ndarray) -> Loop:
+        model = self.model
+        ends = [int(model.eq_obj1id[index]), int(model.eq_obj2id[index])]
+        if int(model.eq_objtype[index]) == int(self.mujoco.mjtObj.mjOBJ_SITE):
+            bodies = [int(model.site_bodyid[site]) for site in ends]
+            points = [np.array(model.site_pos[site]) for site in ends]
+            turns = [to_matrix(model.site_quat[site]) for site in ends]
+            rotation = turns[0] @ turns[1].T
+        elif weld:
+            # Anchor in the second body, then the pose of the second body in the first.
+            bodies, rotation = ends, to_matrix(data[6:10])
+            points = [data[3:6] + rotation @ data[:3], data[:3]]
+        else:
+            bodies, rotation, points = ends, np.eye(3), [data[:3], data[3:6]]
+        parent, child = (self._body_name(body) for body in bodies)
+        return Loop(name, "lock" if weld else "ball", parent, child, points[0], points[1], rotation)
+
+    # ---- sensors and the rest
+
+    def _sensors(self) -> list[RobotSensor]:
+        model, types, objects = self.model, self.mujoco.mjtSensor, self.mujoco.mjtObj
+        found = []
+        for index in range(model.nsensor):
+            kind, what = int(model.sensor_type[index]), int(model.sensor_objtype[index])
+            at, name = int(model.sensor_objid[index]), model.sensor(index).name or f"sensor{index + 1}"
+            if kind in (int(types.mjSENS_JOINTPOS), int(types.mjSENS_JOINTVEL)):
+                word = "joint_position" if kind == int(types.mjSENS_JOINTPOS) else "joint_speed"
+                found.append(RobotSensor(name, word, self._joint_name(at)))
+                continue
+            place = None
+            if what == int(objects.mjOBJ_SITE):
+                place = int(model.site_bodyid[at]), np.array(model.site_pos[at]), np.array(model.site_quat[at])
+            elif what == int(objects.mjOBJ_XBODY):
+                place = at, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+            elif what == int(objects.mjOBJ_BODY):
+                place = at, np.array(model.body_ipos[at]), np.array(model.body_iquat[at])
+            word = {
+                int(types.mjSENS_FRAMEPOS): "point_position",
+                int(types.mjSENS_FRAMEQUAT): "body_orientation",
+                int(types.mjSENS_GYRO): "body_rate",
+                int(types.mjSENS_ACCELEROMETER): "accelerometer",
+            }.get(kind, "")
+            if place is None or not word or model.sensor_refid[index] >= 0 or place[0] == 0:
+                self.skipped[f"sensors of type {str(types(kind)).rsplit('mjSENS_', 1)[-1].lower()}"] += 1
+                continue
+            found.append(RobotSensor(name, word, self._body_name(place[0]), place[1], place[2]))
+        return found
+
+    def _start(self) -> dict[str, float]:
+        """Joint positions of the first keyframe."""
+        model = self.model
+        axes = [joint for joint in range(model.njnt) if KINDS[int(model.jnt_type[joint])] in ("hinge", "slider")]
+        if model.nkey == 0:
+            return {}
+        return {self._joint_name(joint): float(model.key_qpos[0, model.jnt_qposadr[joint]]) for joint in axes}
+
+    def _look_for_more(self) -> None:
+        model = self.model
+        colliding = int(np.sum((model.geom_contype != 0) | (model.geom_conaffinity != 0))) if model.ngeom else 0
+        medium = int(np.any(model.opt.wind) or model.opt.density > 0 or model.opt.viscosity > 0)
+        for what, count in (
+            ("geoms that touch", colliding),
+            ("tendons", model.ntendon),
+            ("flexible bodies", model.nflex),
+            ("plugins", model.nplugin),
+            ("mocap bodies", model.nmocap),
+            ("a surrounding medium", medium),
+        ):
+            if count:
+                self.skipped[what] += int(count)

@@ -1,0 +1,100 @@
+"""A small model file beside a robot file: it names the robot and says what robot files do not.
+
+    robot = "arm.urdf"
+    [sensors."*_position"]
+    std = 1e-4
+    [joints.elbow]
+    friction = "stribeck"
+
+Its tables are laid over those of the model file that the robot alone would be. A name with ``*``, ``?`` or ``[`` stands
+for all parts of the group that it matches; ``false`` in place of a part takes it away.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shadowfit.errors import nearest
+from shadowfit.models import places
+from shadowfit.models.reader import GROUPS, ModelFile, read_document
+from shadowfit.models.robots.build import Robot
+from shadowfit.models.robots.read import DRIVES, Reading, read_robot
+from shadowfit.models.table import Table
+from shadowfit.models.writer import format_model
+
+SETTINGS = ("robot", "weld", "repair", "limits", "drive")
+PATTERN = frozenset("*?[")
+
+
+def load_overlay(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> ModelFile:
+    """The model of a file with a key ``robot``; ``folder`` is where that path starts."""
+    robot = overlaid_robot(document, folder, weld)
+    base = tomllib.loads(format_model(robot.mechanism, start=robot.start))
+    own = _without(document, SETTINGS)
+    expanded, where = _expand(own, base)
+    merged = Table(_merge(base, expanded), (), where, document.source)
+    model = read_document(merged, robot.mechanism.name, "")
+    text = format_model(model.mechanism, start=model.start, description=model.description)
+    return ModelFile(model.mechanism, model.start, model.description, text, document.source, robot.notes)
+
+
+def overlaid_robot(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> Robot:
+    """The robot that such a file names, read as the file says."""
+    path = folder / document.text("robot")
+    with document.blamed("robot"):
+        return read_robot(path, _reading(document, weld))
+
+
+def _reading(document: Table, weld: tuple[str, ...]) -> Reading:
+    flags = {}
+    for key in ("repair", "limits"):
+        flags[key] = document.values.get(key, False)
+        if not isinstance(flags[key], bool):
+            raise document.error(f"{key} must be true or false, not {flags[key]!r}", key)
+    held = document.values.get("weld", [])
+    held = [held] if isinstance(held, str) else held
+    if not (isinstance(held, list) and all(isinstance(link, str) for link in held)):
+        raise document.error("weld must be the name of a link, or an array of names", "weld")
+    drive = document.text("drive", DRIVES) if "drive" in document else None
+    return Reading(weld=(*held, *weld), drive=drive, **flags)
+
+
+def _without(document: Table, keys: tuple[str, ...]) -> Table:
+    values = {key: value for key, value in document.values.items() if key not in keys}
+    return Table(values, (), document.places, document.source)
+
+
+def _expand(document: Table, base: Mapping[str, Any]) -> tuple[dict[str, Any], dict[places.Path, places.Place]]:
+    """The file's values with patterns written out, in the order of the file, and the places of all of them."""
+    values = dict(document.values)
+    where = dict(document.places)
+    for group in (group for group in GROUPS if group in document):
+        parts = document.table(group).values
+        known = [*base.get(group, {}), *(name for name in parts if not PATTERN & set(name))]
+        values[group] = {}
+        for name, part in parts.items():
+            matched = fnmatch.filter(known, name) if PATTERN & set(name) else [name]
+            if not matched:
+                raise document.error(f"{group}: no name matches {name!r}{nearest(name, known)}", group, name)
+            for own in dict.fromkeys(matched):
+                values[group][own] = _merge(values[group].get(own), part)
+                inside = [path for path in document.places if path[:2] == (group, name)]
+                where |= {(group, own, *path[2:]): document.places[path] for path in inside}
+    return values, where
+
+
+def _merge(base: Any, over: Any) -> Any:
+    """Tables are merged key by key, ``false`` takes a table away, and anything else is replaced."""
+    if not (isinstance(base, Mapping) and isinstance(over, Mapping)):
+        return over
+    merged = dict(base)
+    for key, value in over.items():
+        if value is False and isinstance(merged.get(key), Mapping):
+            del merged[key]
+        else:
+            merged[key] = _merge(merged.get(key), value)
+    return merged

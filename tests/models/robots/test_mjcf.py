@@ -1,0 +1,175 @@
+"""MJCF files: the mechanism moves as MuJoCo's own reading does, and what is not understood is told."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from models.robots.test_urdf import motion, write
+from models.robots.urdfs import numbers
+from reference import mujoco_files, newton_euler
+from shadowfit.dynamics.placement import place
+from shadowfit.models import ModelFileError, load_model, read_model
+from shadowfit.models.robots.read import Reading, read_robot
+
+mujoco = pytest.importorskip("mujoco")
+
+
+def body(rng, index, inside, joints):
+    """A body with mass, turned and shifted, and its joints off its origin."""
+    moments = rng.uniform(0.01, 0.02, 3)
+    inertial = (
+        f'<inertial mass="{rng.uniform(0.2, 3.0)!r}" pos="{numbers(rng.normal(size=3) * 0.1)}" '
+        f'quat="{numbers(rng.normal(size=4))}" diaginertia="{numbers(moments)}"/>'
+    )
+    own = "".join(
+        f'<joint name="j{index}{place}" class="{rng.choice(["big", "small"])}" type="{rng.choice(["hinge", "slide"])}" '
+        f'pos="{numbers(rng.normal(size=3) * 0.1)}" axis="{numbers(rng.normal(size=3))}" ref="{rng.normal()!r}"/>'
+        for place in range(joints)
+    )
+    at = f'pos="{numbers(rng.normal(size=3) * 0.2)}" euler="{numbers(rng.uniform(-90, 90, 3))}"'
+    return f'<body name="b{index}" {at}>{inertial}{own}{inside}</body>'
+
+
+@st.composite
+def mjcfs(draw, most=1):
+    """Nested bodies with at most so many joints each; defaults in classes, angles in degrees."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    inside, count = "", draw(st.integers(1, 4))
+    for index in range(count, 0, -1):
+        inside = body(rng, index, inside, most if index == 1 else draw(st.integers(0, most)))
+    return (
+        '<mujoco model="made up"><option gravity="1 -2 -9"/>'
+        '<default><joint damping="0.25" armature="0.125"/>'
+        '<default class="big"><joint armature="0.5" frictionloss="0.75"/></default><default class="small"/></default>'
+        f"<worldbody>{inside}</worldbody></mujoco>"
+    )
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=mjcfs(), seed=st.integers(0, 1000))
+def test_inverse_dynamics_is_mujocos(text, seed, tmp_path):
+    mechanism = read_model(write(tmp_path, text, "robot.xml"))
+    at = motion(mechanism.joints.names, seed)
+    ours = newton_euler.torques(mechanism, *at)
+    theirs = mujoco_files.torques(mujoco.MjModel.from_xml_string(text), *at)
+    np.testing.assert_allclose(list(ours.values()), [theirs[name] for name in ours], rtol=1e-8, atol=1e-8)
+
+
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=mjcfs(most=3), seed=st.integers(0, 1000))
+def test_several_joints_of_a_body(text, seed, tmp_path):
+    """Equal but for the millionth of the robot's mass in the links between them."""
+    loaded = load_model(write(tmp_path, text, "robot.xml"))
+    at = motion(loaded.mechanism.joints.names, seed)
+    ours = newton_euler.torques(loaded.mechanism, *at)
+    theirs = mujoco_files.torques(mujoco.MjModel.from_xml_string(text), *at)
+    largest = max(map(abs, theirs.values()))
+    np.testing.assert_allclose(list(ours.values()), [theirs[name] for name in ours], rtol=0, atol=2e-4 * largest)
+    assert any("have no mass" in note for note in loaded.notes)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("file", "weld"), [("arm_panda/panda_nohand.xml", ()), ("legs_go2/go2.xml", ("base",))])
+def test_shared_robots_are_as_mujoco_reads_them(file, weld, data_dir):
+    mechanism = load_model(data_dir / file, weld=weld).mechanism
+    spec = mujoco.MjSpec.from_file(str(data_dir / file))
+    for joint in [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]:
+        spec.delete(joint)
+    for key in list(spec.keys):
+        spec.delete(key)
+    at = motion(mechanism.joints.names, 0)
+    ours = newton_euler.torques(mechanism, *at)
+    theirs = mujoco_files.torques(spec.compile(), *at)
+    np.testing.assert_allclose(list(ours.values()), [theirs[name] for name in ours], rtol=1e-8, atol=1e-8)
+
+
+BODY = '<inertial mass="1" pos="0.1 0 0" diaginertia="0.01 0.02 0.02"/>'
+FOUR_BAR = f"""<mujoco>
+  <worldbody>
+    <body name="crank"><joint name="a" axis="0 1 0"/>{BODY}
+      <body name="coupler" pos="0.2 0 0"><joint name="b" axis="0 1 0"/>{BODY}</body>
+    </body>
+    <body name="rocker" pos="0 0 0.1"><joint name="c" axis="0 1 0"/>{BODY}
+      <site name="tip" pos="0.2 0 -0.1"/><site name="eye" pos="0 0 0" euler="90 0 0"/></body>
+  </worldbody>
+  <equality><connect name="pin" body1="coupler" body2="rocker" anchor="0 0 0"/></equality>
+  <sensor><jointpos name="theta" joint="a"/><framepos name="marker" objtype="site" objname="tip"/>
+    <gyro name="turned" site="eye"/><clock name="clock"/></sensor>
+  <actuator><motor joint="a" gear="3"/><velocity joint="b" kv="2"/></actuator>
+</mujoco>
+"""
+
+
+def test_loops_sensors_and_motors(tmp_path):
+    loaded = load_model(write(tmp_path, FOUR_BAR, "robot.xml"))
+    mechanism = loaded.mechanism
+    assert type(mechanism.joints["pin"].kind).__name__ == "Ball"
+    np.testing.assert_allclose(mechanism.joints["pin"].child_point, [0.2, 0.0, -0.1], atol=1e-12)
+    assert mechanism.sensors["theta"].joint == "a"
+    assert "a_position" not in mechanism.sensors
+    np.testing.assert_allclose(mechanism.get("marker.point.z"), -0.1)
+    assert mechanism.get("a.motor.gain") == 3.0
+    assert tuple(mechanism.inputs) == ("a_effort",)
+    told = " ".join(loaded.notes)
+    assert "clock" in told
+    assert "actuators other than" in told
+    assert len(place(mechanism).pose.position) == 3
+
+
+def test_a_free_body_floats_unless_it_is_welded(tmp_path):
+    text = FOUR_BAR.replace('<joint name="c" axis="0 1 0"/>', '<freejoint name="c"/>')
+    assert "c" not in read_model(write(tmp_path, text, "robot.xml")).joints
+    welded = load_model(tmp_path / "robot.xml", weld=["rocker"]).mechanism
+    assert tuple(welded.bodies) == ("crank", "coupler")
+    assert welded.joints["pin"].child == "world"
+
+
+def test_includes_and_missing_meshes(tmp_path):
+    (tmp_path / "arm.xml").write_text(f'<mujoco><body name="arm"><joint/>{BODY}</body></mujoco>')
+    text = (
+        '<mujoco><asset><mesh name="m" file="nowhere.stl"/></asset><worldbody><include file="arm.xml"/>'
+        f'<body name="more"><joint name="k"/>{BODY}<geom type="mesh" mesh="m"/></body></worldbody></mujoco>'
+    )
+    loaded = load_model(write(tmp_path, text, "robot.xml"))
+    assert tuple(loaded.mechanism.joints) == ("arm_joint", "k")
+    assert any("meshes" in note for note in loaded.notes)
+
+
+def test_a_joint_that_follows_another_is_held(tmp_path):
+    text = FOUR_BAR.replace(
+        '<connect name="pin" body1="coupler" body2="rocker" anchor="0 0 0"/>',
+        '<joint joint1="b" joint2="a" polycoef="0.5 1 0 0 0"/>',
+    )
+    loaded = load_model(write(tmp_path, text, "robot.xml"))
+    assert tuple(loaded.mechanism.joints) == ("a", "c")
+    assert any("follow others" in note and "b" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (FOUR_BAR.replace('mass="1"', 'mass="x"', 1), "MuJoCo refuses the file"),
+        (FOUR_BAR.replace("</mujoco>", ""), "robot.xml:14: not valid XML"),
+        (FOUR_BAR.replace('"0.01 0.02 0.02"', '"0.01 0.02 0.05"'), "MuJoCo refuses the file"),
+        ("<mujoco/>", "nothing in this robot has mass"),
+    ],
+)
+def test_mistakes(text, message, tmp_path):
+    with pytest.raises(ModelFileError) as raised:
+        read_model(write(tmp_path, text, "robot.xml"))
+    assert message in str(raised.value)
+
+
+def test_without_mujoco_the_command_that_installs_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(ModelFileError, match=r"pip install 'shadowfit\[mjcf\]'"):
+        read_model(write(tmp_path, FOUR_BAR, "robot.xml"))
+
+
+def test_all_torques_if_that_is_wanted(tmp_path):
+    text = FOUR_BAR.replace('<velocity joint="b" kv="2"/>', '<position joint="b" kp="5" dampratio="1"/>')
+    mechanism = read_robot(write(tmp_path, text, "robot.xml"), Reading(drive="torque")).mechanism
+    assert tuple(mechanism.inputs) == ("a_effort", "b_effort")
