@@ -35,22 +35,19 @@ def load_model(path_or_name: str | os.PathLike[str], *, weld: Iterable[str] = ()
 
     Of a robot file, the text is that of a model file that says the same. ``weld`` names floating links to be held.
     """
-    name = os.fspath(path_or_name)
-    if isinstance(path_or_name, str) and catalogue.is_builtin(name):
-        return parse_model(_builtin_text(name), f"{name}.toml (built in)", name)
+    name, held = os.fspath(path_or_name), tuple(weld)
     path = Path(path_or_name)
-    if isinstance(path_or_name, str) and path.suffix == "" and path.name == name and not path.exists():
-        raise ModelFileError(f"there is neither a file nor a built-in model of this name{_others(name)}", name)
-    reading = Reading(weld=tuple(weld))
     if is_robot_file(path):
-        return robot_model(read_robot(path, reading))
-    text = _file_text(path)
-    values, places = parse(text, str(path))
+        return robot_model(read_robot(path, Reading(weld=held)))
+    builtin = isinstance(path_or_name, str) and catalogue.is_builtin(name)
+    text = _builtin_text(name) if builtin else _file_text(path, name)
+    source = f"{name}.toml (built in)" if builtin else str(path)
+    values, places = parse(text, source)
     if "robot" in values:
-        return load_overlay(Table(values, (), places, str(path)), path.parent, reading.weld)
-    if reading.weld:
-        raise ModelFileError("only links of a robot file (URDF, MJCF) can be welded", name)
-    return parse_model(text, str(path), path.stem)
+        return load_overlay(Table(values, (), places, source), path.parent, held)
+    if held:
+        raise ModelFileError("only links of a robot file (URDF, MJCF) can be welded", source)
+    return parse_model(text, source, path.stem)
 
 
 def robot_model(robot: Robot) -> ModelFile:
@@ -71,7 +68,9 @@ def _others(name: str) -> str:
     return nearest(name, catalogue.library()) + " (a model file's name ends in .toml, a robot's in .urdf or .xml)"
 
 
-def _file_text(path: Path) -> str:
+def _file_text(path: Path, name: str) -> str:
+    if path.suffix == "" and path.name == name and not path.exists():
+        raise ModelFileError(f"there is neither a file nor a built-in model of this name{_others(name)}", name)
     try:
         # The mark that some editors put at the start of UTF-8 is no part of TOML.
         return path.read_bytes().decode("utf-8-sig")
