@@ -27,7 +27,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shadowfit.cli.runtime import compile_seconds, start_jax
 from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.fit import start_point
@@ -36,13 +35,14 @@ from shadowfit.estimation.problem.options import MOST_COORDINATES
 from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import default_weights
-from shadowfit.estimation.residuals.linearise import Unknowns
+from shadowfit.estimation.residuals.unknowns import UnknownsName
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import propose
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up
 from shadowfit.recordings import Recording
+from shadowfit.runtime import compile_seconds, start_jax
 
 PARTS = ("split", "length", "chains", "cold")
 LENGTHS = (1_000, 10_000, 100_000)
@@ -131,7 +131,7 @@ def cost_per_step(problem: Problem) -> tuple[float, float]:
 
 
 def build(
-    mechanism: Mechanism, recording: Recording, free: FreeParameters, unknowns: Unknowns = "configuration"
+    mechanism: Mechanism, recording: Recording, free: FreeParameters, unknowns: UnknownsName = "configuration"
 ) -> Problem:
     """The problem of a fit."""
     options = Options(timestep=0.01, unknowns=unknowns)

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from shadowfit.cli.runtime import start_jax
 from shadowfit.estimation import Estimate, LevenbergMarquardt
 from shadowfit.estimation.noise import deviance
 from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.experiments.coverage import CONDITIONS, Condition, Study, fitted, record, studies
+from shadowfit.runtime import start_jax
 
 FIGURE = Path("docs/figures/plateau.png")
 SWEEP = 10.0 ** np.arange(1.0, 10.5)

@@ -13,10 +13,10 @@ from collections import Counter
 
 import numpy as np
 
-from shadowfit.cli.runtime import start_jax
 from shadowfit.estimation import Estimate, LevenbergMarquardt, fit
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up
+from shadowfit.runtime import start_jax
 
 # Parameters within so many standard deviations of the reference fit's (and no more than a tenth off) are the same.
 SAME_STD, SAME_FRACTION = 3.0, 0.1

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from typing import get_args
 
-from shadowfit.cli.runtime import start_jax
 from shadowfit.estimation import Estimate, fit
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.solve import objective
@@ -22,6 +21,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import propose
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up
+from shadowfit.runtime import start_jax
 
 RUNS = 9
 

@@ -16,12 +16,12 @@ import equinox as eqx
 from benchmarks.peers import mjcf
 from benchmarks.peers.answer import Answer
 from benchmarks.peers.tasks import INTERVAL, Data, Task
-from shadowfit.cli.runtime import start_jax
 from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
 from shadowfit.mechanism import Coulomb, Mechanism
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import read_model
 from shadowfit.recordings import Recording
+from shadowfit.runtime import start_jax
 
 COMPLIANCE = 1e-9  # m/N and rad/(N m): rigid bearings
 PAPER_COMPLIANCE = 1e-4

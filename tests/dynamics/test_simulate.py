@@ -16,7 +16,7 @@ from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.energy import kinetic
 from shadowfit.dynamics.exact import NewtonStatus
 from shadowfit.dynamics.simulate import TOGETHER
-from shadowfit.errors import SimulationError, UnknownNameError
+from shadowfit.errors import ShadowfitError, SimulationError, UnknownNameError
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import (
     Body,
@@ -340,7 +340,7 @@ def test_mistakes_are_named(attempt: Callable[[], None], error: type[Exception],
 
 
 def test_single_precision_is_refused() -> None:
-    with jax.enable_x64(False), pytest.raises(SimulationError, match="double precision is off"):
+    with jax.enable_x64(False), pytest.raises(ShadowfitError, match="double precision is off"):
         attempt(furuta_state())
 
 

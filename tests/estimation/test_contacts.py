@@ -12,7 +12,7 @@ from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.weights import default_weights
-from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.solve import objective
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism import (

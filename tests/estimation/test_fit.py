@@ -359,12 +359,8 @@ def test_priors_hold_parameters_and_bounds_are_kept(noisy):
 
 
 def test_single_precision_is_refused(release):
-    jax.config.update("jax_enable_x64", False)
-    try:
-        with pytest.raises(ShadowfitError, match="double precision is off"):
-            fit(PENDULUM, release, AWAY)
-    finally:
-        jax.config.update("jax_enable_x64", True)
+    with jax.enable_x64(False), pytest.raises(ShadowfitError, match="double precision is off"):
+        fit(PENDULUM, release, AWAY)
 
 
 def test_unknown_parameters_are_refused_before_anything_is_computed(release):

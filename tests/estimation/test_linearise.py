@@ -10,7 +10,7 @@ from estimation.scenes import all_rows, full_furuta, problem_of, pulses, shaken,
 from shadowfit.dynamics import place
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.weights import default_weights
-from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.solve import objective
 from shadowfit.geometry import Pose
 from shadowfit.models import builtin
@@ -62,7 +62,7 @@ def scene(request):
 
 def start_count(problem):
     """Number of initial rows: rigid joints have none."""
-    return 0 if problem.plan.unknowns == "joint" else 12 * len(problem.mechanism.bodies)
+    return 0 if problem.options.unknowns == "joint" else 12 * len(problem.mechanism.bodies)
 
 
 def moved(problem, point, states, parameters):
@@ -103,13 +103,13 @@ def test_initial_rows_have_the_derivatives_of_their_residuals_on_closed_joints(s
     problem, _ = scene
     if problem.mechanism.name == "fourbar":
         pytest.skip("constraints of a loop are redundant in the plane only; off it their projector jumps")
-    if problem.plan.unknowns == "joint":
+    if problem.options.unknowns == "joint":
         pytest.skip("rigid joints have no initial rows")
     point = Point(problem.parameters.start(), shaken(problem, 0.0).nodes)
     rows = all_rows(problem, point)
     first = len(rows.residual) - start_count(problem)
     # With ``full`` unknowns the velocity's part leaves out how the constraints turn; the configuration's is complete.
-    last = first + 6 * len(problem.mechanism.bodies) if problem.plan.unknowns == "full" else None
+    last = first + 6 * len(problem.mechanism.bodies) if problem.options.unknowns == "full" else None
     states = np.random.default_rng(4).standard_normal((problem.node_count(0), rows.node_size))
     still = np.zeros(rows.parameters.shape[1])
     numeric = slope_along(problem, point, states, still, 1e-5)[first:last]

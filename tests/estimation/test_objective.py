@@ -107,7 +107,7 @@ def test_undamped_covariance_factor_equals_the_full_inverse(scene):
 def test_costs_are_sums_of_their_parts(scene):
     problem, _, _, here, rows = scene
     bodies, count = len(problem.mechanism.bodies), problem.tracks[0].steps
-    start = 0 if problem.plan.unknowns == "joint" else 12 * bodies
+    start = 0 if problem.options.unknowns == "joint" else 12 * bodies
     per_step = (len(rows.residual) - start) // count
     steps = rows.residual[: len(rows.residual) - start].reshape(count, per_step)
     motion = per_step - len(problem.sensors)

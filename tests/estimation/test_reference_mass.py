@@ -32,7 +32,7 @@ def test_errors_of_angular_velocity_weigh_the_same_about_all_axes():
     problem = problem_of(mechanism, blank(mechanism), ["hinge1.viscous"])
     resting = place(mechanism, {"hinge1": 0.3, "hinge2": 2.0}).pose
     poses = Pose(*(np.stack([x] * 3) for x in (np.asarray(resting.position), np.asarray(resting.orientation))))
-    current = problem.current(problem.parameters.start(), 0)
+    here = problem.at(problem.parameters.start(), 0)
     command = tuple(x[:1] for x in problem.commands_at(problem.parameters.start(), 0))
     timestep, small = 0.01, 1e-6
 
@@ -40,7 +40,7 @@ def test_errors_of_angular_velocity_weigh_the_same_about_all_axes():
         moved = resting.plus(increment)
         last = Pose(*(x.copy() for x in (poses.position, poses.orientation)))
         last.position[2], last.orientation[2] = np.asarray(moved.position), np.asarray(moved.orientation)
-        return problem.kernels.dynamics_residuals(*current, last, command, timestep)[0]
+        return here.dynamics_residuals(last, command, timestep)[0]
 
     still = residual(np.zeros((2, 6)))
     mass = [(residual(small * step.reshape(2, 6)) - still) * timestep / small for step in np.eye(12)]

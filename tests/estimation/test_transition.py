@@ -1,5 +1,6 @@
 """One transition: derivatives by states and by parameters of every kind equal finite differences."""
 
+import dataclasses
 import fnmatch
 
 import jax
@@ -11,7 +12,9 @@ from estimation.scenes import blank, dc_cartpole, full_furuta, problem_of, stiff
 from shadowfit.dynamics import assemble, place
 from shadowfit.dynamics.inverse import inverse_dynamics
 from shadowfit.estimation.residuals import transition
-from shadowfit.estimation.residuals.linearise import prepare, write
+from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.estimation.residuals.unknowns import Step
+from shadowfit.estimation.residuals.unknowns.poses import driven
 from shadowfit.kernels import over_time
 from shadowfit.models import builtin
 
@@ -46,7 +49,7 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
     free = all_leaves(mechanism)
     problem = problem_of(mechanism, blank(mechanism), free, residual=residual, discretization=discretization)
     plan = problem.plan
-    numbers, turns = problem.current(problem.parameters.start(), 0)
+    values = problem.parameters.start()
     bodies = len(mechanism.bodies)
     size = 6 * bodies
     rng = np.random.default_rng(0)
@@ -56,17 +59,17 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
     new = start.velocity + 0.02 * rng.standard_normal((bodies, 6))
     scale = problem.parameters.spread(lambda p: p.scale)
     command = jnp.full(len(mechanism.inputs), 0.3)
-    slopes = jnp.zeros((len(mechanism.inputs), plan.parameters))
+    slopes = jnp.zeros((len(mechanism.inputs), len(plan.layout.inputs)))
 
     def evaluate(settings, constants, varying):
         x = varying[0]
         states, own = x[: 3 * size].reshape(3, bodies, 6), x[3 * size :] * scale
-        prepared = prepare(plan, problem.mechanism, jnp.asarray(numbers), jnp.asarray(turns))
-        elements = assemble(write(plan, problem.mechanism, numbers, turns, own))
-        driven = transition.Driven(elements, prepared.element_tangents, prepared.reference, command, slopes)
+        machine = Parametrised(plan.layout, problem.mechanism, jax.tree.map(jnp.asarray, values))
+        start = driven(Step(machine, None, command, slopes, jnp.asarray(TIMESTEP)))
+        acting = dataclasses.replace(start, elements=assemble(machine.moved(own)))
         moved = (pose.plus(states[0]), velocity + states[1], new + states[2])
         found = transition.linearise(
-            driven, plan.columns, *moved, jnp.asarray(TIMESTEP), residual, discretization, friction
+            acting, plan.layout.columns, *moved, jnp.asarray(TIMESTEP), residual, discretization, friction
         )
         blocks = (found.by_pose, found.by_velocity, found.by_new_velocity)
         columns = [block.reshape(size, size) for block in blocks]
@@ -97,18 +100,15 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
 def test_the_stepper_s_own_prediction_has_no_residual(discretization):
     mechanism = builtin.furuta().set({"hinge1.dry": 6e-4, "hinge2.dry": 2e-4})
     problem = problem_of(mechanism, blank(mechanism), ["hinge1.dry"], discretization=discretization)
-    numbers, turns = problem.current(problem.parameters.start(), 0)
-    prepared = prepare(problem.plan, problem.mechanism, numbers, turns)
+    machine = Parametrised(problem.plan.layout, problem.mechanism, problem.parameters.start())
     state = place(mechanism, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0})
-    driven = transition.Driven(
-        prepared.elements, prepared.element_tangents, prepared.reference, jnp.array([0.3]), jnp.zeros((1, 1))
-    )
+    acting = driven(Step(machine, None, jnp.array([0.3]), jnp.zeros((1, 0)), jnp.asarray(TIMESTEP)))
 
     @jax.jit
     def residual(new):
         return transition.linearise(
-            driven,
-            problem.plan.columns,
+            acting,
+            problem.plan.layout.columns,
             state.pose,
             state.velocity,
             new,

@@ -132,7 +132,7 @@ def test_joints_take_up_what_does_not_move_the_machine():
     point = start_point(problem)
     found = truncation(problem, point, 0).dynamics
     assert np.all(np.isfinite(found))
-    frames = problem.kernels.frames(*problem.current(point.values, 0), point.nodes[0].pose)
+    frames = problem.at(point.values, 0).frames(point.nodes[0].pose)
     impulses = np.einsum("nrs,ns->nr", frames.weighing[1:-1], found)
     velocity = np.linalg.solve(frames.inertia[1:-1], impulses[..., None])
     closing = (frames.jacobian[2:] @ velocity)[..., 0]

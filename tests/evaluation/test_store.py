@@ -110,7 +110,7 @@ def test_inertias_that_no_body_has_are_not_written(estimate, tmp_path, identifie
     linearisation = estimate.outcome.linearisation
     values = linearisation.point.values
     point = dataclasses.replace(
-        linearisation.point, values=dataclasses.replace(values, numbers=(np.array([0.5]), values.numbers[1]))
+        linearisation.point, values=dataclasses.replace(values, numbers=np.array([0.5, *values.numbers[1:]]))
     )
     odd = with_outcome(estimate, linearisation=dataclasses.replace(linearisation, point=point))
     odd.__dict__["parameters"] = tuple(dataclasses.replace(row, identifiable=identified) for row in estimate.parameters)

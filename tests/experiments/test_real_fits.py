@@ -11,7 +11,7 @@ from shadowfit.recordings import read_recording
 # What recordings of real encoders are warned about (their grid, uneven sampling) is known here.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:recording")]
 
-FOLDER = Path(__file__).parents[2] / "experiments"
+FOLDER = Path(__file__).parents[2] / "studies"
 
 
 def test_the_rods_frequency_is_that_of_a_regression(data_dir):

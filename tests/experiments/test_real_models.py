@@ -10,7 +10,7 @@ from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.models import read_model
 from shadowfit.recordings import read_recording
 
-FOLDER = Path(__file__).parents[2] / "experiments"
+FOLDER = Path(__file__).parents[2] / "studies"
 # Study → a recording of it and the columns that are called otherwise.
 STUDIES = {
     "qube": ("furuta_qube2/qq_chirp_10to0Hz_pos1.5V_250Hz_10s_0.csv", {}),

@@ -16,7 +16,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Fit thirteen parameters of a Furuta pendulum to its swing-up, recorded from a twin with known parameters."""
-    from shadowfit.cli import runtime
+    from shadowfit import runtime
 
     runtime.start_jax()
     from shadowfit.cli.fit import fit_and_save

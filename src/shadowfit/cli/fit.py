@@ -135,7 +135,7 @@ def fit(
     Exit status: 0 converged, 1 not converged (the result is still written), 2 wrong use or bad input, 3 the result is
     in another folder than --out, which could not be written, 130 interrupted without a result.
     """
-    from shadowfit.cli import runtime
+    from shadowfit import runtime
 
     runtime.start_jax()
     from shadowfit.cli.loading import load
@@ -191,8 +191,8 @@ def fit_and_save(
 
     Returns the contents of ``result.json``, which is all that is printed with ``json``.
     """
-    from shadowfit import estimation
-    from shadowfit.cli import console, runtime, saving
+    from shadowfit import estimation, runtime
+    from shadowfit.cli import console, saving
     from shadowfit.cli.interruption import interruptible
     from shadowfit.cli.progress import fit_progress
     from shadowfit.cli.recordings import spoken_warnings

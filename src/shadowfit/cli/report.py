@@ -12,7 +12,7 @@ Result = Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="Folder that 
 
 def report(result: Result) -> None:
     """Write the HTML report of a result again."""
-    from shadowfit.cli import runtime
+    from shadowfit import runtime
 
     runtime.start_jax()
     from shadowfit.evaluation import load_result, write_report

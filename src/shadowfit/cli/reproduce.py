@@ -49,7 +49,8 @@ def reproduce(
 
     Exit status: 0 done (findings that do not hold are reported, no failure), 1 cases failed or Ctrl-C, 2 wrong use.
     """
-    from shadowfit.cli import console, runtime
+    from shadowfit import runtime
+    from shadowfit.cli import console
 
     runtime.start_jax()
     from shadowfit.cli.cases import case_progress

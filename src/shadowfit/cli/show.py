@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def show(model: Model, settings: Settings = None, weld: Weld = None) -> None:
     """Show a model's parts, parameter names, units, values, sensors and inputs."""
-    from shadowfit.cli import console, runtime
+    from shadowfit import runtime
+    from shadowfit.cli import console
 
     runtime.start_jax()
     from shadowfit.cli.loading import load

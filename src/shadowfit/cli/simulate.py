@@ -55,7 +55,8 @@ def simulate(
     ] = None,
 ) -> None:
     """Simulate a model and write its sensors' readings to a CSV file."""
-    from shadowfit.cli import console, runtime
+    from shadowfit import runtime
+    from shadowfit.cli import console
 
     runtime.start_jax()
     from shadowfit.cli.loading import load

@@ -22,7 +22,8 @@ def sweep(
 
     Exit status: 0 all cases ended, 1 some failed or Ctrl-C (what is done is kept), 2 wrong use or bad input.
     """
-    from shadowfit.cli import console, runtime
+    from shadowfit import runtime
+    from shadowfit.cli import console
 
     runtime.start_jax()
     from shadowfit.cli.cases import case_progress

@@ -29,7 +29,8 @@ def validate(
 
     Exit status: 0 done, 1 a state estimation did not converge, 2 wrong use or bad input.
     """
-    from shadowfit.cli import console, runtime
+    from shadowfit import runtime
+    from shadowfit.cli import console
 
     runtime.start_jax()
     from shadowfit.cli.recordings import read_recordings, spoken_warnings

@@ -20,6 +20,7 @@ from shadowfit.dynamics.state import State
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.errors import OpenJointError, SimulationError, UnknownNameError, nearest
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.runtime import double_precision
 
 Discretization = Literal["spook", "exact"]
 STEPPERS = {"spook": spook.step, "exact": exact.step}
@@ -325,10 +326,7 @@ def _check_request(mechanism: Mechanism, initial: State, timestep: float, steps:
         raise SimulationError(f"the time-step is {timestep} s; it must be a positive number")
     if not (isinstance(steps, int | np.integer) and steps >= 1):
         raise SimulationError(f"the number of steps is {steps}; it must be a whole number of at least 1")
-    if not jax.config.read("jax_enable_x64"):
-        raise SimulationError(
-            'double precision is off; run jax.config.update("jax_enable_x64", True) before the first computation'
-        )
+    double_precision()
     check_numbers(mechanism, initial)
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-import jax
-
-from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.noise import estimate_noise
 from shadowfit.estimation.problem.initial import initial_nodes
@@ -22,6 +19,7 @@ from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, Progress
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
+from shadowfit.runtime import double_precision
 
 
 def fit(
@@ -39,10 +37,7 @@ def fit(
     :class:`Free`; empty: only the states are estimated. A fit always returns: the estimate's status says how it
     ended, and why.
     """
-    if not jax.config.read("jax_enable_x64"):
-        raise ShadowfitError(
-            'double precision is off; run jax.config.update("jax_enable_x64", True) before the first computation'
-        )
+    double_precision()
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
     problem = build_problem(
         mechanism, listed, parameter_set(mechanism, free, max(len(listed), 1)), options or Options()

@@ -297,9 +297,7 @@ def _sample_counts(problem: Problem) -> list[int]:
 def _dynamics_count(problem: Problem) -> int:
     """Residuals weighted by κ: the dynamics, and the gap rows of the first two states."""
     rows = sum(track.steps for track in problem.tracks) * problem.plan.node_size
-    if problem.plan.tree is not None:
-        return rows
-    return rows + 2 * min(problem.gap_count, problem.plan.impulses) * len(problem.tracks)
+    return rows + problem.plan.unknowns.start_count(problem.gap_count) * len(problem.tracks)
 
 
 def _with_state_weight(weights: Weights, state_weight: float) -> Weights:

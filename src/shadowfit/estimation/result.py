@@ -17,15 +17,14 @@ from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration, Outcome, Status
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather
 from shadowfit.estimation.uncertainty.identifiability import Finding
-from shadowfit.geometry import Pose, rotations
+from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
-from shadowfit.kernels import mapped
 from shadowfit.mechanism.mechanism import Mechanism
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
@@ -140,7 +139,7 @@ class Estimate:
 
     def _rigid_joints(self) -> dict[str, float]:
         """Compliances of joints that would give, if the fit did not let them."""
-        if self.problem.plan.tree is None:
+        if not self.problem.plan.unknowns.scope.rigid:
             return {}
         joints = self.problem.given.joints.items()
         names = [f"{name}.compliance.{kind}" for name, _ in joints for kind in ("linear", "rotational")]
@@ -175,8 +174,9 @@ class Estimate:
 
     def uncertainty(self, kind: Kind = "gauss-newton") -> Uncertainty:
         """Covariance, correlations and intervals: ``gauss-newton``, ``paper``, ``residual`` or ``robust``."""
-        spread, values = self.problem.parameters.spread, self._increment_values(self.outcome.linearisation.point.values)
-        bounds = spread(lambda p: p.lower), spread(lambda p: p.upper)
+        parameters = self.problem.parameters
+        values = parameters.vector(self.outcome.linearisation.point.values)
+        bounds = parameters.spread(lambda p: p.lower), parameters.spread(lambda p: p.upper)
         return Uncertainty(check_kind(kind), self.evidence, values, *bounds)
 
     @functools.cached_property
@@ -197,13 +197,12 @@ class Estimate:
         """
         place = self.problem.parameters.places(recording)
         own = self.covariance[np.ix_(place, place)] / self.weights.reference**2
-        found = self.factors[recording].covariances(own)
-        if self.problem.plan.tree is not None:
-            point = self.outcome.linearisation.point
-            current = self.problem.current(point.values, recording)
-            twists = self.problem.kernels.twists(*current, point.nodes[recording].pose)
-            moving = twists.reshape(len(twists), -1, twists.shape[-1])
-            found = moving @ found @ np.swapaxes(moving, 1, 2)
+        point = self.outcome.linearisation.point
+        found = self.problem.plan.unknowns.body_covariance(
+            self.factors[recording].covariances(own),
+            point.nodes[recording].pose,
+            self.problem.at(point.values, recording),
+        )
         variance = np.diagonal(found, axis1=1, axis2=2) * self.weights.reference**2
         first, steps = self.problem.plan.centre, self.problem.tracks[recording].steps
         table = np.sqrt(np.maximum(variance[first : first + steps], 0.0))
@@ -218,8 +217,8 @@ class Estimate:
         """The table of parameters with standard deviations of a kind."""
         found = self.uncertainty(kind)
         std, freed = found.std, found.freed_std
-        values = self._increment_values(self.outcome.linearisation.point.values)
-        starts = self._increment_values(self.problem.parameters.start())
+        values = self.problem.parameters.vector(self.outcome.linearisation.point.values)
+        starts = self.problem.parameters.vector(self.problem.parameters.start())
         spread = self.problem.parameters.spread
         lower, upper = spread(lambda p: p.lower), spread(lambda p: p.upper)
         units = [p.unit for p in self.problem.parameters.parameters for _ in range(self._copies(p))]
@@ -244,14 +243,6 @@ class Estimate:
 
     def _copies(self, parameter: Any) -> int:
         return parameter.size * (self.problem.parameters.recordings if parameter.per_recording else 1)
-
-    def _increment_values(self, values: Any) -> np.ndarray:
-        """Value of each increment: numbers, and rotation vectors of rotations."""
-        entries: list[np.ndarray] = []
-        numbers, turns = iter(values.numbers), iter(values.turns)
-        for parameter in self.problem.parameters.parameters:
-            entries.append(_rotation_vectors(next(turns)) if parameter.is_rotation else next(numbers))
-        return np.concatenate(entries) if entries else np.zeros(0)
 
     def trajectory(self, recording: int = 0) -> EstimatedTrajectory:
         """Estimated states at the steps of a recording and the sensors' readings there."""
@@ -279,13 +270,6 @@ class Estimate:
             spread = "" if row.at_bound else f" ± {row.std:.2g}"
             lines.append(f"{row.name:<{width}}  {row.value:.6g}{spread} {row.unit}{note}")
         return "\n".join(lines)
-
-
-_log = mapped(rotations.log)
-
-
-def _rotation_vectors(quaternions: np.ndarray) -> np.ndarray:
-    return _log(quaternions).ravel()
 
 
 def _states_at_steps(problem: Problem, nodes: Nodes, steps: int) -> State:

@@ -57,11 +57,9 @@ def axis_forces(estimate: Estimate, recording: int = 0) -> dict[str, AxisForce]:
     impulse = np.linalg.solve(weights, weighted[:, -plan.impulses :].T).T
     velocity = np.asarray(states.velocity).reshape(len(impulse), gaps.shape[-1])
     speed = np.einsum("kjx,kx->kj", axes, velocity)
-    if plan.tree is None:
-        force = _along_axes(gaps, axes, impulse)
-    else:
-        force = impulse[:, [plan.tree.coordinate(mechanism.joints.index(name)) for name in names]]
-    force = force / estimate.problem.timestep
+    joints = [mechanism.joints.index(name) for name in names]
+    along = plan.unknowns.along_axes(impulse, joints, lambda impulse: _along_axes(gaps, axes, impulse))
+    force = along / estimate.problem.timestep
     return {name: AxisForce(speed[:, i], force[:, i]) for i, name in enumerate(names)}
 
 

@@ -36,12 +36,12 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
         return State(
             states.pose, jnp.asarray(velocities(problem, point, recording, first + np.arange(steps, dtype=float)))
         )
-    if nodes.velocity is None and problem.plan.discretization == "spook":
+    if nodes.velocity is None and problem.plan.equations.discretization == "spook":
         before = Pose(
             nodes.pose.position[first - 1 : first - 1 + steps], nodes.pose.orientation[first - 1 : first - 1 + steps]
         )
         return State(states.pose, differences(states.pose, before) / problem.timestep)
-    if nodes.velocity is not None and problem.plan.discretization == "exact":
+    if nodes.velocity is not None and problem.plan.equations.discretization == "exact":
         following = nodes.velocity[first + 1 : first + 1 + steps]
         return State(states.pose, 0.5 * (states.velocity + following))
     return states
@@ -49,7 +49,7 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
 
 def discretization(estimate: Estimate) -> Discretization:
     """The discrete equations of motion that a fit used."""
-    return "spook" if estimate.problem.plan.discretization == "spook" else "exact"
+    return "spook" if estimate.problem.plan.equations.discretization == "spook" else "exact"
 
 
 def fineness(estimate: Estimate) -> int:

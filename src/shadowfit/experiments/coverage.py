@@ -28,7 +28,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from shadowfit.cli.runtime import start_jax
 from shadowfit.dynamics import place
 from shadowfit.dynamics.simulate import step_commands
 from shadowfit.errors import ShadowfitError
@@ -47,6 +46,7 @@ from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import builtin
 from shadowfit.models.atomic import write_text
 from shadowfit.recordings import Recording
+from shadowfit.runtime import start_jax
 
 TIMESTEP = 0.01  # s
 STEPS = 248  # of a recording: with the states at its ends one compiled chunk

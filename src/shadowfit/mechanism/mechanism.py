@@ -20,6 +20,7 @@ from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.leaves import Leaf, Parts
 from shadowfit.mechanism.sensors import JointPosition, JointSpeed, Sensor
 from shadowfit.mechanism.surroundings import Gravity, Input, Wrench
+from shadowfit.runtime import double_precision
 
 # A quaternion further from unit length than this was not meant as a rotation.
 UNIT_TOLERANCE = 1e-6
@@ -129,6 +130,8 @@ class Mechanism(eqx.Module):
 
     def check(self) -> None:
         """Raise a named error where the mechanism is not physical or not consistent."""
+        # Everything begins with a mechanism, and what is computed from it needs its numbers as they are.
+        double_precision()
         self._check_parts()
         self._check_names()
         self._check_references()

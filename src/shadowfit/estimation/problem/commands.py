@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shadowfit.estimation.problem.track import ON_GRID
-from shadowfit.estimation.residuals.linearise import Plan
+from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording, held_input_average
 
@@ -17,9 +17,9 @@ def commands(
 
     The mean is over the interval of a step [s]: from its time on for SPOOK, around it otherwise.
     """
-    shift = 0.0 if plan.discretization == "spook" else -0.5
+    shift = 0.0 if plan.equations.discretization == "spook" else -0.5
     first, last = times + shift * timestep, times + (shift + 1.0) * timestep
-    free = set(plan.numbers)
+    free = set(plan.layout.numbers)
     table, slopes = np.zeros((len(times), len(mechanism.inputs))), []
     for column, (name, part) in enumerate(mechanism.inputs.items()):
         gain, offset, delay = float(part.gain), float(part.offset), float(part.delay)

@@ -10,15 +10,15 @@ import numpy as np
 from jaxtyping import Array
 
 from shadowfit.dynamics.elements import assemble
-from shadowfit.dynamics.kinematics import StateView
-from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
-from shadowfit.dynamics.tree import Tree, tree_of
 from shadowfit.errors import MechanismError
 from shadowfit.estimation.problem.options import Options, ProblemError
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.residuals import transition
-from shadowfit.estimation.residuals.linearise import Plan, write
+from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
+from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.estimation.residuals.unknowns import KINDS, Unknowns
 from shadowfit.geometry import Pose
 from shadowfit.kernels import TooLargeError, UnsupportedError, fingerprint, is_own, reach, remembered
 from shadowfit.mechanism.mechanism import Mechanism
@@ -35,32 +35,20 @@ def make_plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, 
         start += parameter.size
     order = tuple(i for name in (*numbers, *turns) for i in places[name])
     inputs = [f"{name}.{leaf}" for name in mechanism.inputs for leaf in ("gain", "offset", "delay")]
-    columns = tuple(places[name][0] for name in inputs if name in places)
-    draft = Plan(
-        numbers,
-        turns,
-        order,
-        transition.Columns(),
-        columns,
-        (),
-        window,
-        on_grid,
-        options.residual,
-        options.discretization,
-        "mean" if options.correction == "deferred" else "stepper",
-        options.unknowns,
-        options.huber,
-        len(mechanism.bodies),
-        _tree(mechanism) if options.unknowns == "joint" else None,
+    layout = Layout(numbers, turns, order, tuple(places[name][0] for name in inputs if name in places))
+    friction: transition.Friction = "mean" if options.correction == "deferred" else "stepper"
+    equations = Equations(options.residual, options.discretization, friction)
+    draft = Plan(layout, equations, _unknowns(mechanism, options), window, on_grid, options.huber)
+    acting = _remembered_dependencies(draft, mechanism)
+    columns = transition.Columns(*(tuple(acting[name]) for name in ("geometry", "bodies", "contacts")))
+    return dataclasses.replace(
+        draft, layout=dataclasses.replace(layout, sensors=tuple(acting["sensors"]), columns=columns)
     )
-    found = _remembered_dependencies(draft, mechanism)
-    acting = transition.Columns(tuple(found["geometry"]), tuple(found["bodies"]), tuple(found["contacts"]))
-    return dataclasses.replace(draft, columns=acting, sensor_columns=tuple(found["sensors"]))
 
 
-def _tree(mechanism: Mechanism) -> Tree:
+def _unknowns(mechanism: Mechanism, options: Options) -> Unknowns:
     try:
-        return tree_of(mechanism)
+        return KINDS[options.unknowns].of(mechanism)
     except MechanismError as error:
         raise ProblemError(f"{error}; use the unknowns 'configuration'") from error
 
@@ -81,15 +69,14 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
     # Zeros and ones shape the operations; all other numbers are as good as any, and must not cancel by chance.
     rng = np.random.default_rng(0)
     general = [np.where(np.isin(leaf, (0.0, 1.0)), leaf, rng.uniform(2.0, 3.0, np.shape(leaf))) for leaf in leaves]
-    numbers = rng.uniform(2.0, 3.0, len(plan.numbers))
-    turns = np.tile([0.5, 0.1, 0.7, 0.5], (len(plan.turns), 1))
+    layout = plan.layout
+    values = Values(rng.uniform(2.0, 3.0, len(layout.numbers)), np.tile([0.5, 0.1, 0.7, 0.5], (len(layout.turns), 1)))
     bodies = len(mechanism.bodies)
 
     def everything(given: Array) -> tuple[list[Array], ...]:
         moving = [part.reshape(bodies, -1) for part in jnp.split(given[plan.parameters :], [bodies * 3, bodies * 7])]
-        now = write(plan, jax.tree.unflatten(structure, general), numbers, turns, given[: plan.parameters])
-        state = State(Pose(moving[0], moving[1]), moving[2])
-        view = StateView(now, state) if plan.tree is None else MotionView(plan.tree, now, state)
+        now = Parametrised(layout, jax.tree.unflatten(structure, general), values).moved(given[: plan.parameters])
+        view = plan.unknowns.view(now, State(Pose(moving[0], moving[1]), moving[2]))
         elements = assemble(now)
         geometry = [(group.kind, group.a, group.b) for group in elements.groups]
         acting = (elements.bodies, elements.gravity, elements.forces)

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.dynamics.placement import place
-from shadowfit.estimation.problem.parameters import Values
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track, sensor_channels
-from shadowfit.estimation.residuals.linearise import Nodes
+from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.joint import WORLD
@@ -34,7 +34,7 @@ def initial_nodes(problem: Problem, values: Values, recording: int) -> Nodes:
     track = problem.tracks[recording]
     targets, weights = _targets(problem, track)
     poses = _follow(problem, values, recording, targets, weights)
-    return _as_nodes(problem, problem.kernels.nodes_of(*problem.current(values, recording), poses))
+    return _as_nodes(problem, problem.at(values, recording).nodes(poses))
 
 
 def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
@@ -76,11 +76,9 @@ def _follow(
     first = _rough_pose(problem.written(values, recording), tuple(target[0] for target in targets), weights)
     extra = FIRST_ITERATIONS // NEXT_ITERATIONS
     repeats = NEXT_ITERATIONS * np.concatenate([[extra], np.ones(len(targets[0]), int)])
-    repeated = [np.repeat(np.concatenate([target[:1], target]), repeats, axis=0) for target in targets]
-    numbers, turns = problem.current(values, recording)
-    position, orientation = problem.kernels.follow(numbers, turns, weights, first, repeated)
-    last = np.cumsum(repeats)[1:] - 1
-    return Pose(position[last], orientation[last])
+    repeated = tuple(np.repeat(np.concatenate([target[:1], target]), repeats, axis=0) for target in targets)
+    followed = problem.at(values, recording).follow(weights, first, repeated)
+    return followed[np.cumsum(repeats)[1:] - 1]
 
 
 def _rough_pose(mechanism: Mechanism, first: tuple[np.ndarray, ...], weights: np.ndarray) -> Pose:
@@ -117,9 +115,4 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
             (moved.pose.orientation, poses.orientation),
         )
     )
-    filled = Pose(position, orientation)
-    if not plan.own_velocity:
-        return Nodes(filled, None)
-    increments = differences(filled[1:], filled[:-1])
-    velocity = np.concatenate([increments[:1], increments]) / problem.timestep
-    return Nodes(filled, velocity)
+    return plan.unknowns.nodes(Pose(position, orientation), problem.timestep)

@@ -12,7 +12,7 @@ from shadowfit.dynamics.simulate import Discretization
 from shadowfit.dynamics.tree import tree_of
 from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation.residuals import transition
-from shadowfit.estimation.residuals.linearise import Unknowns
+from shadowfit.estimation.residuals.unknowns import KINDS, UnknownsName
 from shadowfit.mechanism.mechanism import Mechanism
 
 Correction = Literal["none", "deferred"]
@@ -36,7 +36,7 @@ class Options:
     """Dynamics residual: ``implicit`` (mass times the error of the predicted velocity) or the paper's ``inverse``."""
     discretization: str = "exact"
     """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
-    unknowns: Unknowns = "configuration"
+    unknowns: UnknownsName = "configuration"
     """``configuration`` (poses of the bodies; velocities enforced by the stepper), ``joint`` (joint coordinates:
     joints are rigid, whatever their compliance) or ``full`` (poses and velocities, the paper's)."""
     correction: Correction = "none"
@@ -69,7 +69,7 @@ def physical_options(mechanism: Mechanism) -> Options:
         joint = tree_of(mechanism).size <= MOST_COORDINATES
     except MechanismError:
         joint = False
-    unknowns: Unknowns = "joint" if joint else "configuration"
+    unknowns: UnknownsName = "joint" if joint else "configuration"
     return Options(unknowns=unknowns, correction="deferred", state_weight="auto")
 
 
@@ -78,7 +78,7 @@ def check_options(options: Options) -> None:
     choices = (
         ("residual", get_args(transition.Residual)),
         ("discretization", get_args(Discretization)),
-        ("unknowns", get_args(Unknowns)),
+        ("unknowns", tuple(KINDS)),
         ("correction", get_args(Correction)),
     )
     for name, allowed in choices:
@@ -86,15 +86,20 @@ def check_options(options: Options) -> None:
         if value not in allowed:
             raise UnknownNameError(f"there is no {name} {value!r}{nearest(str(value), allowed)}")
     physical = (options.residual, options.discretization) == ("implicit", "exact")
-    if options.correction != "none" and not (physical and options.unknowns != "full"):
+    scope = KINDS[options.unknowns].scope
+    if options.correction != "none" and not (physical and scope.correction):
+        kinds = " or ".join(repr(name) for name, kind in KINDS.items() if kind.scope.correction)
         raise ProblemError(
             f"the option correction {options.correction!r} needs the residual 'implicit', the discretization 'exact' "
-            "and the unknowns 'configuration' or 'joint'"
+            f"and the unknowns {kinds}"
         )
-    if options.unknowns == "joint" and not (physical and options.impulse_covariance is None):
+    if not (physical or scope.any_equations):
         raise ProblemError(
-            "the unknowns 'joint' need the residual 'implicit' and the discretization 'exact', and have no "
-            "impulse_covariance: their impulses are those of the joints"
+            f"the unknowns {options.unknowns!r} need the residual 'implicit' and the discretization 'exact'"
+        )
+    if options.impulse_covariance is not None and not scope.impulse_covariance:
+        raise ProblemError(
+            f"the unknowns {options.unknowns!r} have no impulse_covariance: their impulses are those of the joints"
         )
     units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz"}
     for name, unit in units.items():

@@ -8,6 +8,7 @@ has a value of its own in every recording.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
 from shadowfit.mechanism.mechanism import Mechanism
@@ -89,14 +91,13 @@ class ParameterSet:
     @property
     def size(self) -> int:
         """Increments of the whole problem."""
-        return sum(p.size * (self.recordings if p.per_recording else 1) for p in self.parameters)
+        return sum(p.size * copies for p, copies in self._counted())
 
     def places(self, recording: int) -> np.ndarray:
         """Places of a recording's increments among those of the whole problem."""
         places: list[int] = []
         start = 0
-        for parameter in self.parameters:
-            copies = self.recordings if parameter.per_recording else 1
+        for parameter, copies in self._counted():
             copy = recording if parameter.per_recording else 0
             places.extend(range(start + copy * parameter.size, start + (copy + 1) * parameter.size))
             start += copies * parameter.size
@@ -113,45 +114,50 @@ class ParameterSet:
 
     def spread(self, value: Any) -> np.ndarray:
         """A property of each parameter (``scale``, ``lower``...) for each increment; rotations have no bounds."""
-        entries: list[float] = []
-        for parameter in self.parameters:
-            copies = self.recordings if parameter.per_recording else 1
-            entries.extend([value(parameter)] * (parameter.size * copies))
+        entries = [value(p) for p, copies in self._counted() for _ in range(p.size * copies)]
         return np.array(entries, dtype=float)
+
+    @functools.cached_property
+    def _copies(self) -> list[int]:
+        """Values of each parameter: one, or one for each recording."""
+        return [self.recordings if p.per_recording else 1 for p in self.parameters]
+
+    @functools.cached_property
+    def _turning(self) -> np.ndarray:
+        """Which increments belong to rotations."""
+        return np.array([p.is_rotation for p, copies in self._counted() for _ in range(p.size * copies)], bool)
+
+    def _counted(self) -> list[tuple[Parameter, int]]:
+        return list(zip(self.parameters, self._copies, strict=True))
+
+    def _seen(self, rotations: bool, recording: int) -> np.ndarray:
+        """Which of all numbers, or of all rotations, a recording sees."""
+        places: list[int] = []
+        start = 0
+        for parameter, copies in self._counted():
+            if parameter.is_rotation == rotations:
+                places.append(start + (recording if parameter.per_recording else 0))
+                start += copies
+        return np.array(places, dtype=int)
 
     def start(self) -> Values:
         """Start values."""
-        numbers = tuple(
-            np.repeat(p.start, self.recordings if p.per_recording else 1) for p in self.parameters if not p.is_rotation
-        )
-        turns = tuple(
-            np.tile(p.start, (self.recordings if p.per_recording else 1, 1)) for p in self.parameters if p.is_rotation
-        )
-        return Values(numbers, turns)
+        numbers = [p.start for p, copies in self._counted() for _ in range(copies) if not p.is_rotation]
+        turns = [p.start for p, copies in self._counted() for _ in range(copies) if p.is_rotation]
+        return Values(np.array(numbers, float), np.array(turns, float).reshape(-1, 4))
 
     def plus(self, values: Values, increments: np.ndarray) -> Values:
         """``χ ⊞ δ``. Rotations turn in their own frame: the part of a tilt about gravity is then one component."""
-        numbers, turns, start = [], [], 0
-        old_numbers, old_turns = iter(values.numbers), iter(values.turns)
-        for parameter in self.parameters:
-            copies = self.recordings if parameter.per_recording else 1
-            own = increments[start : start + parameter.size * copies]
-            if parameter.is_rotation:
-                turns.append(_turned(next(old_turns), own.reshape(copies, 3)))
-            else:
-                # Adding and subtracting must not leave the box by rounding.
-                numbers.append(np.clip(next(old_numbers) + own, parameter.lower, parameter.upper))
-            start += parameter.size * copies
-        return Values(tuple(numbers), tuple(turns))
+        lower, upper = (self.spread(bound)[~self._turning] for bound in (lambda p: p.lower, lambda p: p.upper))
+        # Adding and subtracting must not leave the box by rounding.
+        numbers = np.clip(values.numbers + increments[~self._turning], lower, upper)
+        turns = increments[self._turning].reshape(-1, 3)
+        return Values(numbers, _turned(values.turns, turns) if len(turns) else values.turns)
 
     def minus(self, values: Values, other: Values) -> np.ndarray:
         """``χ ⊟ other``: the increments that take ``other`` to these values."""
-        entries: list[np.ndarray] = []
-        numbers, turns = zip(values.numbers, other.numbers, strict=True), zip(values.turns, other.turns, strict=True)
-        for parameter in self.parameters:
-            own, start = next(turns) if parameter.is_rotation else next(numbers)
-            entries.append(_turned_by(own, start).ravel() if parameter.is_rotation else own - start)
-        return np.concatenate(entries) if entries else np.zeros(0)
+        turns = _turned_by(values.turns, other.turns) if len(values.turns) else np.zeros(0)
+        return self._joined(values.numbers - other.numbers, turns)
 
     def bounds(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest increments that stay in the box."""
@@ -160,30 +166,27 @@ class ParameterSet:
 
     def flat(self, values: Values) -> np.ndarray:
         """Value behind each increment; zero for rotations."""
-        entries: list[np.ndarray] = []
-        numbers = iter(values.numbers)
-        for parameter in self.parameters:
-            copies = self.recordings if parameter.per_recording else 1
-            entries.append(np.zeros(3 * copies) if parameter.is_rotation else next(numbers))
-        return np.concatenate(entries) if entries else np.zeros(0)
+        return self._joined(values.numbers, np.zeros(3 * len(values.turns)))
+
+    def vector(self, values: Values) -> np.ndarray:
+        """A number for each increment: values, and rotation vectors from the world's axes [rad]."""
+        return self._joined(values.numbers, _rotation_vector(values.turns) if len(values.turns) else np.zeros(0))
+
+    def _joined(self, numbers: np.ndarray, turns: np.ndarray) -> np.ndarray:
+        """What belongs to numbers and what belongs to rotations, in the order of the increments."""
+        joined = np.empty(self.size)
+        joined[~self._turning], joined[self._turning] = numbers, turns.ravel()
+        return joined
+
+    def of_recording(self, values: Values, recording: int) -> Values:
+        """The values that one recording sees."""
+        return Values(values.numbers[self._seen(False, recording)], values.turns[self._seen(True, recording)])
 
     def named(self, values: Values, recording: int = 0) -> dict[str, Any]:
         """Values by name, as one recording sees them: floats, and quaternions for rotations."""
-        named: dict[str, Any] = {}
-        numbers, turns = iter(values.numbers), iter(values.turns)
-        for parameter in self.parameters:
-            value = next(turns) if parameter.is_rotation else next(numbers)
-            own = value[recording if parameter.per_recording else 0]
-            named[parameter.name] = own if parameter.is_rotation else float(own)
-        return named
-
-
-@dataclasses.dataclass(frozen=True)
-class Values:
-    """Current values: numbers and quaternions in order, one entry for each recording that has its own."""
-
-    numbers: tuple[np.ndarray, ...]
-    turns: tuple[np.ndarray, ...]
+        own = self.of_recording(values, recording)
+        numbers, turns = iter(own.numbers.tolist()), iter(own.turns)
+        return {p.name: next(turns) if p.is_rotation else next(numbers) for p in self.parameters}
 
 
 @mapped
@@ -194,6 +197,11 @@ def _turned(quaternion: Float[Array, "4"], increment: Float[Array, "3"]) -> Floa
 @mapped
 def _turned_by(quaternion: Float[Array, "4"], other: Float[Array, "4"]) -> Float[Array, "3"]:
     return rotations.log(rotations.multiply(rotations.conjugate(other), quaternion))
+
+
+@mapped
+def _rotation_vector(quaternion: Float[Array, "4"]) -> Float[Array, "3"]:
+    return rotations.log(quaternion)
 
 
 def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 1) -> ParameterSet:

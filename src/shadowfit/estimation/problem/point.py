@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 
-from shadowfit.estimation.problem.parameters import Values
-from shadowfit.estimation.residuals.linearise import Nodes, Truncation
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Values
+
+
+class Truncation(eqx.Module):
+    """Known errors of the discretisation along one recording (:mod:`truncation`), held while a fit moves the states."""
+
+    dynamics: Float[Array, "steps r"]
+    """Of the dynamics residuals [N s, N m s]."""
+    readings: tuple[Float[Array, "steps samples e"], ...]
+    """Of each sensor's residuals, in its unit."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,12 +15,16 @@ import numpy as np
 
 from shadowfit.estimation.problem.commands import commands
 from shadowfit.estimation.problem.dependencies import make_plan
+from shadowfit.estimation.problem.evaluator import Evaluator
 from shadowfit.estimation.problem.options import Options, ProblemError, check_impulse_covariance, check_options
-from shadowfit.estimation.problem.parameters import ParameterSet, Values
+from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.step_kernels import StepKernels
 from shadowfit.estimation.problem.track import ON_GRID, Track, lay_on_grid
-from shadowfit.estimation.residuals.linearise import Nodes, Plan
+from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.estimation.residuals.unknowns import KINDS
 from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
@@ -88,7 +92,7 @@ class Problem:
         One for each step, or for steps that are ``finer`` times as short, over the same time: from one step before the
         first to one behind the last, both ends left out.
         """
-        if self.plan.input_columns:
+        if self.plan.layout.inputs:
             return self._commands(recording, finer, self.written(values, recording))
         key = (recording, finer)
         if key not in self._fixed_commands:
@@ -100,17 +104,14 @@ class Problem:
         times = track.start_time - self.timestep + timestep * np.arange(1, (track.steps + 1) * finer)
         return commands(self.plan, track.recording, mechanism, times, timestep)
 
-    def current(self, values: Values, recording: int) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and rotations of a recording, in the order of the plan."""
-        named = self.parameters.named(values, recording)
-        numbers = np.array([named[name] for name in self.plan.numbers])
-        turns = np.array([named[name] for name in self.plan.turns]).reshape(-1, 4)
-        return numbers, turns
+    def at(self, values: Values, recording: int) -> Evaluator:
+        """The compiled functions at the parameters of a recording."""
+        return Evaluator(self.kernels, self.parameters.of_recording(values, recording))
 
     def bodies(self, point: Point, recording: int) -> Nodes:
         """States of the bodies at all nodes of a recording, whatever the unknowns are."""
         nodes = point.nodes[recording]
-        return Nodes(self.kernels.bodies(*self.current(point.values, recording), nodes.pose), nodes.velocity)
+        return Nodes(self.at(point.values, recording).bodies(nodes.pose), nodes.velocity)
 
 
 def build_problem(
@@ -128,7 +129,7 @@ def build_problem(
     centred = options.correction != "none"
     tracks = tuple(lay_on_grid(mechanism, recording, timestep, centred) for recording in recordings)
     on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
-    window = 4 if not (on_grid or centred) else (2 if options.unknowns == "full" else 3)
+    window = KINDS[options.unknowns].reach if on_grid or centred else 4
     plan = make_plan(mechanism, parameters, options, window, on_grid)
     return Problem(mechanism, given, parameters, tracks, timestep, plan, options)
 
@@ -155,7 +156,7 @@ def _check_mechanism(mechanism: Mechanism, options: Options) -> None:
     for name, sensor in mechanism.sensors.items():
         if not float(sensor.std) > 0.0:
             raise ProblemError(f"{name}.std is {float(sensor.std):g}; a sensor's standard deviation must be positive")
-    for name, joint in mechanism.joints.items() if options.unknowns != "joint" else ():
+    for name, joint in () if KINDS[options.unknowns].scope.rigid else mechanism.joints.items():
         for kind in ("linear", "rotational"):
             if not float(getattr(joint.compliance, kind)) > 0.0:
                 raise ProblemError(

@@ -129,7 +129,7 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
         command,
         _on_bodies(problem, point, recording, drawn[0] + known),
         problem.timestep,
-        problem.plan.discretization,
+        problem.plan.equations.discretization,
     )
     shapes = [
         (track.steps, track.fraction.shape[1], sensor.error_size()) for sensor in problem.mechanism.sensors.values
@@ -141,20 +141,11 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
 def _on_bodies(
     problem: Problem, point: Point, recording: int, errors: Float[np.ndarray, "steps r"]
 ) -> Float[np.ndarray, "steps bodies 6"]:
-    """Impulse errors of the dynamics as impulses on the bodies.
-
-    In joint coordinates an error r belongs to the velocity ``T w`` with ``Tᵀ M₀ T w = r``.
-    """
+    """Impulse errors of the dynamics as impulses on the bodies."""
     plan = problem.plan
-    if plan.tree is None:
-        # With full unknowns a step has two impulse residuals; the one of the velocity moves the simulation.
-        return errors.reshape(len(errors), -1, plan.bodies, 6)[:, -1]
-    here = slice(plan.centre, plan.centre + len(errors))
-    twists = problem.kernels.twists(*problem.current(point.values, recording), point.nodes[recording].pose[here])
+    poses = point.nodes[recording].pose[plan.centre : plan.centre + len(errors)]
     mass = np.asarray(reference_mass(assemble(problem.mechanism).bodies))
-    momenta = mass[:, :, None] * twists
-    rates = np.linalg.solve(np.einsum("kbid,kbie->kde", twists, momenta), errors[..., None])
-    return np.einsum("kbid,kd->kbi", momenta, rates[..., 0])
+    return plan.unknowns.impulses_on_bodies(errors, poses, mass, problem.at(point.values, recording))
 
 
 def _first_state(estimate: Estimate, recording: int) -> State:

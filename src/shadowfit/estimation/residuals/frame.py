@@ -10,10 +10,8 @@ from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian
 from shadowfit.dynamics.state import with_world
-from shadowfit.estimation.residuals.linearise import Plan, write
-from shadowfit.estimation.residuals.reference_mass import reference_mass
+from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
-from shadowfit.mechanism.mechanism import Mechanism
 
 
 class Frame(eqx.Module):
@@ -27,11 +25,11 @@ class Frame(eqx.Module):
     """``A M₀⁻¹``: from a dynamics residual, weighed by the reference mass M₀, to an impulse."""
 
 
-def frame(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, pose: Pose) -> Frame:
+def frame(machine: Parametrised, pose: Pose) -> Frame:
     """The frame of one configuration at the current parameters."""
-    elements = assemble(write(plan, mechanism, numbers, turns, jnp.zeros(plan.parameters)))
+    elements = assemble(machine.mechanism())
     inertia = _inertia(elements, pose)
-    weighing = inertia / reference_mass(assemble(mechanism).bodies).ravel()
+    weighing = inertia / machine.reference().ravel()
     return Frame(gap_jacobian(elements, pose), inertia, weighing)
 
 

@@ -1,4 +1,4 @@
-"""Rows of the initial state: its distance from the constraint surface, as an impulse (the paper's Section 3.3).
+"""The initial state: its distance from the constraint surface, as an impulse (the paper's Section 3.3).
 
 ``Δq = Gᵀ(G Gᵀ)⁻¹ g`` and ``Δv = Gᵀ(G Gᵀ)⁻¹ G v`` weighted by ``M₀/h`` and ``M₀``; with ``configuration`` unknowns both
 are distances of the first two configurations. Exact in the limit of a consistent start, where the derivative of the
@@ -6,6 +6,8 @@ projector does not contribute; that derivative is left out.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,16 +17,14 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
-from shadowfit.estimation.linear.front import Rows
-from shadowfit.estimation.residuals.linearise import Nodes, Plan, write
-from shadowfit.estimation.residuals.reference_mass import reference_mass
-from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Parametrised
 
 # Relative size below which a direction of the constraints counts as redundant.
 REDUNDANT = 1e-9
 
 
-class StartParts(eqx.Module):
+class StartGaps(eqx.Module):
     """Gaps of a state with their derivatives, and the masses that weigh them."""
 
     gap: Float[Array, "*n g"]
@@ -38,14 +38,13 @@ class StartParts(eqx.Module):
     """M₀, as in the dynamics residual."""
 
 
-def start_parts(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, node: Nodes) -> StartParts:
-    """The parts of one state."""
-    zero = jnp.zeros(plan.parameters)
-    elements = assemble(write(plan, mechanism, numbers, turns, zero))
+def start_gaps(machine: Parametrised, node: Nodes) -> StartGaps:
+    """The gaps of one state."""
+    elements = assemble(machine.mechanism())
     bodies = elements.body_count
     gap, jacobian = gap_values(elements, node.pose), gap_jacobian(elements, node.pose)
-    by_parameters = jax.jacfwd(lambda d: gap_values(assemble(write(plan, mechanism, numbers, turns, d)), node.pose))(
-        zero
+    by_parameters = jax.jacfwd(lambda d: gap_values(assemble(machine.moved(d)), node.pose))(
+        jnp.zeros(machine.layout.size)
     )
     if node.velocity is None:
         closing, closing_by_pose = jnp.zeros_like(gap), jnp.zeros_like(jacobian)
@@ -55,36 +54,39 @@ def start_parts(plan: Plan, mechanism: Mechanism, numbers: Array, turns: Array, 
         closing_by_pose = jax.jacfwd(lambda d: gap_jacobian(elements, node.pose.plus(d.reshape(bodies, 6))) @ velocity)(
             jnp.zeros(6 * bodies)
         )
-    mass = reference_mass(assemble(mechanism).bodies)
-    return StartParts(gap, jacobian, by_parameters, closing, closing_by_pose, mass)
+    return StartGaps(gap, jacobian, by_parameters, closing, closing_by_pose, machine.reference())
 
 
-def start_rows(plan: Plan, parts: StartParts, dynamics_weight: Float[np.ndarray, "r r"], timestep: float) -> Rows:
-    """Rows of the first ``window − 1`` nodes, whose parts are given, and of the parameters."""
-    size, window = parts.jacobian.shape[-1], plan.window - 1
-    bodies = size // 6
-    own_velocity = plan.own_velocity
-    found = []
-    for node in range(1 if own_velocity else 2):
-        projector = _pseudo_inverse(parts.jacobian[node])
-        momentum = parts.mass[node].reshape(size, 1) * projector
-        states = np.zeros((size, window, bodies, 12 if own_velocity else 6))
-        states[:, node, :, :6] = (momentum @ parts.jacobian[node]).reshape(size, bodies, 6)
-        values = (states, momentum @ parts.by_parameters[node], momentum @ parts.gap[node])
-        found.append([x / timestep for x in values])
-        if own_velocity:
-            moving = np.zeros_like(states)
-            moving[:, node, :, 6:] = states[:, node, :, :6]
-            moving[:, node, :, :6] = (momentum @ parts.closing_by_pose[node]).reshape(size, bodies, 6)
-            found.append([moving, np.zeros_like(values[1]), momentum @ parts.closing[node]])
-    states, parameters, residual = (
-        np.concatenate([dynamics_weight @ part[i].reshape(size, -1) for part in found]) for i in range(3)
+class Distance(NamedTuple):
+    """An impulse that would close the joints of one node, and its derivatives."""
+
+    residual: Float[np.ndarray, " r"]
+    by_pose: Float[np.ndarray, "r r"]
+    by_velocity: Float[np.ndarray, "r r"]
+    by_parameters: Float[np.ndarray, "r p"]
+
+
+def distance(gaps: StartGaps, node: int, timestep: float) -> Distance:
+    """``M₀ Δq/h`` of one of the nodes."""
+    momentum = _momentum(gaps, node) / timestep
+    by_pose = momentum @ gaps.jacobian[node]
+    return Distance(momentum @ gaps.gap[node], by_pose, np.zeros_like(by_pose), momentum @ gaps.by_parameters[node])
+
+
+def closing_speed(gaps: StartGaps, node: int) -> Distance:
+    """``M₀ Δv`` of one of the nodes."""
+    momentum = _momentum(gaps, node)
+    return Distance(
+        momentum @ gaps.closing[node],
+        momentum @ gaps.closing_by_pose[node],
+        momentum @ gaps.jacobian[node],
+        np.zeros((len(momentum), gaps.by_parameters.shape[-1])),
     )
-    return Rows(states.reshape(2 * size, window, -1), parameters, residual.ravel())
 
 
-def _pseudo_inverse(jacobian: Float[np.ndarray, "g r"]) -> Float[np.ndarray, "r g"]:
-    """``Gᵀ(G Gᵀ)⁻¹`` without redundant directions; not a number where G is none."""
+def _momentum(gaps: StartGaps, node: int) -> Float[np.ndarray, "r g"]:
+    """``M₀ Gᵀ(G Gᵀ)⁻¹`` without redundant directions; not a number where G is none."""
+    jacobian = gaps.jacobian[node]
     if not np.all(np.isfinite(jacobian)):
         return np.full(jacobian.shape[::-1], np.nan)
-    return np.linalg.pinv(jacobian, rcond=REDUNDANT)
+    return np.asarray(gaps.mass[node]).reshape(-1, 1) * np.linalg.pinv(jacobian, rcond=REDUNDANT)

@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation.linear import front
-from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.chunk import Chunk, ChunkData
+from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.step_kernels import Chunk
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.residuals.linearise import ChunkData, Nodes, Truncation
+from shadowfit.estimation.residuals.nodes import Nodes
 
 # Steps in one call of the compiled functions; a multiple of 6 so that windows of 2, 3 and 4 nodes divide it.
 CHUNK = 504
@@ -27,14 +27,14 @@ class RecordingRows:
     def __init__(self, problem: Problem, point: Point, weights: Weights, index: int) -> None:
         self.problem, self.weights = problem, weights
         self.track, self.nodes = problem.tracks[index], point.nodes[index]
-        self.current = problem.current(point.values, index)
+        self.values = problem.parameters.of_recording(point.values, index)
         self.commands = problem.commands_at(point.values, index)
         self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
         self.starts = chunk_starts(len(self.nodes.pose.position))
 
     def chunk(self, begin: int) -> Chunk:
         return Chunk(
-            *self.current,
+            self.values,
             _padded(self.nodes, begin, CHUNK + self.problem.plan.window - 1),
             chunk_data(self.track, self.commands, self.weights.std, self.known, begin),
             self.weights.dynamics,

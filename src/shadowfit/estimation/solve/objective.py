@@ -19,15 +19,13 @@ from jaxtyping import Float
 
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads
-from shadowfit.estimation.problem.parameters import Values
+from shadowfit.estimation.problem.chunk import Chunk
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.step_kernels import Chunk
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.residuals.linearise import Nodes
-from shadowfit.estimation.residuals.start_state import start_rows
+from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.residuals.unknowns import Start
 from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, sum_of_squares
-from shadowfit.geometry import Pose
 
 Found = TypeVar("Found")
 
@@ -72,10 +70,7 @@ class Linearisation:
 
 def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     """Have the code of the rows made in the background, while the states to start from are found."""
-    length = CHUNK + problem.plan.window - 1
-    bodies = len(problem.mechanism.bodies)
-    velocity = np.zeros((length, bodies, 6)) if problem.plan.own_velocity else None
-    blank = Nodes(Pose(np.zeros((length, bodies, 3)), np.zeros((length, bodies, 4))), velocity)
+    blank = problem.plan.unknowns.blank(CHUNK + problem.plan.window - 1)
     point = Point(values, (blank,) * len(problem.tracks))
     front.prepare()
     for index in range(len(problem.tracks)):
@@ -126,13 +121,9 @@ def each_chunk(
 def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) -> front.Rows:
     """Rows of the initial state of one recording."""
     plan = problem.plan
-    if plan.tree is not None:
-        # Rigid joints have no gaps.
-        return front.Rows(np.zeros((0, plan.window - 1, plan.node_size)), np.zeros((0, plan.parameters)), np.zeros(0))
-    numbers, turns = problem.current(point.values, index)
     first = jax.tree.map(lambda x: x[: plan.window - 1], point.nodes[index])
-    parts = problem.kernels.start_parts(numbers, turns, first)
-    return start_rows(plan, parts, weights.dynamics, problem.timestep)
+    start = Start(first, weights.dynamics, problem.timestep, plan.parameters)
+    return plan.unknowns.start_rows(start, problem.at(point.values, index))
 
 
 def unseen(normal: front.Normal) -> np.ndarray:

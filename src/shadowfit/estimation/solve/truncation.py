@@ -27,10 +27,10 @@ import scipy.sparse
 from jaxtyping import Float, Int
 
 from shadowfit.estimation.linear.threads import in_threads
-from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.evaluator import Readings
+from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.residuals.frame import Frame
-from shadowfit.estimation.residuals.linearise import Nodes, Truncation
+from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 
@@ -38,8 +38,6 @@ from shadowfit.geometry.differences import differences
 FINER = 4
 # Distance of the places, in steps, whose difference is the speed on the curve.
 CLOSE = 1.0 / 64.0
-# Damping of redundant constraints, relative to the others.
-REDUNDANT = 1e-10
 # Steps that one thread does at a time.
 PART = 504
 # States that a piece of the curve goes through: a polynomial of fifth degree.
@@ -67,9 +65,7 @@ def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) ->
     weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
     mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::finer] @ weights
     missing = (coarse - mean) * finer**2 / (finer**2 - 1.0)
-    if problem.plan.tree is not None:
-        return missing
-    return _as_residuals(problem.kernels.frames(*problem.current(point.values, recording), around), missing)
+    return problem.plan.unknowns.residuals_of(missing, around, problem.at(point.values, recording))
 
 
 def _impulses(
@@ -77,37 +73,13 @@ def _impulses(
 ) -> Float[np.ndarray, "times r"]:
     """Impulses ``A (v' − φ)`` that are missing in steps of ``h/finer``, at all but the first and last of the poses.
 
-    ``first`` is the step to which the first of the poses leads. Residuals of joint coordinates are such impulses.
+    ``first`` is the step to which the first of the poses leads.
     """
-    now = problem.current(point.values, recording)
+    here = problem.at(point.values, recording)
     times = slice(first * finer, first * finer + len(poses.position) - 2)
     command, slopes = problem.commands_at(point.values, recording, finer)
-    residuals = problem.kernels.dynamics_residuals(
-        *now, poses, (command[times], slopes[times]), problem.timestep / finer
-    )
-    if problem.plan.tree is not None:
-        return residuals
-    frames = problem.kernels.frames(*now, poses[1:-1])
-    return np.matmul(frames.weighing, residuals[..., None])[..., 0]
-
-
-def _as_residuals(frames: Frame, impulses: Float[np.ndarray, "steps r"]) -> Float[np.ndarray, "steps r"]:
-    """Residuals ``M₀ w`` of missing impulses p: the part of p that moves the machine.
-
-    w is the velocity that joints closed at the end of the step allow, ``G_{k+1} w = 0``, whose impulse differs from p
-    by what the joints take up: ``A w = p − G_kᵀ μ``. (How fast gaps close depends on the time-step and is no physics.)
-    """
-    jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
-    count = jacobian.shape[1]
-    if count > 0:
-        velocity = np.linalg.solve(frames.inertia[1:-1], np.concatenate([impulses[..., None], jacobian.mT], axis=2))
-        closing = following @ velocity
-        coupling = closing[..., 1:]
-        # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
-        trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
-        taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :1])
-        impulses = impulses - (jacobian.mT @ taken)[..., 0]
-    return np.linalg.solve(frames.weighing[1:-1], impulses[..., None])[..., 0]
+    residuals = here.dynamics_residuals(poses, (command[times], slopes[times]), problem.timestep / finer)
+    return problem.plan.unknowns.impulses_of(residuals, poses[1:-1], here)
 
 
 def _of_readings(
@@ -123,11 +95,11 @@ def _of_readings(
     at = step + problem.plan.centre + fraction.ravel()
     beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
     window = _windows([nodes.pose[step + i] for i in range(3)])
-    current, times = problem.current(point.values, recording), (problem.timestep, problem.timestep * CLOSE)
-    found = problem.kernels.reading_errors(*current, window, fraction.ravel(), _windows(beside), times)
+    readings = Readings(window, fraction.ravel(), _windows(beside), problem.timestep * CLOSE)
+    errors = problem.at(point.values, recording).reading_errors(readings, problem.timestep)
     return tuple(
         np.where(here[part][..., None], own.reshape(*fraction.shape, -1), 0.0)
-        for own, here in zip(found, track.present, strict=True)
+        for own, here in zip(errors, track.present, strict=True)
     )
 
 
@@ -177,10 +149,8 @@ def velocities(
     problem: Problem, point: Point, recording: int, at: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n bodies 6"]:
     """Velocities of the bodies on the curve [m/s, rad/s], by differences over a short distance."""
-    current = problem.current(point.values, recording)
-    later, earlier = (
-        problem.kernels.bodies(*current, curve(problem, point.nodes[recording], at + sign * CLOSE)) for sign in (1, -1)
-    )
+    here = problem.at(point.values, recording)
+    later, earlier = (here.bodies(curve(problem, point.nodes[recording], at + sign * CLOSE)) for sign in (1, -1))
     return differences(later, earlier) / (2.0 * CLOSE * problem.timestep)
 
 

@@ -2,7 +2,7 @@
 
 Data: `pendulum_double_uw`, from github.com/dynamicslab/MultiArm-Pendulum (MIT).
 
-Run: python experiments/double_pendulum_uw.py --data FOLDER [--out FOLDER]
+Run: python studies/double_pendulum_uw.py --data FOLDER [--out FOLDER]
 """
 
 import study

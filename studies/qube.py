@@ -2,7 +2,7 @@
 
 Data: `furuta_qube2`, from github.com/famura/SimuRLacra (BSD-3-Clause).
 
-Run: python experiments/qube.py --data FOLDER [--out FOLDER]
+Run: python studies/qube.py --data FOLDER [--out FOLDER]
 """
 
 import study

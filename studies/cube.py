@@ -5,7 +5,7 @@ relaxation time of the contact, which decides how much it bounces. The others ar
 the end, with the published constants and with the fitted ones. Data: `cube_tosses`, from
 github.com/DAIRLab/contact-nets (BSD-3-Clause), 40 tosses.
 
-Run: python experiments/cube.py --data FOLDER [--out FOLDER]
+Run: python studies/cube.py --data FOLDER [--out FOLDER]
 """
 
 import json

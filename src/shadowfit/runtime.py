@@ -6,6 +6,8 @@ import os
 import warnings
 from pathlib import Path
 
+from shadowfit.errors import ShadowfitError
+
 # What JAX calls the parts of its compilation; tracing is left out, as its times include one another.
 _COMPILATION = ("jaxpr_to_mlir_module_duration", "backend_compile_duration")
 
@@ -38,6 +40,16 @@ def compile_seconds() -> float:
     return (_clock.seconds or 0.0) + making_seconds()
 
 
+def double_precision() -> None:
+    """Switch on double precision, which everything here is computed in; raises where the program forbids it."""
+    import jax
+
+    if not jax.config.read("jax_enable_x64"):
+        jax.config.update("jax_enable_x64", True)
+    if not jax.config.read("jax_enable_x64"):
+        raise ShadowfitError("double precision is off; do not call shadowfit inside jax.enable_x64(False)")
+
+
 def start_jax() -> None:
     """Switch on double precision and the compilation cache, in the user's cache directory unless JAX has one."""
     # Our matrices are small: several threads on one product cost more than they save, much more on a busy machine.
@@ -45,7 +57,7 @@ def start_jax() -> None:
     import jax
     import platformdirs
 
-    jax.config.update("jax_enable_x64", True)
+    double_precision()
     _clock.start()
     if jax.config.values["jax_compilation_cache_dir"] is not None:
         return

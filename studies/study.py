@@ -41,7 +41,7 @@ def folders(name: str) -> tuple[Path, Path]:
     """The folder of a data set, and the one for the study's results, from the command line and SHADOWFIT_DATA."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--data", default=os.environ.get("SHADOWFIT_DATA"), help="default: $SHADOWFIT_DATA")
-    parser.add_argument("--out", type=Path, default=Path("studies"), help="folder for results")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for results")
     chosen = parser.parse_args()
     if not chosen.data or not (Path(chosen.data) / name).is_dir():
         parser.error(f"there is no folder {name!r} with recordings; give --data, or set SHADOWFIT_DATA")

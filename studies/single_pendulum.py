@@ -3,7 +3,7 @@
 The authors fit 0 to 36.667 s and validate on the rest; so does the second fit here. Data: `pendulum_single_uw`, from
 github.com/dynamicslab/MultiArm-Pendulum (MIT).
 
-Run: python experiments/single_pendulum.py --data FOLDER [--out FOLDER]
+Run: python studies/single_pendulum.py --data FOLDER [--out FOLDER]
 """
 
 import study

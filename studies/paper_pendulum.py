@@ -4,7 +4,7 @@ Its five series are pieces of ten seconds of one free decay, so that they differ
 not: a friction law that is right at all amplitudes shows in the same parameters from all of them. Data:
 `pendulum_single_uw`, from github.com/dynamicslab/MultiArm-Pendulum (MIT).
 
-Run: python experiments/paper_pendulum.py --data FOLDER [--out FOLDER]
+Run: python studies/paper_pendulum.py --data FOLDER [--out FOLDER]
 """
 
 import study

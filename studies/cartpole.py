@@ -6,7 +6,7 @@ same way in the chirps of both signs): the offset of the voltage is free. The la
 
 Data: `cartpole_quanser`, from github.com/famura/SimuRLacra (BSD-3-Clause).
 
-Run: python experiments/cartpole.py --data FOLDER [--out FOLDER]
+Run: python studies/cartpole.py --data FOLDER [--out FOLDER]
 """
 
 import study

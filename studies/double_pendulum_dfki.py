@@ -3,7 +3,7 @@
 Data: `double_pendulum_dfki`, from github.com/dfki-ric-underactuated-lab/double_pendulum (BSD-3-Clause). Its time stamps
 are uneven.
 
-Run: python experiments/double_pendulum_dfki.py --data FOLDER [--out FOLDER]
+Run: python studies/double_pendulum_dfki.py --data FOLDER [--out FOLDER]
 """
 
 import study

@@ -1,0 +1,93 @@
+"""The compiled functions of the time steps at values of the parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.dynamics.tree import Placed
+from shadowfit.estimation.problem import step_functions
+from shadowfit.estimation.problem.step_kernels import Call, StepKernels, windows
+from shadowfit.estimation.residuals.frame import Frame
+from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.residuals.start_state import StartGaps
+from shadowfit.geometry import Pose
+
+
+@dataclasses.dataclass(frozen=True)
+class Readings:
+    """Where samples look at the motion: through the poses of a window, and on a better curve."""
+
+    windows: Pose
+    """Poses of three steps."""
+    fraction: Float[np.ndarray, " n"]
+    """Time of the sample after the middle one, in steps."""
+    curve: Pose
+    """One pose at the sample's time, or three around it where velocities are read."""
+    apart: float
+    """Time between these three [s]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluator:
+    """Functions along a trajectory, for one recording's values of the parameters."""
+
+    kernels: StepKernels
+    values: Values
+
+    def dynamics_residuals(
+        self, poses: Pose, commands: tuple[np.ndarray, np.ndarray], timestep: float
+    ) -> Float[np.ndarray, "n r"]:
+        """Dynamics residuals [N s, N m s] at all but the first and the last of poses of nodes a time-step apart."""
+        unknowns = self.kernels.plan.unknowns
+        inside, size = len(poses.position) - 2, unknowns.impulses
+        nodes = windows(Nodes(poses, None), range(3), inside)
+        varying = (nodes, *commands, np.zeros((inside, size)))
+        (rows,) = self._run(step_functions.dynamics_rows, (np.ones(size), np.asarray(timestep)), varying)
+        return rows[:, :, -1]
+
+    def reading_errors(self, readings: Readings, timestep: float) -> list[np.ndarray]:
+        """Errors of each sensor's readings through windows of poses, against poses of a better curve."""
+        times = (np.asarray(timestep), np.asarray(readings.apart))
+        varying = (readings.windows, readings.fraction, readings.curve)
+        sizes = [sensor.error_size() for sensor in self.kernels.mechanism.sensors.values]
+        (errors,) = self._run(step_functions.reading_errors, times, varying)
+        return np.split(errors, np.cumsum(sizes)[:-1], axis=1)
+
+    def frames(self, bodies: Pose) -> Frame:
+        """Rows of the gaps and inertia along poses of the bodies."""
+        return Frame(*self._run(step_functions.frames, None, bodies))
+
+    def gaps(self, nodes: Nodes) -> StartGaps:
+        """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""
+        return StartGaps(*self._run(step_functions.start_gaps, None, nodes))
+
+    def follow(self, weights: np.ndarray, first: Pose, targets: tuple[np.ndarray, ...]) -> Pose:
+        """Poses of the bodies after each iteration of inverse kinematics, one per target."""
+        call = Call(step_functions.follow, self.values, weights, targets, first)
+        return Pose(*self.kernels.run(call)[:2])
+
+    def placed(self, poses: Pose) -> Placed:
+        """Bodies at the poses of nodes, and how they move with them."""
+        position, orientation, twists, centers = self._run(step_functions.placed, None, poses)
+        return Placed(Pose(position, orientation), twists, centers)
+
+    def motions(self, bodies: Pose) -> Pose:
+        """Poses of nodes at poses of the bodies, computed from the joints."""
+        return Pose(*self._run(step_functions.motions, None, bodies))
+
+    def bodies(self, poses: Pose) -> Pose:
+        """Poses of the bodies at the poses of nodes, whatever the unknowns are."""
+        return self.kernels.plan.unknowns.bodies_at(poses, self)
+
+    def nodes(self, bodies: Pose) -> Pose:
+        """Poses of nodes at given poses of the bodies, whatever the unknowns are."""
+        return self.kernels.plan.unknowns.nodes_at(bodies, self)
+
+    def _run(self, function: Callable[..., Any], constants: Any, varying: Any) -> list[np.ndarray]:
+        return self.kernels.run(Call(function, self.values, constants, varying))

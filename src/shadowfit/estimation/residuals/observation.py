@@ -1,0 +1,110 @@
+"""Residuals of samples with their derivatives: rows of the least squares problem.
+
+Samples in ``[t_j, t_{j+1})`` are observed through the interpolating polynomial of the step's window, in the tangent
+space of its nodes (cubic with four nodes), so uneven, jittered or faster sampling loses nothing.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics.state import State
+from shadowfit.estimation.linear.front import Rows
+from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.geometry import Pose
+from shadowfit.kernels import slopes
+from shadowfit.mechanism.mechanism import Mechanism
+
+
+class Sample(eqx.Module):
+    """One reading of all sensors."""
+
+    measured: tuple[Float[Array, "d"], ...]
+    weight: tuple[Float[Array, ""], ...]
+    """One over the standard deviation; zero for a missing sample."""
+    shift: tuple[Float[Array, "e"], ...]
+    """What the residuals would be on the true motion, as far as it is known; taken off."""
+    fraction: Float[Array, ""]
+    """Time after the step's own, in steps."""
+
+
+class Scale(eqx.Module):
+    """Units of time and noise."""
+
+    timestep: Float[Array, ""]
+    """h [s]."""
+    reference: Float[Array, ""]
+    """Standard deviation behind a weight of one, in which a robust loss counts."""
+
+
+def observed_nodes(plan: Plan, mechanism: Mechanism) -> range:
+    """Nodes of a step's window that its samples involve."""
+    moves = any(sensor.needs_velocity for sensor in mechanism.sensors.values)
+    return range(plan.window) if moves or not plan.on_grid else range(plan.centre, plan.centre + 1)
+
+
+def observation_rows(plan: Plan, machine: Parametrised, window: Nodes, sample: Sample, scale: Scale) -> Rows:
+    """Rows of one sample; ``window`` holds the nodes that it involves."""
+    count, bodies = window.pose.position.shape[:2]
+    width, columns = count * plan.node_size, np.array(plan.layout.sensors, int)
+    at = plan.centre + sample.fraction
+    mechanism, spread = machine.mechanism(), jnp.zeros(plan.parameters)
+
+    def residuals(increments: Array) -> Array:
+        steps = plan.unknowns.directions(increments[:width].reshape(count, plan.node_size))
+        state = window.plus(steps.reshape(count, bodies, -1)).state_at(at, plan.centre, scale.timestep)
+        seeing = mechanism if len(columns) == 0 else machine.moved(spread.at[columns].set(increments[width:]))
+        view, sensors = plan.unknowns.view(seeing, state), seeing.sensors.values
+        return jnp.concatenate([s.residual(s.read(view), y) for s, y in zip(sensors, sample.measured, strict=True)])
+
+    value, table = slopes(residuals, jnp.zeros(width + len(columns)))
+    sizes = [shift.shape[0] for shift in sample.shift]
+    weight = jnp.concatenate([jnp.full(size, one) for size, one in zip(sizes, sample.weight, strict=True)])
+    scaled = jnp.where(weight > 0.0, (value - jnp.concatenate(sample.shift)) * weight, 0.0)
+    robust, slope = _robust(scaled, None if plan.huber is None else plan.huber * scale.reference)
+    weighted = (slope * weight)[:, None] * table
+    parameters = jnp.zeros((len(value), plan.parameters)).at[:, columns].set(weighted[:, width:])
+    return Rows(weighted[:, :width].reshape(len(value), count, plan.node_size), parameters, robust)
+
+
+class BetterCurve(eqx.Module):
+    """A curve through the states that is better than the window's polynomial, at the time of a sample."""
+
+    poses: Pose
+    """One pose, or three of them where its velocity counts, too."""
+    apart: Float[Array, ""]
+    """Time between the three [s]."""
+
+    def state(self) -> State:
+        """Pose and, if it is known, velocity."""
+        count = self.poses.position.shape[0]
+        return Nodes(self.poses, None).state_at(jnp.ones(()), count // 2, self.apart)
+
+
+def reading_errors(
+    plan: Plan, machine: Parametrised, window: Pose, at: tuple[Array, Array], truth: BetterCurve
+) -> Float[Array, "e"]:
+    """How far the sensors read through the window's polynomial from what they would read of a better curve.
+
+    ``at`` are the time of the sample after the step's own, in steps, and the time-step [s].
+    """
+    fraction, timestep = at
+    mechanism = machine.mechanism()
+    seen = Nodes(window, None).state_at(plan.centre + fraction, plan.centre, timestep)
+    views = [plan.unknowns.view(mechanism, state) for state in (seen, truth.state())]
+    return jnp.concatenate([s.residual(*(s.read(view) for view in views)) for s in mechanism.sensors.values])
+
+
+def _robust(residual: Array, huber: Array | float | None) -> tuple[Array, Array]:
+    """Residuals whose squares are Huber's loss, and their derivatives: ``sign(r) √(2k|r| − k²)`` beyond k."""
+    if huber is None:
+        return residual, jnp.ones_like(residual)
+    size = jnp.abs(residual)
+    far = size > huber
+    root = jnp.sqrt(jnp.where(far, 2.0 * huber * size - huber**2, 1.0))
+    return jnp.where(far, jnp.sign(residual) * root, residual), jnp.where(far, huber / root, 1.0)

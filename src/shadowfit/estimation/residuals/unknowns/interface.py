@@ -1,0 +1,205 @@
+"""What the unknowns of a time step are: an interface that the rest of the estimator is written against.
+
+A *node* is the unknown state of the machine at one time. A kind of unknowns says how many numbers a node has, how
+increments of them move it, which rows the dynamics of a step and the initial state give, and how all that is seen as
+bodies. One more kind is one more class, and its name in the table of :mod:`unknowns`.
+
+Some methods are traced into the code of a time step (``step_rows``, ``view``, ``placed``, ``motions``); the others run
+once per fit or iteration on whole trajectories, and evaluate compiled functions of the current parameters where they
+need them (:class:`Evaluations`).
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Protocol
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics.state import State
+from shadowfit.dynamics.tree import Placed
+from shadowfit.estimation.linear.front import Rows
+from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.frame import Frame
+from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.estimation.residuals.start_state import StartGaps
+from shadowfit.geometry import Pose
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.sensors import View
+
+
+class Step(eqx.Module):
+    """One time step, as its dynamics residual sees it."""
+
+    machine: Parametrised
+    nodes: Nodes
+    """The first ``reach`` of the step's window."""
+    command: Float[Array, "inputs"]
+    command_slopes: Float[Array, "inputs columns"]
+    """Derivatives of the command by the parameters that act through the inputs."""
+    timestep: Float[Array, ""]
+
+
+class Evaluations(Protocol):
+    """Compiled functions along a trajectory, at the current values of the parameters."""
+
+    def placed(self, poses: Pose) -> Placed:
+        """Bodies at the poses of nodes."""
+        ...
+
+    def motions(self, bodies: Pose) -> Pose:
+        """Poses of nodes at poses of the bodies."""
+        ...
+
+    def frames(self, bodies: Pose) -> Frame:
+        """Gap rows and inertia at poses of the bodies."""
+        ...
+
+    def gaps(self, nodes: Nodes) -> StartGaps:
+        """Gaps of the joints at states of the bodies, with their derivatives."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """The initial state of a recording, whose distance from what the joints allow is a residual."""
+
+    first: Nodes
+    """``window − 1`` nodes."""
+    weight: Float[np.ndarray, "r r"]
+    """Square root of the weight of the impulses."""
+    timestep: float
+    parameters: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """What a kind of unknowns can be combined with."""
+
+    correction: bool
+    """Deferred correction."""
+    any_equations: bool
+    """All residuals and discretisations; else ``implicit`` and ``exact``."""
+    impulse_covariance: bool
+    """A covariance of the impulses on the bodies."""
+    rigid: bool
+    """Joints do not give, whatever their compliance, which may then be zero."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Unknowns(abc.ABC):
+    """A kind of unknowns, for one mechanism; hashable, and its ``repr`` tells it from all others."""
+
+    scope: ClassVar[Scope]
+    reach: ClassVar[int]
+    """Nodes that the dynamics of a step involve, from the first of its window on."""
+    centre: ClassVar[int]
+    """Place of the step's own node in its window."""
+
+    bodies: int
+    """Number of bodies."""
+
+    @classmethod
+    @abc.abstractmethod
+    def of(cls, mechanism: Mechanism) -> Unknowns:
+        """The unknowns of a mechanism; raises `MechanismError` where it has none of this kind."""
+
+    # --- nodes ---
+
+    @property
+    @abc.abstractmethod
+    def impulses(self) -> int:
+        """Impulses of a step that can be missing."""
+
+    @property
+    @abc.abstractmethod
+    def node_size(self) -> int:
+        """Unknowns of a node, which is also the number of dynamics residuals in a step."""
+
+    @abc.abstractmethod
+    def directions(self, increments: Float[Array, "*n b"]) -> Float[Array, "*n bodies*k"]:
+        """Increments of nodes as increments of the poses (and velocities) that `Nodes` holds."""
+
+    @abc.abstractmethod
+    def nodes(self, poses: Pose, timestep: float) -> Nodes:
+        """Nodes that move through given poses of theirs, a time-step apart."""
+
+    def blank(self, count: int) -> Nodes:
+        """As many nodes, all zero: arrays of the right shapes."""
+        return Nodes(Pose(np.zeros((count, self.bodies, 3)), np.zeros((count, self.bodies, 4))), None)
+
+    # --- rows ---
+
+    @abc.abstractmethod
+    def step_rows(self, equations: Equations, step: Step) -> Rows:
+        """Dynamics residuals of one step with their derivatives by ``reach`` nodes and the parameters, unweighted."""
+
+    @abc.abstractmethod
+    def view(self, mechanism: Mechanism, state: State) -> View:
+        """What the sensors see of a state that is given like a node."""
+
+    @abc.abstractmethod
+    def start_rows(self, start: Start, here: Evaluations) -> Rows:
+        """Weighted rows of the initial state, by the first nodes and the parameters."""
+
+    @abc.abstractmethod
+    def start_count(self, gaps: int) -> int:
+        """How many independent residuals these are, for a mechanism with so many gap rows."""
+
+    # --- bodies ---
+
+    @abc.abstractmethod
+    def placed(self, mechanism: Mechanism, pose: Pose) -> Placed:
+        """Bodies at the poses of a node, and how they move with it."""
+
+    @abc.abstractmethod
+    def motions(self, mechanism: Mechanism, pose: Pose) -> Pose:
+        """Poses of a node at given poses of the bodies."""
+
+    @abc.abstractmethod
+    def bodies_at(self, poses: Pose, here: Evaluations) -> Pose:
+        """Poses of the bodies at the poses of nodes."""
+
+    @abc.abstractmethod
+    def nodes_at(self, bodies: Pose, here: Evaluations) -> Pose:
+        """Poses of nodes at poses of the bodies."""
+
+    @abc.abstractmethod
+    def body_covariance(
+        self, covariance: Float[np.ndarray, "n b b"], poses: Pose, here: Evaluations
+    ) -> Float[np.ndarray, "n bodies*k bodies*k"]:
+        """Covariance of the bodies' states for one of the nodes."""
+
+    # --- impulses ---
+
+    @abc.abstractmethod
+    def impulses_of(
+        self, residuals: Float[np.ndarray, "n r"], poses: Pose, here: Evaluations
+    ) -> Float[np.ndarray, "n r"]:
+        """Missing impulses ``A (v' − φ)`` of dynamics residuals at poses of nodes."""
+
+    @abc.abstractmethod
+    def residuals_of(
+        self, impulses: Float[np.ndarray, "n r"], around: Pose, here: Evaluations
+    ) -> Float[np.ndarray, "n r"]:
+        """Dynamics residuals of missing impulses; ``around`` has one pose more at each end."""
+
+    @abc.abstractmethod
+    def impulses_on_bodies(
+        self, errors: Float[np.ndarray, "n r"], poses: Pose, reference: Float[np.ndarray, "bodies 6"], here: Evaluations
+    ) -> Float[np.ndarray, "n bodies 6"]:
+        """Impulses on the bodies that cause errors of the dynamics residuals; ``reference`` is M₀."""
+
+    @abc.abstractmethod
+    def along_axes(
+        self,
+        impulses: Float[np.ndarray, "n r"],
+        joints: Sequence[int],
+        project: Callable[[Float[np.ndarray, "n r"]], Float[np.ndarray, "n j"]],
+    ) -> Float[np.ndarray, "n j"]:
+        """Missing impulses along the axes of joints; ``project`` gives these for impulses on the bodies."""

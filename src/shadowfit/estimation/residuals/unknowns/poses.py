@@ -1,0 +1,183 @@
+"""What the two kinds of unknowns with the bodies' own poses have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics.elements import assemble
+from shadowfit.dynamics.kinematics import StateView
+from shadowfit.dynamics.state import State
+from shadowfit.dynamics.tree import Placed
+from shadowfit.estimation.linear.front import Rows
+from shadowfit.estimation.residuals import transition
+from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.start_state import Distance
+from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Start, Step, Unknowns
+from shadowfit.geometry import Pose, rotations
+from shadowfit.mechanism.mechanism import Mechanism
+
+# Damping of redundant constraints, relative to the others.
+REDUNDANT = 1e-10
+
+
+class PoseUnknowns(Unknowns):
+    """Nodes are poses of the bodies, six unknowns each, and what else a kind adds."""
+
+    @property
+    def impulses(self) -> int:
+        return 6 * self.bodies
+
+    def directions(self, increments: Float[Array, "*n b"]) -> Float[Array, "*n b"]:
+        return increments
+
+    def view(self, mechanism: Mechanism, state: State) -> StateView:
+        return StateView(mechanism, state)
+
+    def start_count(self, gaps: int) -> int:
+        return 2 * min(gaps, self.impulses)
+
+    def placed(self, mechanism: Mechanism, pose: Pose) -> Placed:
+        twists = jnp.eye(self.impulses).reshape(self.bodies, 6, self.impulses)
+        return Placed(pose, twists, pose.position)
+
+    def motions(self, mechanism: Mechanism, pose: Pose) -> Pose:
+        return pose
+
+    def bodies_at(self, poses: Pose, here: Evaluations) -> Pose:
+        return poses
+
+    def nodes_at(self, bodies: Pose, here: Evaluations) -> Pose:
+        return bodies
+
+    def body_covariance(
+        self, covariance: Float[np.ndarray, "n b b"], poses: Pose, here: Evaluations
+    ) -> Float[np.ndarray, "n b b"]:
+        return covariance
+
+    def impulses_of(
+        self, residuals: Float[np.ndarray, "n r"], poses: Pose, here: Evaluations
+    ) -> Float[np.ndarray, "n r"]:
+        return np.matmul(here.frames(poses).weighing, residuals[..., None])[..., 0]
+
+    def residuals_of(
+        self, impulses: Float[np.ndarray, "n r"], around: Pose, here: Evaluations
+    ) -> Float[np.ndarray, "n r"]:
+        """Residuals ``M₀ w`` of missing impulses p: the part of p that moves the machine.
+
+        w is the velocity that joints closed at the end of the step allow, ``G_{k+1} w = 0``, whose impulse differs
+        from p by what the joints take up: ``A w = p − G_kᵀ μ``. (How fast gaps close depends on the time-step and is
+        no physics.)
+        """
+        frames = here.frames(around)
+        jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
+        count = jacobian.shape[1]
+        if count > 0:
+            velocity = np.linalg.solve(frames.inertia[1:-1], np.concatenate([impulses[..., None], jacobian.mT], axis=2))
+            closing = following @ velocity
+            coupling = closing[..., 1:]
+            # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
+            trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
+            taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :1])
+            impulses = impulses - (jacobian.mT @ taken)[..., 0]
+        return np.linalg.solve(frames.weighing[1:-1], impulses[..., None])[..., 0]
+
+    def impulses_on_bodies(
+        self, errors: Float[np.ndarray, "n r"], poses: Pose, reference: Float[np.ndarray, "bodies 6"], here: Evaluations
+    ) -> Float[np.ndarray, "n bodies 6"]:
+        # Where a step has two impulse residuals, that of the velocity comes last, and moves the machine.
+        return errors[:, -self.impulses :].reshape(len(errors), self.bodies, 6)
+
+    def along_axes(
+        self,
+        impulses: Float[np.ndarray, "n r"],
+        joints: Sequence[int],
+        project: Callable[[Float[np.ndarray, "n r"]], Float[np.ndarray, "n j"]],
+    ) -> Float[np.ndarray, "n j"]:
+        return project(impulses)
+
+
+def driven(step: Step) -> transition.Driven:
+    """Elements and commands of a step at the current parameters, and their derivatives."""
+    machine = step.machine
+    tangents = jax.jacfwd(lambda d: assemble(machine.moved(d)))(jnp.zeros(machine.layout.size))
+    by_parameters = jnp.zeros((step.command.shape[0], machine.layout.size))
+    by_parameters = by_parameters.at[:, np.array(machine.layout.inputs, int)].set(step.command_slopes)
+    return transition.Driven(assemble(machine.mechanism()), tangents, machine.reference(), step.command, by_parameters)
+
+
+class Velocities(eqx.Module):
+    """Velocities of the bodies at the beginning and at the end of a step."""
+
+    old: Float[Array, "bodies 6"]
+    new: Float[Array, "bodies 6"]
+
+
+def transition_at(
+    equations: Equations, step: Step, moved: transition.Driven, pose: Pose, velocities: Velocities
+) -> transition.Transition:
+    """The step's dynamics residual between two velocities, with its derivatives."""
+    return transition.linearise(
+        moved,
+        step.machine.layout.columns,
+        pose,
+        velocities.old,
+        velocities.new,
+        step.timestep,
+        equations.residual,
+        equations.discretization,
+        equations.friction,
+    )
+
+
+class MeanVelocity(eqx.Module):
+    """``(q₁ ⊟ q₀)/h`` and its derivatives by both configurations."""
+
+    velocity: Float[Array, "bodies 6"]
+    by_later: Float[Array, "bodies 6 6"]
+    by_earlier: Float[Array, "bodies 6 6"]
+
+
+def mean_velocity(later: Pose, earlier: Pose, timestep: Float[Array, ""]) -> MeanVelocity:
+    """The velocity that leads from one configuration to another."""
+    increment = later.minus(earlier)
+    inverse = rotations.left_jacobian_inverse(increment[..., 3:])
+    eye = jnp.broadcast_to(jnp.eye(3), inverse.shape)
+    zero = jnp.zeros_like(inverse)
+    by_later = jnp.block([[eye, zero], [zero, inverse]])
+    by_earlier = -jnp.block([[eye, zero], [zero, inverse.mT]])
+    return MeanVelocity(increment / timestep, by_later / timestep, by_earlier / timestep)
+
+
+def times(blocks: Float[Array, "r bodies 6"], factors: Float[Array, "bodies 6 6"]) -> Float[Array, "r bodies 6"]:
+    """Derivatives by a velocity as derivatives by what changes it."""
+    return jnp.einsum("rbi,bij->rbj", blocks, factors)
+
+
+def stacked(columns: list[Float[Array, "r bodies k"]]) -> Float[Array, "r reach b"]:
+    """Derivatives by each node of a window, side by side."""
+    blocks = jnp.stack(columns, axis=1)
+    return blocks.reshape(*blocks.shape[:2], -1)
+
+
+def weighted_start(start: Start, distances: Sequence[tuple[int, Distance]], width: int) -> Rows:
+    """Weighted rows of impulses that would close the joints, each of one of the first nodes.
+
+    ``width`` is the number of unknowns of a body: six, or twelve with velocities.
+    """
+    window, size = len(start.first.pose.position), len(start.weight)
+    states, parameters, residuals = [], [], []
+    for node, impulse in distances:
+        table = np.zeros((size, window, size // 6, width))
+        by_state = np.stack([impulse.by_pose, impulse.by_velocity], axis=1).reshape(size, 2, size // 6, 6)
+        table[:, node] = np.moveaxis(by_state, 1, 2).reshape(size, size // 6, 12)[..., :width]
+        states.append(start.weight @ table.reshape(size, -1))
+        parameters.append(start.weight @ impulse.by_parameters)
+        residuals.append(start.weight @ impulse.residual)
+    flat = np.concatenate(states)
+    return Rows(flat.reshape(len(flat), window, -1), np.concatenate(parameters), np.concatenate(residuals))

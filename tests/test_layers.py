@@ -1,0 +1,129 @@
+"""Imports go one way, down the list of folders in docs/architecture.md, and nothing loads what it does not use."""
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "shadowfit"
+SUBDIVIDED = "estimation"
+
+
+def layers() -> list[str]:
+    """Folders and modules from the bottom to the top: the rows of the two tables, the second one in its place."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    folders, parts = (
+        re.findall(r"^\| `([\w/.]+)` \|", text.split(f"## {heading}\n")[1].split("\n## ")[0], re.MULTILINE)
+        for heading in ("Folders", "Inside `estimation/`")
+    )
+    listed = [name.removesuffix("/").removesuffix(".py") for name in folders]
+    inside = [f"{SUBDIVIDED}.{name.removesuffix('/').removesuffix('.py')}" for name in parts]
+    place = listed.index(SUBDIVIDED)
+    # The package itself collects names of its parts, and so does the folder of the estimator.
+    return [*listed[:place], *inside, *listed[place:], "", "__main__"]
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module by its dotted name below the package."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def imports(module: str, inside_functions: bool = True) -> frozenset[str]:
+    """Modules of the package that a module names in its imports, but not for types alone."""
+    tree = ast.parse(modules()[module].read_text("utf-8"))
+    later = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and not inside_functions
+        for inner in ast.walk(node)
+    }
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in typing_only | later:
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "shadowfit":
+            home = (node.module or "").removeprefix("shadowfit").removeprefix(".")
+            for alias in node.names:
+                inner = f"{home}.{alias.name}".removeprefix(".")
+                found.add(inner if inner in modules() else home)
+        elif isinstance(node, ast.Import):
+            found |= {a.name.removeprefix("shadowfit.") for a in node.names if a.name.startswith("shadowfit.")}
+    return frozenset(found)
+
+
+# A method that opens a door to what lies above its class, when it is called: the name that it asks the package for.
+DOORS = {"estimation.result": "save_estimate"}
+
+
+def layer_of(module: str) -> str:
+    """The layer that a module belongs to."""
+    first, *rest = module.split(".")
+    return f"{first}.{rest[0]}" if first == SUBDIVIDED and rest else first
+
+
+def test_every_module_belongs_to_a_layer():
+    assert {layer_of(module) for module in modules()} == set(layers())
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_imports_go_down(module):
+    order = layers()
+    here = order.index(layer_of(module))
+    upwards = [other for other in imports(module) if order.index(layer_of(other)) > here]
+    if module in DOORS:
+        assert upwards == [""]
+        assert modules()[module].read_text("utf-8").count(f"from shadowfit import {DOORS[module]}\n") == 1
+        return
+    assert not upwards, f"{module} is in a lower layer than {', '.join(upwards)}"
+
+
+def test_no_module_imports_itself_in_a_circle():
+    finished, under_way = set(), []
+
+    def visit(module):
+        assert module not in under_way, f"a circle: {' → '.join([*under_way, module])}"
+        if module in finished:
+            return
+        under_way.append(module)
+        for other in imports(module, inside_functions=False):
+            if other != module:
+                visit(other)
+        under_way.pop()
+        finished.add(module)
+
+    for module in modules():
+        visit(module)
+
+
+def loaded_by(program: str) -> set[str]:
+    """Layers of the package that a program has loaded when it ends."""
+    listing = "import sys; print(*[m for m in sys.modules if m.startswith('shadowfit.') or m == 'jax'])"
+    done = subprocess.run([sys.executable, "-c", f"{program}\n{listing}"], capture_output=True, text=True, check=True)
+    return {layer_of(name.removeprefix("shadowfit.")) for name in done.stdout.split()}
+
+
+def test_importing_the_package_loads_nothing():
+    assert loaded_by("import shadowfit") == set()
+
+
+def test_simulating_does_not_load_the_estimator():
+    loaded = loaded_by("import shadowfit; shadowfit.simulate; shadowfit.place; shadowfit.load_model")
+    assert "dynamics" in loaded
+    assert not [name for name in loaded if name.startswith(("estimation", "evaluation", "experiments", "cli"))]
