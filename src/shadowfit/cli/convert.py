@@ -17,7 +17,7 @@ def convert(
     weld: Weld = None,
 ) -> None:
     """Write a robot file (or any model) as a model file that says the same."""
-    from shadowfit.cli import runtime
+    from shadowfit import runtime
     from shadowfit.cli.options import OptionError
 
     if out.suffix.lower() != ".toml":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 from typing import Any
 
 import jax
@@ -256,6 +257,13 @@ class Estimate:
             table = np.asarray(value)
             readings[name] = table[:, 0] if table.shape[1] == 1 else table
         return EstimatedTrajectory(track.times(self.problem.timestep), states, readings)
+
+    def save(self, folder: str | os.PathLike[str], **details: Any) -> dict[str, Any]:
+        """Write the result into a folder: ``shadowfit.save_estimate``, whose details (``kind``, ``truth``…) it takes."""
+        # A door to the layer above, opened when it is called.
+        from shadowfit import save_estimate  # noqa: PLC0415
+
+        return save_estimate(self, folder, **details)
 
     def summary(self) -> str:
         """The verdict and the parameter table as plain text."""
