@@ -55,8 +55,11 @@ def start_jax() -> None:
     # Our matrices are small: several threads on one product cost more than they save, much more on a busy machine.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     import jax
+    import numpy as np
     import platformdirs
 
+    # Wild values overflow; the status of a fit says so, in other words than NumPy's.
+    np.seterr(all="ignore")
     double_precision()
     _clock.start()
     if jax.config.values["jax_compilation_cache_dir"] is not None:

@@ -35,3 +35,11 @@ def test_cross_correlation_survives():
     one = autoregression(rng, 0.5, 4000, 1)
     found = long_run_covariance(np.hstack([one, one + 0.1 * autoregression(rng, 0.5, 4000, 1)])).covariance
     assert found[0, 1] / np.sqrt(found[0, 0] * found[1, 1]) > 0.98
+
+
+def test_wild_scores_do_not_overflow():
+    series = np.random.default_rng(5).normal(size=(300, 2))
+    usual = long_run_covariance(series).covariance
+    wild = long_run_covariance(series * np.array([1e140, 1e-140])).covariance
+    np.testing.assert_allclose(wild / np.outer([1e140, 1e-140], [1e140, 1e-140]), usual, rtol=1e-12)
+    assert np.isnan(long_run_covariance(np.array([[1.0], [np.inf], [2.0]])).covariance).all()

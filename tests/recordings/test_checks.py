@@ -131,3 +131,15 @@ def test_a_standard_deviation_that_allows_for_the_grid_is_not_warned_about():
     assert any("lies on a grid" in text for text in check_recording(recording, kinds, assumed_std={"theta": 1e-3}))
     enough = step / np.sqrt(12.0)
     assert not any("grid" in text for text in check_recording(recording, kinds, assumed_std={"theta": enough}))
+
+
+def test_outliers_are_reported_with_their_rows():
+    theta = SWING.copy()
+    theta[[49, 200]] += (0.5, -0.2)
+    text = only(warnings(theta=theta))
+    assert "2 outliers in row 50, 201; row 50 is off its neighbours by 0.5" in text
+
+
+@pytest.mark.parametrize("theta", [np.abs(SWING), np.where(TIME > 2.0, 1.0, 0.0) + NOISE, np.round(SWING, 2), NOISE])
+def test_jumps_and_kinks_are_no_outliers(theta):
+    assert not any("outlier" in text for text in warnings(theta=theta))

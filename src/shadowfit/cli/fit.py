@@ -126,6 +126,9 @@ def fit(
         Intervals,
         typer.Option(help="Standard deviations and 95 % intervals: of the weights, the residuals, or robust ones."),
     ] = Intervals.gauss_newton,
+    memory: Annotated[
+        float | None, typer.Option(metavar="GB", help="Most memory to use; default: half of what is free.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the result.")] = Path("result"),
     json: Json = False,
     quiet: Quiet = False,
@@ -157,6 +160,7 @@ def fit(
         impulse_covariance=impulse_variances(mechanism, impulse_variance or ()),
         huber=huber,
         cutoff=cutoff,
+        memory=None if memory is None else 1e9 * memory,
     )
     summary = fit_and_save(
         mechanism,

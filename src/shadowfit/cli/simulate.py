@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DURATION = 10.0  # s
 TIMESTEP = 0.01  # s, the paper's
-MOST_STEPS = 100_000_000  # a day at a millisecond; more do not fit into memory
+STEP_SIZE = 1500  # bytes of a time step for each body, sensor and input while the table is written
 
 
 def simulate(
@@ -71,7 +71,7 @@ def simulate(
     drive = None if recording is None else read_recordings([recording], channel or ())[0]
     timestep = timestep if timestep is not None else drive.sample_interval if drive else TIMESTEP
     duration = duration if duration is not None else drive.duration if drive else DURATION
-    steps = _steps(duration, timestep)
+    steps = _steps(duration, timestep, mechanism)
     inputs = recorded_inputs(mechanism, drive, timestep, steps)
     with console.messages().status("simulating"):
         run, failure = _run(mechanism, state, inputs, timestep, discretization, steps)
@@ -90,14 +90,22 @@ def _with_start(start: Start, texts: Iterable[str]) -> Start:
     return start.with_joints(positions, speeds)
 
 
-def _steps(duration: float, timestep: float) -> int:
-    """Whole steps in a duration."""
+def _steps(duration: float, timestep: float, mechanism: Mechanism) -> int:
+    """Whole steps in a duration, of which there must be one at least and no more than the memory holds."""
+    from shadowfit.dynamics.memory import require
+
     count = duration / timestep * (1.0 + 1e-9) if timestep > 0.0 else 0.0
-    if not 1.0 <= count <= MOST_STEPS:
+    if not count >= 1.0:
         raise OptionError(
-            f"{duration:g} s in time-steps of {timestep:g} s are not between 1 and {MOST_STEPS:,} steps; "
-            "choose another --duration or --timestep"
+            f"{duration:g} s in time-steps of {timestep:g} s are less than one step; choose another --duration or "
+            "--timestep"
         )
+    parts = len(mechanism.bodies) + len(mechanism.sensors) + len(mechanism.inputs)
+    require(
+        count * STEP_SIZE * parts,
+        f"a simulation of {count:,.0f} time steps of {timestep:g} s",
+        advice="; choose another --duration or --timestep",
+    )
     return int(count)
 
 

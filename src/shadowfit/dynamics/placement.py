@@ -50,6 +50,9 @@ def place(
     positions, speeds = dict(positions or {}), dict(speeds or {})
     _check_joint_values(mechanism, positions)
     _check_joint_values(mechanism, speeds)
+    for name, value in positions.items():
+        if mechanism.joints[name].kind.axis_kind == "rotation" and np.spacing(abs(value)) > CLOSED:
+            raise MechanismError(f"joint {name!r}: {value:.4g} rad is too large a number to tell an angle from")
     elements = assembled(mechanism)
     pose, velocity = _free_bodies(mechanism, elements, poses or {}, velocities or {})
     order, loops = _tree(mechanism, elements)

@@ -178,6 +178,14 @@ def _sensor_warnings(recording: Recording, key: str, kind: str, assumed_std: flo
     if limit is not None:
         warnings.append(f"channel {key!r} runs into {limit:.6g} and stays there: a clipped sensor or an end stop?")
     decimal = step > 0.0 and abs(np.log10(step) - np.rint(np.log10(step))) < 1e-6
+    outliers = _outliers(values)
+    if outliers:
+        rows = ", ".join(str(row) for row, _ in outliers[:5]) + (", …" if len(outliers) > 5 else "")
+        row, deviation = max(outliers, key=lambda found: found[1])
+        warnings.append(
+            f"channel {key!r}: {len(outliers)} outlier{'s' if len(outliers) > 1 else ''} in row {rows}; row {row} is "
+            f"off its neighbours by {deviation:.3g}. Empty the cells, or fit with a robust loss (--huber 3)"
+        )
     for row, deviation in _stray_ends(values):
         warnings.append(
             f"channel {key!r}: row {row} is off its neighbours by {deviation:.3g}; leave it out if the "
@@ -205,6 +213,24 @@ def _stray_ends(values: NDArray[np.float64]) -> list[tuple[int, float]]:
     limit = STRAY * float(np.quantile(bend[1:-1], 0.99))
     ends = ((present[0] + 1, bend[0]), (present[-1] + 1, bend[-1]))
     return [(int(row), float(deviation)) for row, deviation in ends if deviation > limit > 0.0]
+
+
+def _outliers(values: NDArray[np.float64]) -> list[tuple[int, float]]:
+    """Rows and deviations of single samples that lie far off the line through their neighbours, which lie on one.
+
+    Seen in the bends d of the signal, s at the outlier and −s/2 beside it; a jump of the signal or of its speed has
+    another pattern. Far means ten times what all but a tenth of the samples show.
+    """
+    present = np.flatnonzero(np.isfinite(values))
+    found = values[present]
+    bend = found[1:-1] - 0.5 * (found[:-2] + found[2:])
+    if bend.size < 10:
+        return []
+    size, beside = bend[1:-1], np.stack([bend[:-2], bend[2:]])
+    limit = STRAY * float(np.quantile(np.abs(bend), 0.9))
+    pattern = np.all((beside / np.where(size == 0.0, np.inf, size) < -0.3), axis=0)
+    at = np.flatnonzero(pattern & (np.abs(size) > limit) & (limit > 0.0))
+    return [(int(present[i + 2]) + 1, float(abs(size[i]))) for i in at]
 
 
 def _check_unit(recording: Recording, key: str, kind: str) -> None:

@@ -5,11 +5,13 @@ Each reader either returns a table or raises a `RecordingError` that names the f
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import os
+import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +104,29 @@ def _from_npz(path: Path) -> Table:
 def _from_parquet(path: Path) -> Table:
     import polars  # noqa: PLC0415  (a third of a second that only Parquet files need)
 
+    content = path.read_bytes()
     try:
-        frame = polars.read_parquet(path.read_bytes())
+        with _silent():
+            frame = polars.read_parquet(content)
     except (Exception, polars.exceptions.PanicException) as error:  # a panic is no Exception
         raise RecordingError(
             f"{path}: is not a readable Parquet file ({_first_line(error)}); write it again"
         ) from error
     return _from_frame(frame, str(path), path.stem)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Nothing on standard error: the Parquet reader prints its panics there, whoever handles them."""
+    sys.stderr.flush()
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
 
 
 def _from_frame(frame: Any, source: str, name: str) -> Table:

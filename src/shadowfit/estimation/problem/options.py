@@ -57,6 +57,9 @@ class Options:
     small a value makes the cost creep along the kinks of friction."""
     cutoff: float = 10.0
     """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory."""
+    memory: float | None = None
+    """Most memory that the fit may use [bytes]; None: half of what is free. A larger problem is refused before it is
+    built."""
 
 
 def physical_options(mechanism: Mechanism) -> Options:
@@ -101,7 +104,7 @@ def check_options(options: Options) -> None:
         raise ProblemError(
             f"the unknowns {options.unknowns!r} have no impulse_covariance: their impulses are those of the joints"
         )
-    units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz"}
+    units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz", "memory": " bytes"}
     for name, unit in units.items():
         value = getattr(options, name)
         if value is None or (name == "state_weight" and value == "auto"):

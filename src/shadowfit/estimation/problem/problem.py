@@ -19,6 +19,7 @@ from shadowfit.estimation.problem.evaluator import Evaluator
 from shadowfit.estimation.problem.options import Options, ProblemError, check_impulse_covariance, check_options
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.size import check_size
 from shadowfit.estimation.problem.step_kernels import StepKernels
 from shadowfit.estimation.problem.track import ON_GRID, Track, lay_on_grid
 from shadowfit.estimation.residuals.nodes import Nodes
@@ -125,6 +126,7 @@ def build_problem(
     given = mechanism
     mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
     timestep = default_timestep(recordings) if options.timestep is None else options.timestep
+    check_size(mechanism, recordings, parameters.local_size, timestep, options)
     # With the interpolation's error taken off, the three nodes around the nearest step are enough for any sample.
     centred = options.correction != "none"
     tracks = tuple(lay_on_grid(mechanism, recording, timestep, centred) for recording in recordings)

@@ -40,6 +40,7 @@ class Track:
 
 def lay_on_grid(mechanism: Mechanism, recording: Recording, timestep: float, centred: bool) -> Track:
     """The recording on its grid; a sample belongs to the nearest step (``centred``), or to the one before it."""
+    _check_digits(mechanism, recording)
     start = float(recording.time[0])
     place = (recording.time - start) / timestep
     nearest_step = np.round(place)
@@ -90,6 +91,20 @@ def sensor_channels(mechanism: Mechanism, name: str) -> list[str]:
     """Channels of a recording that hold a sensor's readings."""
     components = mechanism.sensors[name].components
     return [name if component == "" else f"{name}.{component}" for component in components]
+
+
+def _check_digits(mechanism: Mechanism, recording: Recording) -> None:
+    """Raise where a reading is so large that its floating-point numbers lie further apart than its noise."""
+    for name, sensor in mechanism.sensors.items():
+        for column in sensor_channels(mechanism, name):
+            values = np.abs(recording.channels.get(column, np.zeros(1)))
+            row = int(np.argmax(np.where(np.isfinite(values), values, 0.0)))
+            if np.spacing(values[row]) > float(sensor.std):
+                raise ProblemError(
+                    f"recording {recording.name!r}: channel {column!r} is {recording.channels[column][row]:.4g} in row "
+                    f"{row + 1}, too large a number for a standard deviation of {float(sensor.std):g}; empty the cell, "
+                    "or correct its unit"
+                )
 
 
 def _check_seen(mechanism: Mechanism, recording: Recording, seen: Sequence[str]) -> None:

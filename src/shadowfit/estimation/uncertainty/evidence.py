@@ -151,8 +151,10 @@ class Evidence:
         back[free] = strong * np.sqrt(values) / self.scale[free, None]
         runs = []
         for place, own in zip(self.places, self.projections, strict=True):
-            run = long_run_covariance(own.scores @ root[place])
-            runs.append(dataclasses.replace(run, covariance=back[place] @ run.covariance @ back[place].T))
+            # Weights of 1e300 overflow here, and their error bars are then unknown.
+            with np.errstate(over="ignore", invalid="ignore"):
+                run = long_run_covariance(own.scores @ root[place])
+                runs.append(dataclasses.replace(run, covariance=back[place] @ run.covariance @ back[place].T))
         return runs
 
     def covariance(
@@ -164,7 +166,8 @@ class Evidence:
         if kind == "gauss-newton":
             return bread * self.reference**2 + ignorance, np.inf
         meat, degrees = self.meat(kind, free)
-        return bread @ meat @ bread + ignorance, degrees
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bread @ meat @ bread + ignorance, degrees
 
 
 def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:

@@ -38,7 +38,13 @@ class LongRun:
 def long_run_covariance(series: Float[np.ndarray, "n p"]) -> LongRun:
     """Covariance of the sum of a series over its first axis; the components should be of comparable size."""
     count, size = series.shape
-    centred = series - series.mean(axis=0)
+    if not np.all(np.isfinite(series)):
+        # A fit that ended with such numbers says so; its error bars are unknown.
+        return LongRun(np.full((size, size), np.nan), 1.0, 1.0)
+    # Powers of four of wild scores overflow, those of their share of the largest do not.
+    largest = np.max(np.abs(series), axis=0, initial=0.0)
+    unit = np.where(largest > 0.0, largest, 1.0)
+    centred = series / unit - np.mean(series / unit, axis=0)
     coefficient = np.clip(_lag_one(centred), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
     whitened = centred[1:] - coefficient * centred[:-1]
     bandwidth = _bandwidth(whitened)
@@ -46,10 +52,12 @@ def long_run_covariance(series: Float[np.ndarray, "n p"]) -> LongRun:
     for lag in range(1, min(int(np.ceil(bandwidth)), len(whitened))):
         product = whitened[lag:].T @ whitened[:-lag]
         total = total + _parzen(lag / bandwidth) * (product + product.T)
-    colour = 1.0 / (1.0 - coefficient)
+    colour = unit / (1.0 - coefficient)
     # One contribution is lost to the autoregression, and the parameters have been fitted.
     small = count / max(count - 1 - size, 1)
-    return LongRun(small * total * np.outer(colour, colour), bandwidth, count / (PARZEN_ENERGY * bandwidth))
+    with np.errstate(over="ignore"):
+        covariance = small * total * np.outer(colour, colour)
+    return LongRun(covariance, bandwidth, count / (PARZEN_ENERGY * bandwidth))
 
 
 def _lag_one(series: Float[np.ndarray, "n p"]) -> Float[np.ndarray, " p"]:
