@@ -177,7 +177,7 @@ MISTAKES = {
     "unknown joint": (("simulate", "furuta", "--start", "hinge3=1", "--out", "x.csv"), "there is no joint 'hinge3'"),
     "no steps": (
         ("simulate", "furuta", "--duration", "0", "--out", "x.csv"),
-        "0 s in time-steps of 0.01 s are not between 1",
+        "0 s in time-steps of 0.01 s are less than one step",
     ),
     "backwards": (
         ("simulate", "furuta", "--timestep", "-1", "--out", "x.csv"),
