@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from shadowfit.estimation import Free as Free
     from shadowfit.estimation import LevenbergMarquardt as LevenbergMarquardt
     from shadowfit.estimation import Options as Options
-    from shadowfit.estimation import fit as fit
     from shadowfit.estimation import physical_options as physical_options
+    from shadowfit.estimation.fit import fit as fit
     from shadowfit.evaluation import load_result as load_result
     from shadowfit.evaluation import save_estimate as save_estimate
     from shadowfit.evaluation import validate as validate
