@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowfit.dynamics import commands
-from shadowfit.dynamics.simulate import step_commands
+from shadowfit.dynamics.requests import step_commands
 from shadowfit.mechanism import Body, Input, Mechanism
 
 HOLDS = ("zero", "linear")

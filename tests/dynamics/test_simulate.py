@@ -15,7 +15,7 @@ from shadowfit.dynamics import State, place, rollout, rollouts, simulate
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.energy import kinetic
 from shadowfit.dynamics.exact import NewtonStatus
-from shadowfit.dynamics.simulate import TOGETHER
+from shadowfit.dynamics.rollout import TOGETHER
 from shadowfit.errors import ShadowfitError, SimulationError, UnknownNameError
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import (

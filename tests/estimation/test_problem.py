@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimation.scenes import blank, problem_of, with_joint
-from shadowfit.dynamics.simulate import step_commands
+from shadowfit.dynamics.requests import step_commands
 from shadowfit.errors import RecordingError, UnknownNameError
 from shadowfit.estimation.problem.commands import commands
 from shadowfit.estimation.problem.options import ProblemError

@@ -16,7 +16,7 @@ from shadowfit.estimation.refits.profile import profile
 from shadowfit.estimation.solve.chunks import RecordingRows
 from shadowfit.estimation.solve.deferred_correction import renewed
 from shadowfit.estimation.solve.truncation import curve, truncation
-from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states
+from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism import JointSpeed, Mechanism
@@ -172,9 +172,8 @@ def test_corrected_parameters_roll_out_with_finer_steps():
             estimate.mechanism(),
             start_states(estimate)[0],
             recording,
-            timestep=0.02 / parts,
+            stepping(estimate, parts),
             steps=steps * parts,
-            discretization=discretization(estimate),
         )
         angle = np.asarray(run.readings["theta"]).ravel()[::parts]
         errors.append(np.max(np.abs(angle - recording.channel("theta")[::4])))

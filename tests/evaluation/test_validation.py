@@ -6,7 +6,8 @@ import pytest
 from shadowfit.dynamics import simulate
 from shadowfit.estimation import Options, fit
 from shadowfit.evaluation import validate
-from shadowfit.evaluation.rollout import recorded_inputs, roll_out, start_states
+from shadowfit.evaluation.inputs import recorded_inputs
+from shadowfit.evaluation.rollout import Stepping, roll_out, start_states
 from shadowfit.evaluation.validation import saved_options
 from shadowfit.models import load_model, read_model
 from shadowfit.recordings import Recording
@@ -27,9 +28,8 @@ def test_states_continue_a_simulation_of_the_same_equations(base, truth, discret
             mechanism,
             states[first],
             recording,
-            timestep=0.01,
+            Stepping(0.01, discretization, "compliant"),
             steps=40,
-            discretization=discretization,
             first_step=first,
         )
         expected = np.asarray(run.readings["theta"])[first : first + 41]

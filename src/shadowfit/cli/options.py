@@ -55,6 +55,13 @@ class Discretization(enum.StrEnum):
     exact = "exact"
 
 
+class Joints(enum.StrEnum):
+    """Joints of a simulation."""
+
+    compliant = "compliant"
+    rigid = "rigid"
+
+
 class Residual(enum.StrEnum):
     """The dynamics residual of an estimation."""
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shadowfit.cli.options import Discretization, Model, OptionError, Settings, Weld, apply_settings, numbers
+from shadowfit.cli.options import (
+    Discretization,
+    Joints,
+    Model,
+    OptionError,
+    Settings,
+    Weld,
+    apply_settings,
+    numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,8 +50,11 @@ def simulate(
         float | None, typer.Option(metavar="S", help="Time-step; default: the recording's interval, or 0.01.")
     ] = None,
     discretization: Annotated[
-        Discretization, typer.Option(help="spook: the paper's scheme; exact: second order.")
-    ] = Discretization.spook,
+        Discretization, typer.Option(help="exact: second order; spook: the paper's scheme.")
+    ] = Discretization.exact,
+    joints: Annotated[
+        Joints, typer.Option(help="compliant: as the model says; rigid: joint coordinates, for trees without contacts.")
+    ] = Joints.compliant,
     settings: Settings = None,
     weld: Weld = None,
     start: Annotated[
@@ -63,7 +75,7 @@ def simulate(
     from shadowfit.cli.readings import columns
     from shadowfit.cli.recordings import read_recordings
     from shadowfit.evaluation.columns import write_csv
-    from shadowfit.evaluation.rollout import recorded_inputs
+    from shadowfit.evaluation.inputs import recorded_inputs
 
     loaded = load(model, weld)
     mechanism = apply_settings(loaded.mechanism, settings or ())
@@ -74,7 +86,8 @@ def simulate(
     steps = _steps(duration, timestep, mechanism)
     inputs = recorded_inputs(mechanism, drive, timestep, steps)
     with console.messages().status("simulating"):
-        run, failure = _run(mechanism, state, inputs, timestep, discretization, steps)
+        options = {"timestep": timestep, "discretization": discretization.value, "joints": joints.value, "steps": steps}
+        run, failure = _run(mechanism, state, inputs, options)
     table = columns(mechanism, run, inputs, float(drive.time[0]) if drive else 0.0)
     write_csv(out, table)
     typer.echo(f"{out}: {len(run)} rows; {', '.join(table)}")
@@ -110,20 +123,14 @@ def _steps(duration: float, timestep: float, mechanism: Mechanism) -> int:
 
 
 def _run(
-    mechanism: Mechanism,
-    state: State,
-    inputs: dict[str, np.ndarray],
-    timestep: float,
-    discretization: Discretization,
-    steps: int,
+    mechanism: Mechanism, state: State, inputs: dict[str, np.ndarray], options: dict[str, Any]
 ) -> tuple[Trajectory, SimulationError | None]:
     """The simulation; if it stops early, as far as it came and why."""
     from shadowfit.dynamics import Trajectory, simulate
     from shadowfit.errors import SimulationError
 
     try:
-        run = simulate(mechanism, state, inputs, timestep=timestep, steps=steps, discretization=discretization.value)
-        return run, None
+        return simulate(mechanism, state, inputs, **options), None
     except SimulationError as error:
         if not isinstance(error.partial, Trajectory):
             raise

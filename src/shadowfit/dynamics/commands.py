@@ -6,9 +6,11 @@ the state from ``t_k`` to ``t_{k+1}``, and ``[t_k − h/2, t_k + h/2]`` for the 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 Hold = Literal["zero", "linear"]
@@ -22,24 +24,31 @@ def held_mean(
     hold: Hold = "zero",
 ) -> Float[Array, "n"]:
     """``(1/(b − a)) ∫_a^b u(t) dt`` of a signal held (or connected) between samples; constant beyond its ends."""
-    times, values = jnp.asarray(times), jnp.asarray(values)
-    until_start, until_stop = jnp.split(_integral(times, values, jnp.concatenate([start, stop]), hold), 2)
+    library = _library(times, values, start, stop)
+    times, values = library.asarray(times), library.asarray(values)
+    until_start, until_stop = library.split(_integral(times, values, library.concatenate([start, stop]), hold), 2)
     return (until_stop - until_start) / (stop - start)
+
+
+def _library(*arrays: Any) -> Any:
+    """What computes with these arrays: NumPy on the host, for which nothing has to be compiled."""
+    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
 def _integral(times: Array, values: Array, at: Array, hold: Hold) -> Array:
     """``∫_{t_0}^{at} u dt``, exact."""
+    xp = _library(times, values, at)
     left = values[:-1] if hold == "zero" else 0.5 * (values[:-1] + values[1:])
-    areas = jnp.concatenate([jnp.zeros(1), jnp.cumsum(left * jnp.diff(times))])
-    index = jnp.clip(jnp.searchsorted(times, at, side="right") - 1, 0, times.shape[0] - 1)
+    areas = xp.concatenate([xp.zeros(1), xp.cumsum(left * xp.diff(times))])
+    index = xp.clip(xp.searchsorted(times, at, side="right") - 1, 0, times.shape[0] - 1)
     beyond = at - times[index]
     area = areas[index] + values[index] * beyond
     if hold == "linear":
-        following = jnp.minimum(index + 1, times.shape[0] - 1)
+        following = xp.minimum(index + 1, times.shape[0] - 1)
         gap = times[following] - times[index]
-        slope = jnp.where(gap > 0.0, (values[following] - values[index]) / jnp.where(gap > 0.0, gap, 1.0), 0.0)
+        slope = xp.where(gap > 0.0, (values[following] - values[index]) / xp.where(gap > 0.0, gap, 1.0), 0.0)
         # Before the first sample the signal keeps its first value.
-        area = area + 0.5 * jnp.where(beyond > 0.0, slope, 0.0) * beyond**2
+        area = area + 0.5 * xp.where(beyond > 0.0, slope, 0.0) * beyond**2
     return area
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import equinox as eqx
+import dataclasses
+
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import State, with_world
 from shadowfit.geometry import Pose, rotations
+from shadowfit.kernels.along import along
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View
 
@@ -80,10 +84,17 @@ def gap_jacobian(elements: Elements, pose: Pose) -> Float[Array, "g 6*bodies"]:
     return jnp.concatenate(blocks)
 
 
-@eqx.filter_jit
 def moved_geometries(
-    elements: Elements, pose: Pose, increment: Float[Array, "bodies 6"]
+    elements: Elements, pose: Pose, increment: Float[np.ndarray, "bodies 6"]
 ) -> tuple[Pose, tuple[rows.Geometry, ...]]:
     """The pose moved by an increment, and the geometry of all joints there; compiled, for use on the host."""
-    moved = pose.plus(increment)
-    return moved, rows.geometries(elements.groups, with_world(moved, increment)[0])
+    given = [np.asarray(x)[None] for x in (pose.position, pose.orientation, increment)]
+    position, orientation, *found = (x[0] for x in along(_moved_geometries, elements, given))
+    count = len(dataclasses.fields(rows.Geometry))
+    parts = [rows.Geometry(*found[i : i + count]) for i in range(0, len(found), count)]
+    return Pose(position, orientation), tuple(parts)
+
+
+def _moved_geometries(elements: Elements, position: Array, orientation: Array, increment: Array) -> list[Array]:
+    moved = Pose(position, orientation).plus(increment)
+    return jax.tree.leaves((moved, rows.geometries(elements.groups, with_world(moved, increment)[0])))

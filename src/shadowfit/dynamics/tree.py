@@ -118,19 +118,39 @@ class Placed(eqx.Module):
 
 def place(tree: Tree, mechanism: Mechanism, motion: Pose) -> Placed:
     """Poses of all bodies at given motions."""
+    hung = hang(tree, mechanism, motion)
     count = len(tree.links)
-    hung: dict[int, _Hung] = {count: _Hung(_ORIGIN, jnp.eye(3), jnp.zeros(3))}
-    moving: dict[int, list[_Twist]] = {count: []}
+    moving: dict[int, list[int]] = {count: []}
     start = 0
     for link in tree.links:
-        here = hung[link.body] = _hang(mechanism, link, free_part(link, motion), hung[link.base].pose)
-        own = [_twist(start + i, direction, here) for i, direction in enumerate(link.freedom)]
-        moving[link.body] = moving[link.base] + own
+        moving[link.body] = [*moving[link.base], *range(start, start + len(link.freedom))]
         start += len(link.freedom)
+    columns = [_columns(hung.twists, moving[i], hung.pose.position[i], tree.size) for i in range(count)]
+    return Placed(hung.pose, jnp.stack(columns), hung.centers)
+
+
+class Hung(eqx.Module):
+    """Bodies at a configuration, with what each coordinate does to all that hangs on its joint."""
+
+    pose: Pose
+    twists: tuple[Float[Array, "6"], ...]
+    """For each coordinate the velocity at the world's origin, and the spin, that its rate gives."""
+    centers: Float[Array, "bodies 3"]
+    """As in `Placed`."""
+
+
+def hang(tree: Tree, mechanism: Mechanism, motion: Pose) -> Hung:
+    """Poses of all bodies at given motions, outwards along the tree."""
+    count = len(tree.links)
+    hung: dict[int, _Hung] = {count: _Hung(_ORIGIN, jnp.eye(3), jnp.zeros(3))}
+    twists = []
+    for link in tree.links:
+        here = hung[link.body] = _hang(mechanism, link, free_part(link, motion), hung[link.base].pose)
+        twists += [_twist(direction, here) for direction in link.freedom]
     bodies = [hung[i] for i in range(count)]
-    return Placed(
+    return Hung(
         Pose(*(jnp.stack(x) for x in zip(*((b.pose.position, b.pose.orientation) for b in bodies), strict=True))),
-        jnp.stack([_columns(moving[i], hung[i].pose.position, tree.size) for i in range(count)]),
+        tuple(twists),
         jnp.stack([b.center for b in bodies]),
     )
 
@@ -168,21 +188,20 @@ def _hang(mechanism: Mechanism, link: Link, own: Pose, base: Pose) -> _Hung:
     return _Hung(Pose(at - rotations.rotate(orientation, lever), orientation), directions, center)
 
 
-_Twist = tuple[int, Array, Array]
-"""A coordinate, and what its rate does to all that hangs on it: velocity at the world's origin, spin."""
-
-
-def _twist(coordinate: int, direction: int, body: _Hung) -> _Twist:
+def _twist(direction: int, body: _Hung) -> Float[Array, "6"]:
     along = body.directions[:, direction % 3]
     if direction < 3:
-        return coordinate, along, jnp.zeros(3)
-    return coordinate, jnp.cross(body.center, along), along
+        return jnp.concatenate([along, jnp.zeros(3)])
+    return jnp.concatenate([jnp.cross(body.center, along), along])
 
 
-def _columns(twists: list[_Twist], position: Array, size: int) -> Float[Array, "6 d"]:
-    """Velocity of a body by each coordinate."""
+def _columns(
+    twists: tuple[Float[Array, "6"], ...], moving: list[int], position: Array, size: int
+) -> Float[Array, "6 d"]:
+    """Velocity of a body by each coordinate, of which only some move it."""
     columns = [jnp.zeros(6)] * size
-    for coordinate, linear, angular in twists:
+    for coordinate in moving:
+        linear, angular = twists[coordinate][:3], twists[coordinate][3:]
         columns[coordinate] = jnp.concatenate([linear + jnp.cross(angular, position), angular])
     return jnp.stack(columns, axis=1) if columns else jnp.zeros((6, 0))
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from shadowfit.dynamics import State, Trajectory, simulate
 from shadowfit.dynamics.placement import closed
-from shadowfit.dynamics.simulate import Discretization
+from shadowfit.dynamics.requests import Discretization, Joints
 from shadowfit.errors import OpenJointError, SimulationError
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.solve.truncation import velocities
+from shadowfit.evaluation.inputs import recorded_inputs
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism import Mechanism
-from shadowfit.recordings import Recording, held_input_average
+from shadowfit.recordings import Recording
 
 # Steps of a rollout in a step of a corrected fit.
 FINER = 8
@@ -47,9 +49,24 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
     return states
 
 
-def discretization(estimate: Estimate) -> Discretization:
-    """The discrete equations of motion that a fit used."""
-    return "spook" if estimate.problem.plan.equations.discretization == "spook" else "exact"
+@dataclasses.dataclass(frozen=True)
+class Stepping:
+    """How a simulation goes from step to step."""
+
+    timestep: float
+    """h [s]."""
+    discretization: Discretization
+    joints: Joints
+
+
+def stepping(estimate: Estimate, finer: int = 1) -> Stepping:
+    """The discrete equations of motion that a fit used, with so many steps in a step of the fit."""
+    problem = estimate.problem
+    return Stepping(
+        problem.timestep / finer,
+        "spook" if problem.plan.equations.discretization == "spook" else "exact",
+        "rigid" if problem.options.unknowns == "joint" else "compliant",
+    )
 
 
 def fineness(estimate: Estimate) -> int:
@@ -61,10 +78,9 @@ def roll_out(
     mechanism: Mechanism,
     initial: State,
     recording: Recording,
+    how: Stepping,
     *,
-    timestep: float,
     steps: int,
-    discretization: Discretization,
     first_step: int = 0,
 ) -> Trajectory:
     """Simulate ``steps`` steps from a state at step ``first_step`` of the recording; shorter if a step fails.
@@ -72,11 +88,11 @@ def roll_out(
     Estimated states satisfy the joints up to their noise. Where a simulation does not accept that (a thin rod turns
     about its own axis), the start is put on the constraints.
     """
-    inputs = recorded_inputs(mechanism, recording, timestep, first_step + steps)
+    inputs = recorded_inputs(mechanism, recording, how.timestep, first_step + steps)
     signals = {name: values[first_step:] for name, values in inputs.items()}
 
     def run(start: State) -> Trajectory:
-        return simulate(mechanism, start, signals, timestep=timestep, steps=steps, discretization=discretization)
+        return simulate(mechanism, start, signals, steps=steps, **dataclasses.asdict(how))
 
     try:
         try:
@@ -87,20 +103,3 @@ def roll_out(
         if not isinstance(error.partial, Trajectory):
             raise
         return error.partial
-
-
-def recorded_inputs(
-    mechanism: Mechanism, recording: Recording | None, timestep: float, steps: int
-) -> dict[str, Float[np.ndarray, " steps"]]:
-    """Each input over each step, shape (steps,): from a recording, or zero without one."""
-    if recording is None:
-        return {name: np.zeros(steps) for name in mechanism.inputs}
-    begin = recording.time[0] + timestep * np.arange(steps)
-    inputs = {}
-    for name, part in mechanism.inputs.items():
-        # A held signal counts by its mean over the step; a connected one by its values at the steps' times.
-        end = begin + timestep if part.hold == "zero" else begin
-        values = recording.channel(name)
-        known = np.isfinite(values)
-        inputs[name] = held_input_average(recording.time[known], values[known], begin, end, part.hold)
-    return inputs

@@ -39,7 +39,7 @@ from shadowfit.evaluation.cautions import cautions
 from shadowfit.evaluation.checkpoint import UNFINISHED
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.exchange import recover, replacing
-from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states
+from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
 from shadowfit.geometry import Pose
@@ -243,16 +243,14 @@ def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -
 
 def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
     """Open-loop readings from the first estimated state; empty where the calibrated model cannot be simulated."""
-    problem, track = estimate.problem, estimate.problem.tracks[index]
-    mechanism = estimate.mechanism(index)
+    track, mechanism = estimate.problem.tracks[index], estimate.mechanism(index)
     try:
         run = roll_out(
             mechanism,
             start_states(estimate, index)[0],
             track.recording,
-            timestep=problem.timestep / fineness(estimate),
+            stepping(estimate, fineness(estimate)),
             steps=(track.steps - 1) * fineness(estimate),
-            discretization=discretization(estimate),
         )
     except ShadowfitError:
         return {}

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
-from shadowfit.evaluation.rollout import discretization, fineness, roll_out, start_states
+from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.evaluation.summary import as_json
@@ -122,15 +122,14 @@ def _validate_one(
 
 def _rollout_errors(estimate: Estimate) -> dict[str, tuple[float, Float[np.ndarray, " n"]]]:
     """Sensor → half-width of its band, and size of the rollout's error at each sample (NaN where nothing is known)."""
-    problem, track, mechanism = estimate.problem, estimate.problem.tracks[0], estimate.mechanism()
+    track, mechanism = estimate.problem.tracks[0], estimate.mechanism()
     finer = fineness(estimate)
     run = roll_out(
         mechanism,
         start_states(estimate)[0],
         track.recording,
-        timestep=problem.timestep / finer,
+        stepping(estimate, finer),
         steps=(track.steps - 1) * finer,
-        discretization=discretization(estimate),
     )
     readings = {name: np.asarray(values) for name, values in run.readings.items()}
     found = compare(mechanism, track.recording, track.start_time + np.asarray(run.time), readings)
@@ -153,9 +152,8 @@ def _prediction_errors(estimate: Estimate) -> dict[int, dict[str, Float[np.ndarr
             mechanism,
             states[first],
             track.recording,
-            timestep=problem.timestep / finer,
+            stepping(estimate, finer),
             steps=longest * finer,
-            discretization=discretization(estimate),
             first_step=first * finer,
         )
         readings = {name: np.asarray(values) for name, values in run.readings.items()}

@@ -29,7 +29,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from shadowfit.dynamics import place
-from shadowfit.dynamics.simulate import step_commands
+from shadowfit.dynamics.requests import step_commands
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options
 from shadowfit.estimation.fit import solve

@@ -31,7 +31,7 @@ import numpy as np
 from shadowfit.dynamics import Trajectory, place
 from shadowfit.errors import ShadowfitError, SimulationError
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options, Status, fit
-from shadowfit.evaluation.rollout import discretization, roll_out, start_states
+from shadowfit.evaluation.rollout import roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.store import joint_positions, recording_names, save_estimate
 from shadowfit.evaluation.summary import as_json, summarise
@@ -153,18 +153,14 @@ def _rollout(estimate: Estimate, index: int) -> Trajectory:
     same joint positions and speeds with all joints closed.
     """
     track, mechanism = estimate.problem.tracks[index], estimate.mechanism(index)
-    settings: dict[str, Any] = {
-        "timestep": estimate.problem.timestep,
-        "steps": track.steps - 1,
-        "discretization": discretization(estimate),
-    }
+    how, steps = stepping(estimate), track.steps - 1
     try:
-        return roll_out(mechanism, start_states(estimate, index)[0], track.recording, **settings)
+        return roll_out(mechanism, start_states(estimate, index)[0], track.recording, how, steps=steps)
     except SimulationError:
         joints = joint_positions(mechanism, estimate.trajectory(index).states)
         speeds = {name: float(np.diff(own[:2])[0]) / estimate.problem.timestep for name, own in joints.items()}
         state = place(mechanism, {name: float(own[0]) for name, own in joints.items()}, speeds)
-        return roll_out(mechanism, state, track.recording, **settings)
+        return roll_out(mechanism, state, track.recording, how, steps=steps)
 
 
 def _rollouts(estimate: Estimate) -> list[dict[str, Any]]:

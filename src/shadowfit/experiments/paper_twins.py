@@ -26,6 +26,7 @@ from shadowfit.models.twins import FurutaTruth, counted, named_truth, swing_up_c
 
 TASK = f"{__name__}:make_twin"
 FINE_STEP = 1e-4  # s
+FINELY: dict[str, Any] = {"timestep": FINE_STEP, "discretization": "spook"}
 SAMPLE_INTERVAL = 1e-3  # s
 COMPLIANCE = 1e-6  # m/N and rad/(N m)
 CONTROL_INTERVAL = 0.01  # s, between changes of the control signal; the steps of the fits then see a constant one
@@ -132,7 +133,7 @@ def furuta_swingup(duration: float, random: np.random.Generator) -> dict[str, np
     for _ in range(round(duration / CONTROL_INTERVAL)):
         seen = [float(counted(own[-1], offset)) for own, offset in zip(angles.values(), offsets, strict=True)]
         volt = control(*seen)
-        run = simulate(mechanism, state, {"u": volt}, timestep=FINE_STEP, steps=round(CONTROL_INTERVAL / FINE_STEP))
+        run = simulate(mechanism, state, {"u": volt}, steps=round(CONTROL_INTERVAL / FINE_STEP), **FINELY)
         state = run.states[-1]
         for name, own in angles.items():
             piece = np.asarray(run.readings[name])[_every() :: _every()]
@@ -170,7 +171,7 @@ def stiff(mechanism: Mechanism) -> Mechanism:
 def sampled(mechanism: Mechanism, state: State, inputs: Mapping[str, Any], duration: float) -> dict[str, np.ndarray]:
     """Sensors and inputs at the sampling rate, simulated with the fine step."""
     steps = round(duration / FINE_STEP)
-    run = simulate(mechanism, state, inputs, timestep=FINE_STEP, steps=steps)
+    run = simulate(mechanism, state, inputs, steps=steps, **FINELY)
     found = {name: np.asarray(values)[:: _every()] for name, values in run.readings.items()}
     times = SAMPLE_INTERVAL * np.arange(len(next(iter(found.values()))))
     for name, value in inputs.items():

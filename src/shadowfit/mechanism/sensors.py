@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.geometry import rotations
@@ -69,6 +71,12 @@ class Sensor(eqx.Module):
         return len(self.error_components or self.components)
 
 
+def _unwrap(angles: Float[Array, "t d"]) -> Float[Array, "t d"]:
+    """Angles over time without jumps; on the host by NumPy, for which nothing has to be compiled."""
+    library = jnp if isinstance(angles, jax.Array) else np
+    return library.unwrap(angles, axis=0)
+
+
 class JointPosition(Sensor):
     """Encoder of a hinge [rad] or a slider [m]: ``x + offset``. Hinge angles wrap, over as many turns as there are."""
 
@@ -90,7 +98,7 @@ class JointPosition(Sensor):
         return difference - 2.0 * jnp.pi * jnp.round(difference / (2.0 * jnp.pi))
 
     def follow(self, readings: Float[Array, "t 1"]) -> Float[Array, "t 1"]:
-        return jnp.unwrap(readings, axis=0) if self.rotary else readings
+        return _unwrap(readings) if self.rotary else readings
 
 
 class BodyAngle(Sensor):
@@ -120,7 +128,7 @@ class BodyAngle(Sensor):
         return difference - 2.0 * jnp.pi * jnp.round(difference / (2.0 * jnp.pi))
 
     def follow(self, readings: Float[Array, "t 1"]) -> Float[Array, "t 1"]:
-        return jnp.unwrap(readings, axis=0)
+        return _unwrap(readings)
 
 
 class JointSpeed(Sensor):

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from shadowfit.dynamics.simulate import Discretization
+from shadowfit.dynamics.requests import Discretization
 from shadowfit.dynamics.tree import tree_of
 from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation.residuals import transition

@@ -13,7 +13,7 @@ from scipy.interpolate import CubicSpline
 
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
-from shadowfit.dynamics.simulate import STEPPERS
+from shadowfit.dynamics.rollout import STEPPERS
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.estimation.problem.problem import Problem

@@ -1,0 +1,148 @@
+"""Impulses along the axes of rigid joints: laws and dry friction, with how they change with the motion."""
+
+from __future__ import annotations
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.complementarity.small_solve import small_solve
+from shadowfit.dynamics import exact, rows, sliding
+from shadowfit.dynamics.composites import column, composites_of, coordinate_bodies, dot, hanging, held_by
+from shadowfit.dynamics.elements import Elements, JointGroup
+from shadowfit.dynamics.state import with_world
+from shadowfit.dynamics.tree import Hung, Tree
+from shadowfit.geometry import Pose
+
+
+class AxisImpulses(eqx.Module):
+    """Impulses l of all coordinates, and how they change."""
+
+    impulse: Float[Array, "d"]
+    slope: Float[Array, "d"]
+    """By the new speed of the axis."""
+    by_wrench: list[Float[Array, "6"]]
+    """By the wrench that the joint transmits, about the origin."""
+    axes: list[tuple[tuple[int, Float[Array, "6"]], ...]]
+    """Bodies of each coordinate's axis, and the rows that turn their velocities into its speed."""
+    by_group: list[Float[Array, "n r"]]
+    """Impulses along the gap rows, of laws, and of dry friction, of each group's joints."""
+
+
+def axis_impulses(
+    tree: Tree,
+    elements: Elements,
+    now: Hung,
+    wrenches: list[Float[Array, "6"]],
+    velocities: tuple[Float[Array, "bodies 6"], Float[Array, "bodies 6"]],
+    command: Array,
+    timestep: Array,
+) -> AxisImpulses:
+    """Laws and dry friction; friction in proportion to the load takes it from the wrenches that joints transmit."""
+    size, count = tree.size, len(tree.links)
+    whole, old = with_world(now.pose, velocities[0])
+    new = jnp.concatenate([velocities[1], jnp.zeros((1, 6))])
+    impulse, slope = [jnp.zeros(())] * size, [jnp.zeros(())] * size
+    by_wrench = [jnp.zeros(6)] * size
+    axes: list[tuple[tuple[int, Array], ...]] = [()] * size
+    mobility = mobility_of(tree, elements, now)
+    by_group = []
+    for group in elements.groups:
+        across = _across(tree, group, whole, now)
+        transmitted = jnp.stack([wrenches[tree.holding(joint).body] for joint in group.joints])
+        loads = jnp.einsum("nmi,ni->nm", across, transmitted)
+        # What hangs on frame a is pushed the other way.
+        signs = np.array([1.0 if tree.holding(joint).forward else -1.0 for joint in group.joints])[:, None]
+        if not group.has_axis:
+            by_group.append(signs * loads)
+            continue
+        geometry = rows.geometry(group, whole)
+        speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
+        new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
+        places = [tree.coordinate(joint) for joint in group.joints]
+        act = functools.partial(
+            _on_axis, group, geometry.position, speed, mobility[np.array(places)], command, timestep
+        )
+        ones = jnp.ones(group.size)
+        limit, by_load = _limit(group, speed, loads, timestep)
+        own, by_speed = jax.jvp(lambda s, act=act, limit=limit: act(s, limit), (new_speed,), (ones,))
+        _, by_limit = jax.jvp(lambda x, act=act, s=new_speed: act(s, x), (limit,), (ones,))
+        turned = jnp.einsum("n,nm,nmi->ni", by_limit, by_load, across)
+        laws = act(new_speed, jnp.zeros(group.size))
+        rubbing = [] if group.friction is None else [(own - laws)[:, None]]
+        by_group.append(jnp.concatenate([signs * loads, laws[:, None], *rubbing], axis=1))
+        for member, place in enumerate(places):
+            impulse[place], slope[place], by_wrench[place] = own[member], by_speed[member], turned[member]
+            sides = ((group.a.bodies[member], geometry.axis_a), (group.b.bodies[member], geometry.axis_b))
+            axes[place] = tuple((int(body), axis[member]) for body, axis in sides if body < count)
+    return AxisImpulses(
+        jnp.stack(impulse) if size else jnp.zeros(0),
+        jnp.stack(slope) if size else jnp.zeros(0),
+        by_wrench,
+        axes,
+        by_group,
+    )
+
+
+def _limit(group: JointGroup, speed: Array, loads: Array, timestep: Array) -> tuple[Array, Array]:
+    """Largest impulse of dry friction of each joint, and its derivative by the loads."""
+    if group.friction is None:
+        return jnp.zeros(group.size), jnp.zeros_like(loads)
+    weights, level = rows.friction_limits(group, speed)
+    return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level, weights * jnp.sign(loads)
+
+
+def _on_axis(
+    group: JointGroup,
+    position: Float[Array, "n"],
+    speed: Float[Array, "n"],
+    mobility: Float[Array, "n"],
+    command: Array,
+    timestep: Array,
+    new_speed: Float[Array, "n"],
+    limit: Float[Array, "n"],
+) -> Float[Array, "n"]:
+    """Impulses along the axes of a group's joints, with dry friction of a largest impulse."""
+    laws = exact.axis_impulse(group, position, speed, new_speed, command, timestep)
+    if group.friction is None:
+        return laws
+    width = sliding.stick_width(group.friction.stick_time, mobility, limit, timestep)
+    return laws - limit * sliding.mean_direction(speed, new_speed, width)
+
+
+def _across(tree: Tree, group: JointGroup, whole: Pose, now: Hung) -> Float[Array, "n m 6"]:
+    """Rows of the joints' gaps (which are orthonormal for frame b) for wrenches about the origin."""
+    frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
+    across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
+    center = jnp.stack([now.centers[tree.holding(joint).body] for joint in group.joints])
+    linear, angular = across[..., :3], across[..., 3:]
+    return jnp.concatenate([linear + jnp.cross(center[:, None], angular), angular], axis=-1)
+
+
+def mobility_of(tree: Tree, elements: Elements, now: Hung) -> Float[Array, "d"]:
+    """Change of each coordinate's rate by an impulse along it: the diagonal of the inverse mass matrix."""
+    size = tree.size
+    if not any(group.friction is not None for group in elements.groups):
+        return jnp.zeros(size)
+    still = jnp.zeros((elements.body_count, 6))
+    composites = hanging(tree, composites_of(elements, now.pose, now.pose, still, still, jnp.zeros(())))
+    shafts = [jnp.zeros(())] * size
+    for group in elements.groups:
+        if group.has_axis:
+            inertia = rows.axis_inertia(group)
+            for member, joint in enumerate(group.joints):
+                shafts[tree.coordinate(joint)] = inertia[member]
+    bodies, above = coordinate_bodies(tree), held_by(tree)
+    entries = [[jnp.zeros(())] * size for _ in range(size)]
+    for i in range(size):
+        own = column(composites[bodies[i]], now.twists[i])
+        for j in range(size):
+            if bodies[j] in above[bodies[i]]:
+                entries[i][j] = entries[j][i] = dot(now.twists[j], own)
+        entries[i][i] = entries[i][i] + shafts[i]
+    mass = jnp.stack([jnp.stack(row) for row in entries])
+    return jnp.diag(small_solve(mass[::-1, ::-1], jnp.eye(size))[::-1, ::-1])

@@ -1,0 +1,129 @@
+"""Trajectories of trees of rigid joints (:mod:`rigid_step`), as machine code."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from shadowfit.dynamics import rigid_step
+from shadowfit.dynamics.rigid_step import Carried, Trial
+from shadowfit.dynamics.state import State
+from shadowfit.dynamics.tree import Tree, motions, place
+from shadowfit.geometry import Pose
+from shadowfit.kernels import is_own
+from shadowfit.kernels.along import along
+from shadowfit.kernels.sequence import Layout, Sequence
+from shadowfit.mechanism.mechanism import Mechanism
+
+Arrays = list[Any]
+
+
+class Run(NamedTuple):
+    """States at all steps and one beyond, and the status of the step that led to each."""
+
+    position: Float[np.ndarray, "*batch t bodies 3"]
+    orientation: Float[np.ndarray, "*batch t bodies 4"]
+    velocity: Float[np.ndarray, "*batch t bodies 6"]
+    """Of the leapfrog, half a step before each time."""
+    status: Int[np.ndarray, "*batch t"]
+
+
+def run(
+    tree: Tree,
+    mechanism: Mechanism,
+    initial: State,
+    command: Float[np.ndarray, "*batch steps inputs"],
+    timestep: float,
+) -> Run:
+    """As many steps as there are commands, from states at the initial time; a first axis of all makes a batch."""
+    leaves, structure = jax.tree.flatten(mechanism)
+    settings, constants = [np.asarray(leaf) for leaf in leaves], [np.asarray(timestep, float)]
+    stepper = _stepper(tree, structure, is_own(mechanism), command.shape[-1])
+    state = [np.asarray(x, float) for x in (initial.pose.position, initial.pose.orientation, initial.velocity)]
+    batch = state[0].shape[:-2]
+    *pose, velocity = (x.reshape(-1, *x.shape[-2:]) for x in state)
+    motion, rates = _start(tree, mechanism, pose, velocity)
+
+    def advance(rates: np.ndarray, command: np.ndarray) -> Arrays:
+        """Trajectories whose speeds half a step before the initial time are given."""
+        back = along(_move, None, [*motion, -timestep * rates], tree)
+        before = _placed(tree, mechanism, back)[0]
+        zero = np.zeros(len(rates))
+        start = [*back, timestep * rates, *before, zero, timestep * rates, zero, zero]
+        shaped = [x.reshape((*batch, *x.shape[1:])) for x in start]
+        return stepper(settings, constants, shaped, [command])
+
+    # Leapfrog start: the speeds half a step before the initial time, to second order, from a whole step after it.
+    first = advance(rates, command[..., :1, :])[3].reshape(rates.shape) / timestep
+    found = advance(rates - 0.5 * (first - rates), np.concatenate([command, command[..., -1:, :]], axis=-2))
+    status = np.concatenate([np.zeros((*batch, 1)), found[4][..., :-1]], axis=-1)
+    return Run(found[0], found[1], found[2], status.astype(int))
+
+
+def multipliers(
+    tree: Tree, mechanism: Mechanism, run: Run, command: Float[np.ndarray, "steps inputs"], timestep: float
+) -> tuple[Float[np.ndarray, "t n r"], ...]:
+    """Impulses of the step that ends at each time but the last, by group of joints; zero at the first."""
+    steps = np.full(len(command), timestep)
+    velocities = run.velocity[:-1], run.velocity[1:]
+    found = along(_transmitted, mechanism, [run.position[:-1], run.orientation[:-1], *velocities, command, steps], tree)
+    return tuple(np.concatenate([np.zeros_like(x[:1]), x[:-1]]) for x in found)
+
+
+@functools.cache
+def _stepper(tree: Tree, structure: Any, own: bool, inputs: int) -> Sequence:
+    count, size = len(tree.links), tree.size
+    places, turns = np.zeros((count, 3)), np.zeros((count, 4))
+    number = np.zeros(())
+    layout = Layout(
+        [places, turns, np.zeros(size), places, turns, number], [np.zeros(size), number, number], [np.zeros(inputs)]
+    )
+    return Sequence(
+        functools.partial(_step, tree, structure), layout, f"rigid step {tree} {structure}" if own else None
+    )
+
+
+def _step(tree: Tree, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Arrays:
+    mechanism = jax.tree.unflatten(structure, settings)
+    carried = Carried(Pose(*varying[:2]), varying[2], Pose(*varying[3:5]), varying[5])
+    found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[6:9]), varying[9])
+    return jax.tree.leaves(found)
+
+
+def _start(
+    tree: Tree, mechanism: Mechanism, pose: Arrays, velocity: Float[np.ndarray, "n bodies 6"]
+) -> tuple[Arrays, Float[np.ndarray, "n d"]]:
+    """Motions of the joints and rates of their coordinates; what joints do not allow is left out."""
+    found = along(_motions, mechanism, pose, tree)
+    twists = _placed(tree, mechanism, found)[1]
+    flat = twists.reshape(len(twists), -1, tree.size)
+    return found, np.einsum("ndi,ni->nd", np.linalg.pinv(flat), velocity.reshape(len(velocity), -1))
+
+
+def _placed(tree: Tree, mechanism: Mechanism, motion: Arrays) -> tuple[Arrays, np.ndarray]:
+    """Poses of the bodies, and T."""
+    *pose, twists = along(_place, mechanism, motion, tree)
+    return pose, twists
+
+
+def _motions(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree) -> Arrays:
+    return jax.tree.leaves(motions(tree, mechanism, Pose(position, orientation)))
+
+
+def _place(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree) -> Arrays:
+    placed = place(tree, mechanism, Pose(position, orientation))
+    return [placed.pose.position, placed.pose.orientation, placed.twists]
+
+
+def _move(_: None, position: Array, orientation: Array, increment: Array, tree: Tree) -> Arrays:
+    return jax.tree.leaves(rigid_step.moved(tree, Pose(position, orientation), increment))
+
+
+def _transmitted(mechanism: Mechanism, *given: Any) -> Arrays:
+    position, orientation, velocity, new_velocity, command, timestep, tree = given
+    pose, velocities = Pose(position, orientation), (velocity, new_velocity)
+    return rigid_step.multipliers(tree, mechanism, pose, velocities, command, timestep)
