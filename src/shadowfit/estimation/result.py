@@ -8,12 +8,10 @@ import importlib
 import os
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.dynamics.elements import assemble
-from shadowfit.dynamics.kinematics import read_sensors
+from shadowfit.dynamics import observe
 from shadowfit.dynamics.state import State
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import one_thread
@@ -252,12 +250,7 @@ class Estimate:
         nodes = self.problem.bodies(self.outcome.linearisation.point, recording)
         states = _states_at_steps(self.problem, nodes, track.steps)
         mechanism = self.mechanism(recording)
-        values = _read_all(mechanism, states)
-        readings = {}
-        for name, value in zip(mechanism.sensors, values, strict=True):
-            table = np.asarray(value)
-            readings[name] = table[:, 0] if table.shape[1] == 1 else table
-        return EstimatedTrajectory(track.times(self.problem.timestep), states, readings)
+        return EstimatedTrajectory(track.times(self.problem.timestep), states, observe.readings(mechanism, states))
 
     def save(self, folder: str | os.PathLike[str], **details: Any) -> dict[str, Any]:
         """Write the result into a folder as ``shadowfit.save_estimate`` does, with the same keywords."""
@@ -288,10 +281,3 @@ def _states_at_steps(problem: Problem, nodes: Nodes, steps: int) -> State:
     before = Pose(nodes.pose.position[:steps], nodes.pose.orientation[:steps])
     after = Pose(nodes.pose.position[2 : 2 + steps], nodes.pose.orientation[2 : 2 + steps])
     return State(pose, 0.5 * (differences(after, pose) + differences(pose, before)) / problem.timestep)
-
-
-@jax.jit
-def _read_all(mechanism: Mechanism, states: State) -> tuple:
-    elements = assemble(mechanism)
-    readings = jax.vmap(lambda state: read_sensors(mechanism, elements, state))(states)
-    return tuple(s.follow(value) for s, value in zip(mechanism.sensors.values, readings, strict=True))

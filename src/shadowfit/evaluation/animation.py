@@ -10,9 +10,12 @@ from jaxtyping import Float
 from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import assembled
 from shadowfit.geometry import rotations
+from shadowfit.kernels import mapped
 from shadowfit.mechanism import Mechanism
 
 FRAMES = 600
+
+_matrices = mapped(rotations.matrix)
 
 
 def skeleton(mechanism: Mechanism, time: Float[np.ndarray, " k"], states: State) -> dict[str, Any]:
@@ -23,7 +26,7 @@ def skeleton(mechanism: Mechanism, time: Float[np.ndarray, " k"], states: State)
     """
     chosen = np.unique(np.linspace(0, len(time) - 1, min(FRAMES, len(time))).round().astype(int))
     position = np.asarray(states.pose.position)[chosen]
-    turn = np.asarray(rotations.matrix(np.asarray(states.pose.orientation)[chosen]))
+    turn = _matrices(np.asarray(states.pose.orientation)[chosen])
     points, spokes = [], []
     for body, levers in enumerate(_levers(mechanism)):
         own = position[:, body, None, :] + np.einsum("tij,nj->tni", turn[:, body], levers)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.dynamics import State, Trajectory, simulate
@@ -35,9 +34,7 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
     states = estimate.trajectory(recording).states
     steps, first = problem.tracks[recording].steps, problem.plan.centre
     if problem.options.correction != "none":
-        return State(
-            states.pose, jnp.asarray(velocities(problem, point, recording, first + np.arange(steps, dtype=float)))
-        )
+        return State(states.pose, velocities(problem, point, recording, first + np.arange(steps, dtype=float)))
     if nodes.velocity is None and problem.plan.equations.discretization == "spook":
         before = Pose(
             nodes.pose.position[first - 1 : first - 1 + steps], nodes.pose.orientation[first - 1 : first - 1 + steps]

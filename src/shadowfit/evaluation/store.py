@@ -14,7 +14,6 @@ A result appears whole or not at all, and an earlier one stays until then (:mod:
 from __future__ import annotations
 
 import dataclasses
-import functools
 import io
 import json
 import os
@@ -24,10 +23,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import assemble
@@ -43,6 +41,7 @@ from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepp
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
 from shadowfit.geometry import Pose
+from shadowfit.kernels.along import along
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import format_model, parse_model, read_model, update_model
 from shadowfit.models.atomic import write_bytes, write_text
@@ -261,22 +260,21 @@ def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
 def joint_positions(mechanism: Mechanism, states: State) -> dict[str, Float[np.ndarray, " n"]]:
     """Position of each joint with a free axis [rad or m] over the states; angles are followed over turns."""
     kinds = {name: joint.kind.axis_kind for name, joint in mechanism.joints.items() if joint.kind.axis_kind}
-    columns = np.asarray(_joint_positions(mechanism, states, tuple(kinds))).T
+    if not kinds:
+        return {}
+    arrays = [np.asarray(x) for x in (states.pose.position, states.pose.orientation, states.velocity)]
+    columns = along(_joint_positions, mechanism, arrays, tuple(kinds))[0].T
     return {
         name: np.unwrap(column) if kind == "rotation" else column
         for (name, kind), column in zip(kinds.items(), columns, strict=True)
     }
 
 
-@functools.partial(jax.jit, static_argnames="names")
-def _joint_positions(mechanism: Mechanism, states: State, names: tuple[str, ...]) -> Float[jax.Array, "n j"]:
-    elements = assemble(mechanism)
-
-    def one(state: State) -> Float[jax.Array, " j"]:
-        view = StateView(mechanism, state, elements)
-        return jnp.stack([view.joint_position(name) for name in names]) if names else jnp.zeros(0)
-
-    return jax.vmap(one)(states)
+def _joint_positions(
+    mechanism: Mechanism, position: Array, orientation: Array, velocity: Array, names: tuple[str, ...]
+) -> list[Float[Array, " j"]]:
+    view = StateView(mechanism, State(Pose(position, orientation), velocity), assemble(mechanism))
+    return [jnp.stack([view.joint_position(name) for name in names])]
 
 
 # ---- the other files

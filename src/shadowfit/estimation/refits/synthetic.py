@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.interpolate import CubicSpline
 
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
@@ -70,6 +69,8 @@ def with_readings(
     ``noise`` has the shape (steps, samples, components) of each sensor's residual. Only sensors whose residual is a
     difference of readings can be given noise; orientations (quaternions) stay as simulated.
     """
+    from scipy.interpolate import CubicSpline  # noqa: PLC0415  (slow to import)
+
     at = np.arange(track.steps)[:, None] + track.fraction
     measured = []
     for values, own, old, here in zip(readings, noise, track.measured, track.present, strict=True):

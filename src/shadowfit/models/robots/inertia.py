@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 # A body that states no inertia is taken as a ball of water of its mass: a guess that scales as bodies do.
 DENSITY = 1000.0  # kg/m³
@@ -58,6 +57,8 @@ def nearest_possible(inertia: np.ndarray, slack: float = 1e-6) -> np.ndarray:
     this is the whole condition, the triangle inequality included. Those below ``slack`` of the largest are raised to
     it; the projection keeps the principal axes.
     """
+    from scipy.optimize import lsq_linear  # noqa: PLC0415  (slow to import, and not needed for most models)
+
     moments, axes = np.linalg.eigh(0.5 * (inertia + inertia.T))
     second = 0.5 * np.sum(moments) - moments
     floor = slack * np.max(np.abs(second))
