@@ -239,8 +239,8 @@ def test_iterations_that_do_not_settle_are_reported() -> None:
 def test_divergence_is_an_error_and_never_a_nan() -> None:
     """Stiff joints without relaxation are not stable in SPOOK: stopped, with finite numbers up to there."""
     mechanism = with_joints(builtin.pendulum(friction=False), compliance=1e-10, damping=0.0)
+    start = place(mechanism, {"hinge": 2.0})
     with pytest.raises(SimulationError, match=r"stopped at step \d+ of 1000 .*inaccurate") as stop:
-        start = place(mechanism, {"hinge": 2.0})
         simulate(mechanism, start, timestep=8e-3, steps=1000, discretization="spook", diagnostics=True)
     assert len(stop.value.partial) > 100
     assert np.all(np.isfinite(flat(stop.value.partial.states)))
