@@ -37,3 +37,25 @@ def test_mistakes(tmp_path):
     assert "ends in .toml" in refused("convert", tmp_path / "robot.urdf", tmp_path / "out.urdf")
     assert "cannot be welded" in refused("show", tmp_path / "robot.urdf", "--weld", "upper")
     assert "only links of a robot file" in refused("simulate", "furuta", "--weld", "arm", "--out", tmp_path / "a.csv")
+
+
+def test_export_of_a_fit(tmp_path):
+    """A twin of an arm with other friction: recorded, fitted, and the friction written into its own file."""
+    robot, recording, result = tmp_path / "robot.urdf", tmp_path / "run.csv", tmp_path / "result"
+    robot.write_text(ARM, "utf-8")
+    made = run(
+        "simulate", robot, "--duration", 1, "--set", "shoulder.viscous=0.5", "--set", "shoulder.coulomb=0.1",
+        "--start", "shoulder=-1", "--discretization", "exact", "--out", recording,
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    free = ("--free", "shoulder.viscous", "--free", "shoulder.motor.gain", "--set", "shoulder.coulomb=0.1")
+    run("fit", robot, recording, *free, "--out", result, "--quiet")
+    told = run("export", result, robot)
+    assert told.exit_code == 0, told.output
+    assert "robot.calibrated.urdf: 2 numbers written" in told.stdout
+    assert "not identified" in told.stdout, "nothing drove the motor"
+    fitted, written = read_model(result / "model.toml"), read_model(tmp_path / "robot.calibrated.urdf")
+    assert written.get("shoulder.viscous") == fitted.get("shoulder.viscous") != 0.2
+    assert written.get("shoulder.coulomb") == 0.1
+    assert robot.read_text("utf-8") == ARM
+    assert "is not the folder of a result" in refused("export", tmp_path / "none", robot)

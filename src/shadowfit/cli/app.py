@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from shadowfit.cli.convert import convert
 from shadowfit.cli.demo import demo
+from shadowfit.cli.export import export
 from shadowfit.cli.fit import fit
 from shadowfit.cli.models import models
 from shadowfit.cli.report import report
@@ -82,5 +83,5 @@ def _options(
     pass
 
 
-for command in (demo, fit, simulate, validate, report, sweep, reproduce, models, show, convert):
+for command in (demo, fit, simulate, validate, report, sweep, reproduce, models, show, convert, export):
     app.command()(command)

@@ -15,7 +15,7 @@ from shadowfit.models.places import parse
 from shadowfit.models.reader import ModelFile, parse_model
 from shadowfit.models.robots.build import Robot
 from shadowfit.models.robots.overlay import load_overlay
-from shadowfit.models.robots.read import Reading, is_robot_file, read_robot
+from shadowfit.models.robots.read import Reading, decode, is_robot_file, read_bytes, read_robot
 from shadowfit.models.start import Start
 from shadowfit.models.table import Table
 from shadowfit.models.writer import format_model
@@ -71,11 +71,4 @@ def _others(name: str) -> str:
 def _file_text(path: Path, name: str) -> str:
     if path.suffix == "" and path.name == name and not path.exists():
         raise ModelFileError(f"there is neither a file nor a built-in model of this name{_others(name)}", name)
-    try:
-        # The mark that some editors put at the start of UTF-8 is no part of TOML.
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ModelFileError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise ModelFileError("not UTF-8 text; save the file as UTF-8", str(path), line) from error
+    return decode(read_bytes(path), path)

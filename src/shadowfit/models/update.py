@@ -6,7 +6,7 @@ joint's rotations that it states by ``axis`` and ``zero_rotation`` (a plane's by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,16 @@ def update_model(text: str, values: Mapping[str, Any], source: str = "model") ->
         MechanismError: the new numbers are not possible.
     """
     wanted = parse_model(text, source).mechanism.set(values)
-    for path, value in _values_by_path(wanted, [wanted.leaf(name) for name in values]).items():
-        text = _put(text, path, value)
+    text = put_numbers(text, wanted, values)
     if not _reads_as(text, wanted):
         raise ModelFileError(f"{', '.join(values)} cannot be put into the text; write the mechanism anew", source)
+    return text
+
+
+def put_numbers(text: str, wanted: Mechanism, names: Iterable[str]) -> str:
+    """The text with some numbers as a mechanism has them, each where it stands or would stand."""
+    for path, value in _values_by_path(wanted, [wanted.leaf(name) for name in names]).items():
+        text = _put(text, path, value)
     return text
 
 

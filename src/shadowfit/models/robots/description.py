@@ -77,6 +77,8 @@ class Actuator:
     kd: float = 0.0
     limit: float = np.inf
     """Largest torque of a controller [N m or N]."""
+    gear: float = 1.0
+    """Transmission ratio as the file states or inherits it; part of ``gain`` and ``kp`` already."""
 
 
 @dataclasses.dataclass(frozen=True)

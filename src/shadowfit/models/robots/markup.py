@@ -22,11 +22,12 @@ _TAG_NAME = re.compile(rb"<[^\s/>]+")
 
 @dataclasses.dataclass(frozen=True)
 class Attribute:
-    """The value of an attribute and the bytes between its quotes."""
+    """The value of an attribute, the bytes between its quotes, and those of the whole with the space before it."""
 
     text: str
     start: int
     stop: int
+    whole: tuple[int, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,14 +118,10 @@ def parse_markup(content: bytes, source: str) -> Element:
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         at = parser.CurrentByteIndex
-        element = Element(tag, {}, [], source, parser.CurrentLineNumber, 0, at)
         name_stop = _end_of_name(content, at)
         places = _places(content, name_stop)
-        element = dataclasses.replace(
-            element,
-            name_stop=name_stop,
-            attributes={name: Attribute(text, *places[name]) for name, text in attributes.items()},
-        )
+        known = {name: Attribute(text, *places[name]) for name, text in attributes.items()}
+        element = Element(tag, known, [], source, parser.CurrentLineNumber, name_stop, at)
         (open_elements[-1].children if open_elements else roots).append(element)
         open_elements.append(element)
 
@@ -152,11 +149,11 @@ def _end_of_name(content: bytes, at: int) -> int:
     return found.end()
 
 
-def _places(content: bytes, at: int) -> dict[str, tuple[int, int]]:
-    """First and one past the last byte of each attribute's value in the start tag whose name ends at ``at``."""
-    places: dict[str, tuple[int, int]] = {}
+def _places(content: bytes, at: int) -> dict[str, tuple[int, int, tuple[int, int]]]:
+    """The bytes of each attribute (see :class:`Attribute`) in the start tag whose name ends at ``at``."""
+    places: dict[str, tuple[int, int, tuple[int, int]]] = {}
     while found := _ATTRIBUTE.match(content, at):
         group = 2 if found[2] is not None else 3
-        places[found[1].decode("utf-8", "replace")] = found.span(group)
+        places[found[1].decode("utf-8", "replace")] = (*found.span(group), found.span())
         at = found.end()
     return places

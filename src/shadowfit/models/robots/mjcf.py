@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +33,15 @@ KINDS: tuple[JointKind, ...] = ("free", "ball", "slider", "hinge")
 _LINE = re.compile(r"line (\d+)")
 
 
-def read_mjcf(path: Path) -> Description:
-    """The robot of an MJCF file.
+def read_mjcf(path: Path, content: bytes | None = None) -> Description:
+    """The robot of an MJCF file; with ``content``, as if that stood in the file.
 
     Raises:
         ModelFileError: MuJoCo is not installed, or refuses the file, in its own words.
     """
     mujoco = import_mujoco(path)
-    model, notes = _compile(mujoco, path)
+    with _at(path, content) as file:
+        model, notes = _compile(mujoco, file)
     reader = _Reader(mujoco, model, str(path), notes)
     return reader.description(path.stem)
 
@@ -51,6 +55,22 @@ def import_mujoco(path: Path) -> Any:
             "MJCF files are read by MuJoCo, which is not installed: pip install 'shadowfit[mjcf]'", str(path)
         ) from error
     return mujoco
+
+
+@contextlib.contextmanager
+def _at(path: Path, content: bytes | None) -> Iterator[Path]:
+    """The file, or one beside it with another content, where it finds what it includes."""
+    if content is None:
+        yield path
+        return
+    trial = path.with_name(f".{path.stem}.{os.getpid()}.trial{path.suffix}")
+    try:
+        trial.write_bytes(content)
+        yield trial
+    except OSError as error:
+        raise ModelFileError(f"cannot be tried in its folder: {error.strerror or error}", str(path)) from error
+    finally:
+        trial.unlink(missing_ok=True)
 
 
 def _compile(mujoco: Any, path: Path) -> tuple[Any, list[str]]:
@@ -226,13 +246,15 @@ class _Reader:
         elif int(model.actuator_biastype[index]) != int(mujoco.mjtBias.mjBIAS_AFFINE):
             return None
         if not np.any(bias):
-            return Actuator(name, gain=gear * gain)
+            return Actuator(name, gain=gear * gain, gear=gear)
         if bias[0] != 0.0 or bias[1] != -gain or bias[2] > 0.0:
             return None
         limit = np.inf
         if model.actuator_forcelimited[index]:
             limit = abs(gear) * float(np.max(np.abs(model.actuator_forcerange[index])))
-        return Actuator(name, gain=1.0 / gear, kp=gear**2 * gain, kd=-(gear**2) * float(bias[2]), limit=limit)
+        return Actuator(
+            name, gain=1.0 / gear, kp=gear**2 * gain, kd=-(gear**2) * float(bias[2]), limit=limit, gear=gear
+        )
 
     # ---- what closes loops and couples joints
 

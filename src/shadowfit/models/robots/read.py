@@ -37,18 +37,18 @@ def is_robot_file(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def read_robot(path: Path, reading: Reading | None = None) -> Robot:
-    """The robot of a URDF or MJCF file.
+def read_robot(path: Path, reading: Reading | None = None, content: bytes | None = None) -> Robot:
+    """The robot of a URDF or MJCF file; with ``content``, as if that stood in the file.
 
     Raises:
         ModelFileError: the file cannot be read, or what is wrong with it, with the line.
     """
     reading = reading or Reading()
-    root = parse_markup(read_bytes(path), str(path))
+    root = parse_markup(read_bytes(path) if content is None else content, str(path))
     if root.tag == "robot":
         description = read_urdf(root, repair=reading.repair)
     elif root.tag == "mujoco":
-        description = read_mjcf(path)
+        description = read_mjcf(path, content)
     else:
         raise _unknown(root)
     robot = description.welded(reading.weld).without_mimics().driven(_drive(description, reading))
@@ -77,3 +77,12 @@ def read_bytes(path: Path) -> bytes:
 def _unknown(root: Element) -> ModelFileError:
     others = {"sdf": "; SDF is not read, convert it to URDF or MJCF first"}
     return root.error(f"<{root.tag}> is neither a URDF (<robot>) nor an MJCF (<mujoco>){others.get(root.tag, '')}")
+
+
+def decode(content: bytes, path: Path) -> str:
+    """The text of a file in UTF-8; the mark that some editors put at its start is no part of it."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ModelFileError("not UTF-8 text; save the file as UTF-8", str(path), line) from error
