@@ -8,11 +8,13 @@ WORKERS ?= 2
 BENCH ?=
 # Anything: the short form of the comparison.
 SHORT ?=
+# Extra arguments for the attacks, for example: make torture TORTURE="--inputs 1000 --fits 10 --processes 5"
+TORTURE ?=
 # Extra arguments for pytest, for example: make test PYTEST="-m 'not slow' tests/geometry"
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format docs bench bench-own pins clean
+.PHONY: help setup demo test test-all lint format docs bench bench-own torture pins clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +71,9 @@ bench: $(VENV)/.bench  ## Compare with peers, write docs/benchmarks.md (hours; S
 
 bench-own: $(VENV)/.bench  ## Run the programs that time shadowfit alone
 	@set -e; for program in benchmarks/[a-z]*.py; do echo "== $$program"; $(BIN)/python "$$program"; done
+
+torture: $(VENV)/.test  ## Attack with damaged input and caches, kills and full disks (half an hour); report in torture.md
+	$(BIN)/python -m torture $(TORTURE)
 
 pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject.toml allows
 	rm -rf $(VENV)-pins

@@ -1,0 +1,72 @@
+"""The short form of the attacks in `torture/`: no traceback, no hang, no wrong answer, nothing lost."""
+
+import numpy as np
+import pytest
+
+from torture import fits, reading
+from torture.mutation import mutated
+from torture.tally import HangError, Tally, deadline, report
+
+
+def sound(tally, tried):
+    assert tally.tried >= tried
+    assert tally.clean + tally.answers == tally.tried
+    assert tally.failures == 0, report([tally], 0.0)
+
+
+def test_damaged_recordings(tmp_path):
+    tally = reading.damaged_recordings(tmp_path, 400, number=7)
+    sound(tally, 400)
+    assert tally.answers > 10, "some damage is none"
+
+
+def test_generated_recordings(tmp_path):
+    sound(reading.generated_recordings(tmp_path, 100, number=7), 50)
+
+
+def test_damaged_models(tmp_path):
+    sound(reading.damaged_models(tmp_path, 60, number=7), 60)
+
+
+def test_generated_models(tmp_path):
+    sound(reading.generated_models(tmp_path, 40, number=7), 20)
+
+
+def test_fits_on_damaged_data(tmp_path):
+    sound(fits.damaged_data(tmp_path, 6, number=7), 6)
+
+
+@pytest.mark.slow
+def test_clocks_that_jump(tmp_path):
+    sound(fits.jumping_clocks(tmp_path, 1), 1)
+
+
+@pytest.mark.slow
+def test_wrong_data_is_never_green(tmp_path):
+    sound(fits.wrong_data(tmp_path), len(fits.WRONG))
+
+
+def test_damage_is_damage():
+    random = np.random.default_rng(0)
+    content = b"time,theta\n0,1\n1,2\n"
+    changed = sum(mutated(content, random) != content for _ in range(200))
+    assert changed > 150
+
+
+def test_the_tally_tells_outcomes_apart():
+    tally = Tally("test")
+
+    def divide():
+        return 1 / 0
+
+    def sleep():
+        while True:
+            pass
+
+    assert tally.attempt(lambda: 3, str) == 3
+    tally.attempt(divide, str)
+    tally.attempt(lambda: reading.read_recording("missing.csv"), str)
+    assert (tally.tried, tally.answers, tally.tracebacks, tally.clean) == (3, 1, 1, 1)
+    with pytest.raises(HangError), deadline(0.05):
+        sleep()
+    assert "| test | 3 | 1 | 1 | 1 | 0 | 0 | 0 |" in report([tally], 60.0)

@@ -1,0 +1,1 @@
+"""Attacks on the program: damaged input, damaged caches, kills, full disks. `make torture`; docs/torture.md."""

@@ -1,0 +1,74 @@
+"""`python -m torture`: all attacks, and a table of what came of them. Exit status 1 if anything went wrong."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from torture.children import import_everything
+from torture.tally import Tally, report
+
+
+def main() -> int:
+    """Attack, write the report as it grows, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
+    parser.add_argument("--inputs", type=int, default=100_000, help="damaged and generated files")
+    parser.add_argument("--fits", type=int, default=1000, help="fits on damaged data")
+    parser.add_argument("--processes", type=int, default=60, help="kills, and bit flips in the cache")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("torture.md"), help="file of the report")
+    chosen = parser.parse_args()
+    tallies: list[Tally] = []
+    began = time.monotonic()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with tempfile.TemporaryDirectory(prefix="shadowfit-torture-") as name:
+        for attack in _attacks(Path(name), chosen):
+            tallies.append(attack())
+            chosen.out.write_text(report(tallies, time.monotonic() - began), "utf-8")
+            print(tallies[-1], flush=True)
+    return 1 if any(tally.failures for tally in tallies) else 0
+
+
+def _attacks(folder: Path, chosen: argparse.Namespace) -> list[Callable[[], Tally]]:
+    """Processes first: they are forked, which must happen before anything is computed here."""
+    inputs, number = chosen.inputs, chosen.seed
+    import_everything()
+    from torture import processes  # noqa: PLC0415
+
+    made: list[processes.Place] = []
+
+    def place() -> processes.Place:
+        if not made:
+            (folder / "place").mkdir()
+            made.append(processes.Place(folder / "place"))
+        return made[0]
+
+    def here(module: str, name: str, *arguments: object) -> Tally:
+        logging.disable()
+        found: Tally = getattr(__import__(f"torture.{module}", fromlist=[name]), name)(folder, *arguments)
+        return found
+
+    return [
+        lambda: processes.bit_flips(place(), chosen.processes, number),
+        lambda: processes.kills(place(), chosen.processes, number),
+        lambda: processes.together(place(), max(chosen.processes // 20, 1)),
+        lambda: processes.threads(place()),
+        lambda: processes.disks(place(), (16, 64, 150, 260, 400, 1100, 2500)),
+        lambda: here("reading", "damaged_recordings", int(0.6 * inputs), number),
+        lambda: here("reading", "generated_recordings", int(0.2 * inputs), number),
+        lambda: here("reading", "damaged_models", int(0.1 * inputs), number),
+        lambda: here("reading", "generated_models", int(0.1 * inputs), number),
+        lambda: here("fits", "damaged_data", chosen.fits, number),
+        lambda: here("fits", "jumping_clocks", max(chosen.processes // 10, 1), number),
+        lambda: here("fits", "wrong_data"),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""Attacks on whole commands: kills, damaged caches, several processes on one cache, full and read-only disks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torture.children import Child, Ended, run
+from torture.reading import recordings
+from torture.tally import Tally
+
+FIT = ("fit", "pendulum", "run.csv", "--free", "hinge.viscous", "--free", "pendulum.inertia.yy", "--quiet")
+FILES = ("result.json", "log.csv", "state.npz", "report.html", "trajectory_run.csv")
+
+
+class Place:
+    """A folder with a recording, a cache of its own and an undisturbed result."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = folder / "cache"
+        self.environment = {"SHADOWFIT_KERNELS": str(self.cache)}
+        (folder / "run.csv").write_bytes(recordings()[".csv"])
+        ended = self.run(*FIT, "--out", "sound")
+        assert (folder / "sound" / "result.json").exists(), ended.errors
+        self.numbers = self.answer("sound")
+
+    def run(self, *arguments: str) -> Ended:
+        return run(arguments, self.folder, self.environment)
+
+    def answer(self, name: str) -> dict[str, Any] | None:
+        """The numbers of a result; None if there is no whole one."""
+        try:
+            summary = json.loads((self.folder / name / "result.json").read_text("utf-8"))
+            if not all((self.folder / name / file).stat().st_size > 0 for file in FILES):
+                return None
+        except (OSError, ValueError):
+            return None
+        return {"status": summary["status"], "cost": summary["cost"], "parameters": summary["parameters"]}
+
+    def judge(self, tally: Tally, ended: Ended, what: str, name: str = "new") -> None:
+        """Count a fit that must end with the numbers of the undisturbed one."""
+        if ended.hung:
+            tally.note("hangs", what)
+        elif ended.crashed:
+            tally.note("tracebacks", f"{what}: {ended.code} {ended.errors[-1500:]}")
+        elif ended.code == 2:
+            tally.note("clean")
+        elif self.answer(name) is None:
+            tally.note("lost", f"{what}: {ended.code} {ended.errors[-500:]}")
+        elif self.answer(name) != self.numbers:
+            tally.note("wrong", f"{what}: {self.answer(name)}")
+        else:
+            tally.note("answers")
+
+
+def bit_flips(place: Place, count: int, number: int = 0) -> Tally:
+    """One bit of a cached file turned over: the same digits, or an error that is told."""
+    random, tally = np.random.default_rng(number), Tally("bit flips in the cache")
+    sound = {path: path.read_bytes() for path in sorted(place.cache.rglob("*")) if path.is_file()}
+    for turn in range(count):
+        path = list(sound)[turn % len(sound)]
+        content = bytearray(sound[path])
+        at = int(random.integers(len(content)))
+        content[at] ^= 1 << int(random.integers(8))
+        path.write_bytes(content)
+        tally.tried += 1
+        shutil.rmtree(place.folder / "new", ignore_errors=True)
+        place.judge(tally, place.run(*FIT, "--out", "new"), f"{path.name}, byte {at} of {len(content)}")
+        path.write_bytes(sound[path])
+    return tally
+
+
+def kills(place: Place, count: int, number: int = 0) -> Tally:
+    """SIGKILL, SIGTERM and SIGINT at random moments of commands that replace something: old or new, whole."""
+    random, tally = np.random.default_rng(number), Tally("kills")
+    commands = {
+        "fit": (*FIT, "--out", "killed"),
+        "simulate": ("simulate", "pendulum", "--start", "hinge=1", "--duration", "1", "--out", "killed.csv"),
+        "report": ("report", "killed"),
+        "validate": ("validate", "killed", "run.csv", "--quiet"),
+        "show": ("show", "pendulum"),
+    }
+    lasts, whole = {}, {}
+    shutil.copytree(place.folder / "sound", place.folder / "killed")
+    for name, arguments in commands.items():
+        child = Child(arguments, place.folder, place.environment)
+        child.wait()
+        lasts[name] = time.monotonic() - child.began
+        whole[name] = _contents(place.folder)
+    for turn in range(count):
+        name = list(commands)[0 if turn % 2 else turn // 2 % len(commands)]
+        number_sent = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[turn % 3]
+        child = Child(commands[name], place.folder, place.environment)
+        with contextlib.suppress(ProcessLookupError):
+            moment = child.began + lasts[name] * float(random.uniform(0.0, 1.1))
+            time.sleep(max(moment - time.monotonic(), 0.0))
+            child.kill(number_sent)
+        ended = child.wait()
+        tally.tried += 1
+        what = f"{name}, signal {number_sent}, {ended.code}: {ended.errors[-800:]}"
+        if ended.hung:
+            tally.note("hangs", what)
+        elif ended.crashed:
+            tally.note("tracebacks", what)
+        elif place.answer("killed") is None or _contents(place.folder)[1] != whole["simulate"][1]:
+            tally.note("lost", what)
+        else:
+            tally.note("answers" if ended.code >= 0 else "clean")
+    return tally
+
+
+def _contents(folder: Path) -> tuple[bytes, bytes]:
+    """Of what the commands replace: the page, and the simulated readings."""
+    table = folder / "killed.csv"
+    return (folder / "killed" / "report.html").read_bytes(), table.read_bytes() if table.exists() else b""
+
+
+def together(place: Place, rounds: int) -> Tally:
+    """Three processes that fill one empty cache and replace one result at the same time."""
+    tally = Tally("processes on one cache and one result")
+    for _ in range(rounds):
+        shutil.rmtree(place.cache, ignore_errors=True)
+        children = [Child((*FIT, "--out", "shared"), place.folder, place.environment) for _ in range(3)]
+        for child in children:
+            tally.tried += 1
+            place.judge(tally, child.wait(), "at the same time", "shared")
+    return tally
+
+
+def threads(place: Place) -> Tally:
+    """The same digits for any number of threads."""
+    tally = Tally("numbers of threads")
+    for count in ("1", "2", "5"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SHADOWFIT_THREADS")
+        tally.tried += 1
+        ended = run((*FIT, "--out", "new"), place.folder, {**place.environment, **dict.fromkeys(names, count)})
+        place.judge(tally, ended, f"{count} threads")
+    return tally
+
+
+def disks(place: Place, sizes: tuple[int, ...]) -> Tally:
+    """Results on small disks, which fill up at some file or other, and on one that cannot be written to."""
+    tally = Tally("full and read-only disks")
+    disk = place.folder / "disk"
+    disk.mkdir(exist_ok=True)
+    for size in sizes:
+        with _mounted(disk, f"size={size}k") as mounted:
+            if not mounted:
+                return tally
+            before = _earlier(place, disk / "old")
+            tally.tried += 1
+            _judge_disk(tally, place, place.run(*FIT, "--out", "disk/old"), before, f"disk of {size} kB")
+    with _mounted(disk, "size=4m") as mounted:
+        if mounted:
+            before = _earlier(place, disk / "old")
+            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+            tally.tried += 1
+            _judge_disk(tally, place, place.run(*FIT, "--out", "disk/old"), before, "read-only disk")
+    return tally
+
+
+def _earlier(place: Place, target: Path) -> dict[str, Any] | None:
+    with contextlib.suppress(OSError):
+        shutil.copytree(place.folder / "sound", target)
+    return place.answer("disk/old")
+
+
+def _judge_disk(tally: Tally, place: Place, ended: Ended, before: Mapping[str, Any] | None, what: str) -> None:
+    told = f"{what}: {ended.code} {ended.errors[-800:]}"
+    if ended.hung or ended.crashed:
+        tally.note("hangs" if ended.hung else "tracebacks", told)
+    elif (before is not None and place.answer("disk/old") is None) or (
+        ended.code == 3 and not (Path(ended.errors.rsplit("kept in ", 1)[-1].strip()) / "result.json").exists()
+    ):
+        tally.note("lost", told)
+    else:
+        tally.note("answers" if ended.code in (0, 1) else "clean")
+
+
+@contextlib.contextmanager
+def _mounted(folder: Path, options: str) -> Iterator[bool]:
+    """A small file system in memory; False where we may not mount one."""
+    done = (
+        os.geteuid() == 0
+        and not subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True, check=False
+        ).returncode
+    )
+    try:
+        yield done
+    finally:
+        if done:
+            subprocess.run(["umount", str(folder)], check=False)
