@@ -2,30 +2,30 @@
 
 import numpy as np
 import pytest
-from llvmlite import ir
 
 from shadowfit.kernels import store
-from shadowfit.kernels.loops import DOUBLE, Function, Library
+from shadowfit.kernels.assembly import Signature
+from shadowfit.kernels.loops import Function, Library, number
 
-FUNCTIONS = {"scaled": ("*a *out count factor", False), "total": ("*a count", True)}
+SCALED = Signature("scaled", "*a *out count factor")
+TOTAL = Signature("total", "*a count", gives=True)
+FUNCTIONS = [SCALED, TOTAL]
 
 
-def write():
+def write(module):
     """``out = factor a`` in pieces of four, two and one, and ``Σ a``."""
-    module = ir.Module()
-    f = Function(module, "scaled", FUNCTIONS["scaled"][0])
-    factor = f.build.sitofp(f.factor, DOUBLE)
+    f = Function(module, SCALED)
+    factor = f.as_number(f.factor)
 
     def piece(i, width):
-        f.store(f.build.fmul(f.load(f.at(f.a, i), width), f.spread(factor, width)), f.at(f.out, i))
+        f.store(f.apply("mul", f.load(f.at(f.a, i), width), f.spread(factor, width)), f.at(f.out, i))
 
     f.tiles(0, f.count, (4, 2, 1), piece)
     f.give()
-    g = Function(module, "total", FUNCTIONS["total"][0], DOUBLE)
-    with g.loop(0, g.count, 1, [ir.Constant(DOUBLE, 0.0)]) as loop:
-        loop.carried = [g.build.fadd(loop.carried[0], g.load(g.at(g.a, loop.index)))]
+    g = Function(module, TOTAL)
+    with g.loop(0, g.count, 1, [number(0.0)]) as loop:
+        loop.carried = [g.apply("add", loop.carried[0], g.load(g.at(g.a, loop.index)))]
     g.give(loop.carried[0])
-    return str(module)
 
 
 @pytest.fixture

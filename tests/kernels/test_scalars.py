@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from shadowfit.kernels.scalars import Scalars, TooLargeError
+from shadowfit.kernels import TooLargeError
+from shadowfit.kernels.scalars import Scalars
 
 
 @pytest.fixture

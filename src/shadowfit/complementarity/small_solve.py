@@ -2,8 +2,8 @@
 
 Gaussian elimination with partial pivoting, written as a loop of elementwise operations so that under ``vmap`` it runs
 over the whole batch at once. Batched LAPACK calls are no faster at these sizes and share one thread pool, in which
-several of them at a time can wait for each other. The call keeps its name in a trace: unrolled kernels
-(:mod:`shadowfit.kernels.unroll`) eliminate in their own way.
+several of them at a time can wait for each other. Kernels eliminate in scalars
+(:mod:`shadowfit.kernels.rules.elimination`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from shadowfit.kernels.operation import operation
+from shadowfit.kernels.rules import elimination
 
-@jax.jit
-def small_solve(matrix: Float[Array, "n n"], rhs: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    """``A⁻¹ B``; not finite if A is singular. Differentiate around it, not through it."""
+
+@operation(unroll=elimination.solve)
+def small_solve(
+    matrix: Float[Array, "n n"], rhs: Float[Array, "n k"], *, definite: bool = False
+) -> Float[Array, "n k"]:
+    """``A⁻¹ B``; not finite if A is singular. Differentiate around it, not through it.
+
+    ``definite`` promises that ``A + Aᵀ`` is positive definite, as of mass matrices with forces that take energy out:
+    kernels then leave out the search for pivots, which is most of the work.
+    """
+    del definite
     size = matrix.shape[0]
     # Unknowns are scaled to a unit diagonal where there is one: masses and inertias differ by orders of magnitude.
     scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diagonal(matrix)), jnp.finfo(matrix.dtype).tiny))

@@ -6,11 +6,12 @@ faster than batched operations on small arrays, and compiles faster as well.
 """
 
 from shadowfit.kernels.batched import OverTime, by_xla, over_time
-from shadowfit.kernels.kernel import Kernel, Workspace, fingerprint, kernel, making_seconds
+from shadowfit.kernels.errors import TooLargeError, UnsupportedError
+from shadowfit.kernels.fingerprint import fingerprint
+from shadowfit.kernels.kernel import Kernel, Workspace, kernel, making_seconds
 from shadowfit.kernels.mapped import mapped
 from shadowfit.kernels.own import is_own
 from shadowfit.kernels.reach import reach
-from shadowfit.kernels.scalars import TooLargeError, UnsupportedError
 from shadowfit.kernels.slopes import slopes
 from shadowfit.kernels.store import remembered
 

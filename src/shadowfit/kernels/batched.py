@@ -9,9 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from shadowfit.kernels.errors import TooLargeError, UnsupportedError
 from shadowfit.kernels.kernel import LARGEST, Leaves, Workspace, kernel
-from shadowfit.kernels.scalars import TooLargeError
-from shadowfit.kernels.unroll import UnsupportedError
 
 OverTime = Callable[..., list[np.ndarray]]
 """Called as `Kernel` is."""

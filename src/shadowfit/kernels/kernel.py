@@ -19,19 +19,19 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from shadowfit.kernels import codegen, machine, store
+from shadowfit.kernels import codegen, loader, program, store
+from shadowfit.kernels.arrays import Nodes
+from shadowfit.kernels.background import background
+from shadowfit.kernels.fingerprint import fingerprint
 from shadowfit.kernels.scalars import Scalars
-from shadowfit.kernels.unroll import Nodes, trace, unroll
+from shadowfit.kernels.unroll import trace, unroll
 
 LARGEST = 150_000
 """Operations beyond which a program is not written out: compiling it would take longer than it saves."""
@@ -65,7 +65,7 @@ class Kernel:
         if not np.array_equal(flat[self.fixed], self.fixed_values):
             raise ValueError("a setting that shapes the code has another value")
         times = len(varying[0])
-        padded = times if carry is not None else -(-times // machine.LANES) * machine.LANES
+        padded = times if carry is not None else -(-times // program.LANES) * program.LANES
         columns = [np.asarray(x, dtype=float).reshape(times, -1) for x in varying]
         table = np.empty((padded, sum(column.shape[1] for column in columns)))
         np.concatenate(columns, axis=1, out=table[:times])
@@ -73,7 +73,9 @@ class Kernel:
         sizes = [int(np.prod(shape, dtype=int)) for shape in self.code.shapes]
         results, scratch = (workspace or Workspace()).memory(self.code, (padded, sum(sizes)))
         known = np.concatenate([flat[~self.fixed], _flat(constants)])
-        self.code.loaded(known, table, results, scratch, None if carry is None else _flat(carry))
+        groups = padded if carry is not None else padded // program.LANES
+        handed_on = None if carry is None else _flat(carry)
+        self.code.loaded("program", known, table, results, scratch, handed_on, groups, results.shape[1])
         parts = np.split(results[:times], np.cumsum(sizes)[:-1], axis=1)
         return [part.reshape(times, *shape) for part, shape in zip(parts, self.code.shapes, strict=True)]
 
@@ -112,7 +114,7 @@ def kernel(
     flat = _flat(settings)
     fixed = (flat == 0.0) | (flat == 1.0)
     shapes = [[np.shape(x) for x in arrays] for arrays in (settings, constants, varying)]
-    layout = repr((shapes, fixed.tolist(), flat[fixed].tolist(), codegen.processor(), machine.LANES, carried, largest))
+    layout = repr((shapes, fixed.tolist(), flat[fixed].tolist(), codegen.processor(), program.LANES, carried, largest))
     traced = None if key is not None else trace(function, list(settings), list(constants), list(varying))
     name = fingerprint(layout, key if traced is None else str(traced))
     if name not in _loaded:
@@ -146,21 +148,18 @@ class _Code:
     made: store.Compiled | _Making
 
     @functools.cached_property
-    def loaded(self) -> machine.Loaded:
+    def loaded(self) -> loader.Loaded:
         """The code in memory; waits for it."""
         with _making():
             if isinstance(self.made, store.Compiled):
-                return machine.Loaded(self.made.objects)
+                return loader.Loaded(self.made.objects, [program.PROGRAM])
             objects = [future.result() for future in self.made.objects]
             store.save(self.made.name, store.Compiled(objects, self.shapes, self.scratch))
-            return machine.Loaded(objects)
+            return loader.Loaded(objects, [program.PROGRAM])
 
 
 _loaded: dict[str, _Code] = {}
 """Code of this process; the same kernel is asked for by every problem of a kind."""
-# Threads that wait for other processes with the modules of a large program, and one for smaller ones meanwhile.
-background = concurrent.futures.ThreadPoolExecutor(machine.MODULES + 1, "kernels")
-
 
 _spent = [0.0]
 
@@ -198,29 +197,10 @@ def _write(
     kept = sum(int(np.size(x)) for x in varying[:carried])
     # What is known to be zero is left as the caller has set it.
     wanted = [(i, node) for i, node in enumerate(entries.tolist()) if node != scalars.zero or i < kept]
-    texts = machine.assembly(scalars, first_varying, width - kept, wanted, kept)
+    texts = program.assembly(scalars, first_varying, width - kept, wanted, kept)
     shapes = tuple(tuple(output.shape) for output in outputs)
-    return texts, shapes, machine.scratch_size(scalars)
+    return texts, shapes, program.scratch_size(scalars)
 
 
 def _flat(arrays: Leaves) -> np.ndarray:
     return np.concatenate([np.asarray(array, dtype=float).ravel() for array in arrays] or [np.zeros(0)])
-
-
-def fingerprint(*parts: str | None) -> str:
-    """A name for what depends on these texts and on the source of this package and of JAX."""
-    digest = hashlib.sha256()
-    for part in (package_digest(), jax.__version__, *parts):
-        digest.update(f"{part}\n".encode())
-    return digest.hexdigest()
-
-
-@functools.cache
-def package_digest() -> str:
-    """A fingerprint of this package's source."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parent.parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -1,129 +1,220 @@
 """Loops over arrays, written for LLVM: what numpy calls cost too much for.
 
-A `Function` is written operation by operation. Loops and pointers are plain enough that only the code generator runs,
-as for the kernels; a `Library` is a set of functions that is made in the background and kept in the user's cache.
+A `Function` is written operation by operation, in plain Python that runs once: its loops and conditions are context
+managers. Operations on numbers are those of the table (`Function.apply`), for single numbers and vectors alike. Loops
+and pointers are plain enough that only the code generator runs, as for the kernels; a `Library` is a set of functions
+that is made in the background and kept in the user's cache.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import ctypes
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
 import numpy as np
-from llvmlite import ir
 
-from shadowfit.kernels import codegen, store
-from shadowfit.kernels.kernel import background, fingerprint
+from shadowfit.kernels import (
+    codegen,
+    loader,
+    store,
+    table,  # noqa: F401  (fills the table)
+)
+from shadowfit.kernels.assembly import Lines, Module, Signature, Width
+from shadowfit.kernels.background import background
+from shadowfit.kernels.fingerprint import fingerprint
+from shadowfit.kernels.row import TABLE
 
-DOUBLE, INTEGER, POINTER = ir.DoubleType(), ir.IntType(64), ir.PointerType()
 LANES = 4
 """Numbers in a vector register."""
 
 
-class Function:
-    """A function that is being written; arguments are pointers to doubles (``*name``) and integers."""
+class Value(NamedTuple):
+    """A value of the function that is being written."""
 
-    def __init__(self, module: ir.Module, name: str, arguments: str, gives: ir.Type | None = None) -> None:
-        names = arguments.split()
-        kinds = [POINTER if argument.startswith("*") else INTEGER for argument in names]
-        self.function = ir.Function(module, ir.FunctionType(gives or ir.VoidType(), kinds), name)
-        self.build = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.given: dict[str, Any] = dict(zip((n.lstrip("*") for n in names), self.function.args, strict=True))
+    name: str
+    kind: str
+    """``i64``, ``i1``, ``ptr``, ``double``, or a vector ``<4 x double>``."""
 
-    def __getattr__(self, name: str) -> Any:
+
+Integer = int | Value
+Number = float | Value
+
+
+def whole(value: Integer) -> Value:
+    """An integer."""
+    return value if isinstance(value, Value) else Value(str(int(value)), "i64")
+
+
+def number(value: Number, width: int = 1) -> Value:
+    """A number, in so many lanes."""
+    if isinstance(value, Value):
+        return value
+    wide = _width(width)
+    return Value(wide.constant(value), wide.number)
+
+
+@functools.cache
+def _width(width: int) -> Width:
+    return Width(0 if width == 1 else width)
+
+
+def _lanes(value: Value) -> int:
+    return int(value.kind[1:].split(" ")[0]) if value.kind.startswith("<") else 1
+
+
+class Function(Lines):
+    """A function that is being written; its arguments are attributes."""
+
+    def __init__(self, module: Module, signature: Signature) -> None:
+        super().__init__()
+        self.module = module
+        self.signature = signature
+        self.given = {
+            name: Value(f"%{name}", kind) for name, kind in zip(signature.names, signature.kinds, strict=True)
+        }
+        self._block = "entry"
+        self._blocks = 0
+        module.functions.append((signature, self))
+
+    def __getattr__(self, name: str) -> Value:
         """An argument."""
         try:
-            return self.given[name]
+            return self.__dict__["given"][name]
         except KeyError:
             raise AttributeError(name) from None
 
-    def sum(self, *terms: Any) -> Any:
-        """Of integers."""
-        return functools.reduce(self.build.add, map(whole, terms))
+    # --- integers and pointers ---
 
-    def less(self, a: Any, b: Any) -> Any:
+    def _integer(self, instruction: str, a: Integer, b: Integer) -> Value:
+        return Value(self.line(f"{instruction} i64 {whole(a).name}, {whole(b).name}"), "i64")
+
+    def sum(self, *terms: Integer) -> Value:
+        """Of integers."""
+        return whole(functools.reduce(lambda a, b: self._integer("add", a, b), terms))
+
+    def less(self, a: Integer, b: Integer) -> Value:
         """a − b."""
-        return self.build.sub(whole(a), whole(b))
+        return self._integer("sub", a, b)
 
-    def product(self, *factors: Any) -> Any:
+    def product(self, *factors: Integer) -> Value:
         """Of integers."""
-        return functools.reduce(self.build.mul, map(whole, factors))
+        return whole(functools.reduce(lambda a, b: self._integer("mul", a, b), factors))
 
-    def smaller(self, a: Any, b: Any) -> Any:
+    def quotient(self, a: Integer, b: Integer) -> Value:
+        """Towards zero."""
+        return self._integer("sdiv", a, b)
+
+    def remainder(self, a: Integer, b: Integer) -> Value:
+        """Of the quotient."""
+        return self._integer("srem", a, b)
+
+    def smaller(self, a: Integer, b: Integer) -> Value:
         """The smaller of two integers."""
-        a, b = whole(a), whole(b)
-        return self.build.select(self.build.icmp_signed("<", a, b), a, b)
+        return self.choose(self.test("slt", a, b), whole(a), whole(b))
 
-    def at(self, pointer: Any, *offsets: Any) -> Any:
+    def at(self, pointer: Value, *offsets: Integer) -> Value:
         """Pointer to the number that lies so many behind another."""
-        return self.build.gep(pointer, [self.sum(*offsets)], source_etype=DOUBLE)
+        return Value(self.line(f"getelementptr double, ptr {pointer.name}, i64 {self.sum(*offsets).name}"), "ptr")
 
-    def load(self, pointer: Any, width: int = 1) -> Any:
+    def load(self, pointer: Value, width: int = 1) -> Value:
         """One number, or several side by side."""
-        return self.build.load(pointer, typ=vector(width), align=8)
+        kind = _width(width).number
+        return Value(self.line(f"load {kind}, ptr {pointer.name}, align 8"), kind)
 
-    def store(self, value: Any, pointer: Any) -> None:
-        self.build.store(value, pointer, align=8)
+    def store(self, value: Value, pointer: Value) -> None:
+        self.lines.append(f"  store {value.kind} {value.name}, ptr {pointer.name}, align 8")
 
-    def spread(self, value: Any, width: int) -> Any:
-        """One number in all lanes."""
-        if width == 1:
-            return value
-        kind = vector(width)
-        first = self.build.insert_element(ir.Constant(kind, ir.Undefined), value, ir.IntType(32)(0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
-        return self.build.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
+    # --- truth values ---
 
-    def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
+    def test(self, name: str, a: Integer, b: Integer) -> Value:
+        """A comparison of integers: ``eq``, ``ne``, ``slt``, ``sle``, ``sgt``, ``sge``."""
+        return Value(self.line(f"icmp {name} i64 {whole(a).name}, {whole(b).name}"), "i1")
+
+    def choose(self, condition: Value, if_true: Value, if_false: Value) -> Value:
+        """One of two values of any kind."""
+        kind = if_true.kind
+        text = f"select i1 {condition.name}, {kind} {if_true.name}, {kind} {if_false.name}"
+        return Value(self.line(text), kind)
+
+    def one_if(self, condition: Value) -> Value:
+        """1 or 0."""
+        return Value(self.line(f"zext i1 {condition.name} to i64"), "i64")
+
+    # --- numbers ---
+
+    def apply(self, name: str, *operands: Value) -> Value:
+        """The operation of a row of the table: ``add``, ``mul``, ``sqrt``, ``lt``, ``and``, …"""
+        row = TABLE[name]
+        assert row.code is not None
+        wide = _width(max(_lanes(x) for x in operands))
+        return Value(row.code(self, wide, [x.name for x in operands]), wide.truth if row.gives_truth else wide.number)
+
+    def multiply_add(self, a: Value, b: Value, c: Value) -> Value:
         """a b + c, rounded once where the processor can."""
-        return self._intrinsic("llvm.fmuladd", a, b, c)
+        wide = _width(_lanes(a))
+        kind, function = wide.number, f"@llvm.fmuladd.{wide.suffix}"
+        self.declare(function, f"{kind} {function}({kind}, {kind}, {kind})")
+        given = ", ".join(f"{kind} {x.name}" for x in (a, b, c))
+        return Value(self.line(f"call {kind} {function}({given})"), kind)
 
-    def root(self, a: Any) -> Any:
-        return self._intrinsic("llvm.sqrt", a)
+    def spread(self, value: Value, width: int) -> Value:
+        """One number in all lanes."""
+        wide = _width(width)
+        return Value(self.splat(wide, value.name), wide.number)
 
-    def _intrinsic(self, name: str, *operands: Any) -> Any:
-        kind = operands[0].type
-        full = f"{name}.{f'v{kind.count}f64' if isinstance(kind, ir.VectorType) else 'f64'}"
-        module = self.function.module
-        called = module.globals.get(full) or ir.Function(module, ir.FunctionType(kind, [kind] * len(operands)), full)
-        return self.build.call(called, operands)
+    def lane(self, value: Value, place: int) -> Value:
+        """One number of a vector."""
+        return Value(self.line(f"extractelement {value.kind} {value.name}, i32 {place}"), "double")
+
+    def as_number(self, value: Integer) -> Value:
+        """An integer as a number."""
+        return Value(self.line(f"sitofp i64 {whole(value).name} to double"), "double")
+
+    # --- order of things ---
+
+    def _labels(self, *names: str) -> list[str]:
+        self._blocks += 1
+        return [f"{name}{self._blocks}" for name in names]
+
+    def _branch(self, text: str) -> None:
+        self.lines.append(f"  br {text}")
+
+    def _begin(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self._block = label
 
     @contextlib.contextmanager
-    def loop(self, begin: Any, end: Any, stride: int | ir.Value = 1, carried: Sequence[Any] = ()) -> Iterator[Loop]:
+    def loop(self, begin: Integer, end: Integer, stride: Integer = 1, carried: Sequence[Value] = ()) -> Iterator[Loop]:
         """For index = begin, begin + stride, … as long as ``stride`` more fit before the end.
 
         ``carried`` are first values of what each round hands on to the next: set `Loop.carried` to new ones.
         """
-        build = self.build
-        before = build.block
-        test, body, after = (self.function.append_basic_block(name) for name in ("test", "body", "after"))
-        build.branch(test)
-        build.position_at_end(test)
-        index = build.phi(INTEGER)
-        index.add_incoming(whole(begin), before)
-        values = []
-        for value in carried:
-            values.append(build.phi(value.type))
-            values[-1].add_incoming(value, before)
-        following = build.add(index, whole(stride))
-        build.cbranch(build.icmp_signed("<=", following, whole(end)), body, after)
-        build.position_at_end(body)
-        state = Loop(index, list(values))
+        before = self._block
+        test, body, after = self._labels("test", "body", "after")
+        self._branch(f"label %{test}")
+        self._begin(test)
+        # What enters from the end of the body is known only when that has been written.
+        place = len(self.lines)
+        first = [whole(begin), *carried]
+        entering = [Value(self.name(), value.kind) for value in first]
+        self.lines += [""] * len(entering)
+        following = self.sum(entering[0], stride)
+        self._branch(f"i1 {self.test('sle', following, end).name}, label %{body}, label %{after}")
+        self._begin(body)
+        state = Loop(entering[0], list(entering[1:]))
         yield state
-        index.add_incoming(following, build.block)
-        for phi, value in zip(values, state.carried, strict=True):
-            phi.add_incoming(value, build.block)
-        build.branch(test)
-        build.position_at_end(after)
-        state.carried = values
+        for i, (value, start, again) in enumerate(zip(entering, first, [following, *state.carried], strict=True)):
+            sources = f"[ {start.name}, %{before} ], [ {again.name}, %{self._block} ]"
+            self.lines[place + i] = f"  {value.name} = phi {value.kind} {sources}"
+        self._branch(f"label %{test}")
+        self._begin(after)
+        state.carried = list(entering[1:])
 
-    def tiles(self, begin: Any, end: Any, widths: Sequence[int], work: Callable[[Any, int], None]) -> None:
+    def tiles(self, begin: Integer, end: Integer, widths: Sequence[int], work: Callable[[Value, int], None]) -> None:
         """Cut a range into pieces of the first width, and the rest into smaller ones: ``work(index, width)``."""
         start = whole(begin)
         for width in widths:
@@ -131,78 +222,76 @@ class Function:
                 work(loop.index, width)
             start = loop.index
 
-    def call(self, function: Function, *arguments: Any) -> Any:
-        return self.build.call(function.function, [whole(x) for x in arguments])
+    @contextlib.contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """Only if a condition holds."""
+        then, after = self._labels("then", "after")
+        self._branch(f"i1 {condition.name}, label %{then}, label %{after}")
+        self._begin(then)
+        yield
+        if not self.lines[-1].startswith("  ret "):
+            self._branch(f"label %{after}")
+        self._begin(after)
 
-    def give(self, value: Any = None) -> None:
+    def call(self, function: Function, *arguments: Integer) -> Value:
+        """Another function, of this module or another one of the same code."""
+        signature = function.signature
+        if function.module is not self.module:
+            kinds = ", ".join(signature.kinds)
+            self.declare(f"@{signature.name}", f"{signature.result} @{signature.name}({kinds})")
+        given = ", ".join(f"{value.kind} {value.name}" for value in map(whole, arguments))
+        text = f"call {signature.result} @{signature.name}({given})"
+        if signature.gives:
+            return Value(self.line(text), "double")
+        self.lines.append(f"  {text}")
+        return Value("", "void")
+
+    def give(self, value: Value | None = None) -> None:
         """Return."""
-        if value is None:
-            self.build.ret_void()
-        else:
-            self.build.ret(value)
+        self.lines.append("  ret void" if value is None else f"  ret {value.kind} {value.name}")
 
 
 class Loop:
     """The index of a loop, and what its rounds hand on; after the loop, what the last one handed on."""
 
-    def __init__(self, index: Any, carried: list[Any]) -> None:
+    def __init__(self, index: Value, carried: list[Value]) -> None:
         self.index = index
         self.carried = carried
 
 
-def whole(value: Any) -> Any:
-    """An integer as LLVM wants it; values of LLVM as they are."""
-    return INTEGER(value) if isinstance(value, int) else value
-
-
-def vector(width: int) -> ir.Type:
-    """So many numbers."""
-    return DOUBLE if width == 1 else ir.VectorType(DOUBLE, width)
-
-
 class Library:
-    """Functions by name, made when first wanted; ``write`` gives their assembly."""
+    """Functions by name, made when first wanted; ``write`` puts them into a module."""
 
-    def __init__(self, name: str, write: Callable[[], str], functions: dict[str, tuple[str, bool]]) -> None:
-        """``functions`` maps names to their arguments (as for `Function`), and whether they return a number."""
+    def __init__(self, name: str, write: Callable[[Module], None], functions: Sequence[Signature]) -> None:
+        """``functions`` are those that can be called from here."""
         self.name = name
         self.write = write
         self.functions = functions
         self._lock = threading.RLock()
-        self._made: concurrent.futures.Future[bytes] | None = None
-        self._loaded: dict[str, Callable[..., Any]] | None = None
+        self._made: concurrent.futures.Future[Sequence[bytes]] | None = None
+        self._loaded: loader.Loaded | None = None
 
-    def prepare(self) -> concurrent.futures.Future[bytes]:
+    def prepare(self) -> concurrent.futures.Future[Sequence[bytes]]:
         """Have the code made in the background."""
         with self._lock:
             if self._made is None:
                 self._made = background.submit(self._make)
             return self._made
 
-    def _make(self) -> bytes:
+    def _make(self) -> Sequence[bytes]:
         name = fingerprint(self.name, codegen.processor())
-        found = store.load(name)
-        if found is not None:
-            return found.objects[0]
-        code = codegen.compile_to_object(self.write())
-        store.save(name, store.Compiled([code], (), 0))
-        return code
+        kept = store.load(name)
+        if kept is not None:
+            return kept.objects
+        module = Module()
+        self.write(module)
+        objects = [codegen.compile_to_object(module.text())]
+        store.save(name, store.Compiled(objects, (), 0))
+        return objects
 
-    def _load(self) -> dict[str, Callable[..., Any]]:
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), codegen.target())
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(self.prepare().result()))
-        self._engine.finalize_object()
-        found: dict[str, Callable[..., Any]] = {}
-        for name, (arguments, gives) in self.functions.items():
-            kinds = [ctypes.c_void_p if x.startswith("*") else ctypes.c_int64 for x in arguments.split()]
-            kind = ctypes.CFUNCTYPE(ctypes.c_double if gives else None, *kinds)
-            found[name] = kind(self._engine.get_function_address(name))
-        return found
-
-    def __call__(self, name: str, *arguments: int | np.ndarray) -> float:
+    def __call__(self, name: str, *arguments: int | np.ndarray) -> Any:
         """Call a function; arrays are contiguous and double."""
         if self._loaded is None:
             with self._lock:
-                self._loaded = self._loaded or self._load()
-        given = [x.ctypes.data if isinstance(x, np.ndarray) else x for x in arguments]
-        return self._loaded[name](*given)
+                self._loaded = self._loaded or loader.Loaded(self.prepare().result(), self.functions)
+        return self._loaded(name, *arguments)

@@ -11,6 +11,6 @@ def is_own(part: Any) -> bool:
     if isinstance(part, list | tuple):
         return all(is_own(x) for x in part)
     if dataclasses.is_dataclass(part):
-        inside = type(part).__module__.startswith("shadowfit.")
+        inside = type(part).__module__.split(".")[0] == __name__.split(".")[0]
         return inside and all(is_own(getattr(part, field.name)) for field in dataclasses.fields(part))
     return not callable(part)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from shadowfit.kernels.arrays import Nodes
 from shadowfit.kernels.scalars import Scalars
-from shadowfit.kernels.unroll import Nodes, trace, unroll
+from shadowfit.kernels.unroll import trace, unroll
 
 MOST = 1_000_000
 """Operations that are followed."""

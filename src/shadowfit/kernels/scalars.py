@@ -3,57 +3,24 @@
 A node is a number: its place in the list of operations. Equal operations on equal nodes are the same node, and what
 is known to be zero, one or constant is folded away. That is what makes forward-mode derivatives along unit vectors
 cheap: most of their terms vanish here, before anything is compiled.
+
+Two liberties are taken: what is multiplied by a known zero is zero, whatever it is (XLA makes NaN of ``0 · inf``), as
+is ``a − a``; and the sign of a zero is not kept.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from shadowfit.errors import ShadowfitError
+import numpy as np
+
+from shadowfit.kernels.errors import TooLargeError
+from shadowfit.kernels.row import TABLE
 
 Node = int
 Operation = tuple[Any, ...]
-"""Name and operands: nodes, or the value of a ``const``, or the place of an ``input``."""
-
-COMMUTATIVE = frozenset({"add", "mul", "eq", "ne", "and", "or", "xor"})
-COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-}
-FUNCTIONS: dict[str, Callable[..., float]] = {
-    "sqrt": math.sqrt,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "exp": math.exp,
-    "expm1": math.expm1,
-    "log": math.log,
-    "log1p": math.log1p,
-    "tanh": math.tanh,
-    "atan": math.atan,
-    "acos": math.acos,
-    "asin": math.asin,
-    "atan2": math.atan2,
-    "pow": math.pow,
-    "rem": math.fmod,
-    "abs": abs,
-    "rint": lambda x: float(round(x)),
-    "floor": lambda x: float(math.floor(x)),
-}
-
-
-class TooLargeError(ShadowfitError):
-    """A program with more operations than are worth writing out."""
-
-
-class UnsupportedError(ShadowfitError):
-    """A program that cannot be written out: a loop of unknown length, an index that depends on data, …"""
+"""Name (of a row of the table) and operands: nodes, or the value of a ``const``, or the place of an ``input``."""
 
 
 class Scalars:
@@ -170,10 +137,7 @@ class Scalars:
 
     def compare(self, name: str, a: Node, b: Node) -> Node:
         """A comparison; constants one and zero stand for true and false."""
-        known_a, known_b = self._value.get(a), self._value.get(b)
-        if known_a is not None and known_b is not None:
-            return self.one if COMPARISONS[name](known_a, known_b) else self.zero
-        return self._node(name, a, b)
+        return self.call(name, a, b)
 
     def logic(self, name: str, a: Node, b: Node) -> Node:
         """``and``, ``or``, ``xor`` of truth values."""
@@ -203,22 +167,54 @@ class Scalars:
             return if_true
         if condition == self.zero:
             return if_false
-        return self._node("select", condition, if_true, if_false)
+        return self._node("select_n", condition, if_false, if_true)
 
     def call(self, name: str, *arguments: Node) -> Node:
-        """A function of `FUNCTIONS`."""
+        """The operation of a row, computed now if all of its operands are known."""
         known = [self._value.get(a) for a in arguments]
-        if all(value is not None for value in known):
-            try:
-                return self.const(FUNCTIONS[name](*known))
-            except ValueError:
-                return self.const(math.nan)
-        return self._node(name, *arguments)
+        if any(value is None for value in known):
+            return self._node(name, *arguments)
+        fold = TABLE[name].fold
+        assert fold is not None
+        with np.errstate(all="ignore"):
+            return self.const(float(fold(*(np.float64(value) for value in known))))
 
     def hold(self, a: Node) -> Node:
         """``a``, as a constant for derivatives."""
         return a
 
+    def sloped(self, value: Node, slopes: Callable[[], Iterable[tuple[Node, Node]]]) -> Node:
+        """``value``, whose derivatives are given: pairs of an operand and the derivative by it."""
+        del slopes
+        return value
+
+    def again(self, name: str, operands: Sequence[Node]) -> Node:
+        """An operation of another program, on operands of this one."""
+        make = _SIMPLIFIED.get(name)
+        return self.call(name, *operands) if make is None else make(self, *operands)
+
     def is_truth(self, node: Node) -> bool:
         """Whether a node is a truth value that is not known yet."""
-        return self.operations[node][0] in COMPARISONS or self.operations[node][0] in ("and", "or", "xor", "not")
+        row = TABLE.get(self.operations[node][0])
+        return row is not None and row.gives_truth
+
+
+def _sloped_again(scalars: Scalars, value: Node, *pairs: Node) -> Node:
+    return scalars.sloped(value, lambda: list(zip(pairs[::2], pairs[1::2], strict=True)))
+
+
+_SIMPLIFIED: dict[str, Callable[..., Node]] = {
+    "add": Scalars.add,
+    "sub": Scalars.sub,
+    "neg": Scalars.neg,
+    "mul": Scalars.mul,
+    "div": Scalars.div,
+    "not": Scalars.negation,
+    "and": lambda s, a, b: s.logic("and", a, b),
+    "or": lambda s, a, b: s.logic("or", a, b),
+    "xor": lambda s, a, b: s.logic("xor", a, b),
+    "select_n": lambda s, condition, if_false, if_true: s.select(condition, if_true, if_false),
+    "stop_gradient": lambda s, a: s.hold(a),
+    "custom_jvp_call": _sloped_again,
+}
+"""Operations that are simplified by what is known of some of their operands."""

@@ -7,50 +7,39 @@ triangle counts, and ``after`` (B, B + t): columns of the next block and of the 
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-
-from shadowfit.kernels.loops import DOUBLE, LANES, Function, Library, Loop, whole
+from shadowfit.kernels.assembly import Module, Signature
+from shadowfit.kernels.loops import LANES, Function, Library, Loop, Value, number, whole
 
 ROWS, COLUMNS = (4, 2, 1), (12, 8, 4, 2, 1)
 """Sizes of tiles."""
 
-FUNCTIONS = {
-    "add_steps": (
-        "*wide steps m window size step first group t low high clear "
-        "*pivot *after *border_pivot *border_after *corner *squares",
-        False,
-    ),
-    "eliminate": ("blocks block t grain *pivot *after *damping *upper *right *corner", True),
-    "substitute": ("blocks block t *upper *right *rest *step", False),
-    "change": ("blocks block t *pivot *after *step *rest", True),
-}
+ADD_STEPS = Signature(
+    "add_steps",
+    "*wide steps m window size step first group t low high clear "
+    "*pivot *after *border_pivot *border_after *corner *squares",
+)
+ELIMINATE = Signature("eliminate", "blocks block t grain *pivot *after *damping *upper *right *corner", gives=True)
+SUBSTITUTE = Signature("substitute", "blocks block t *upper *right *rest *step")
+CHANGE = Signature("change", "blocks block t *pivot *after *step *rest", gives=True)
 
 
-def write() -> str:
-    """Assembly of all functions."""
-    module = ir.Module()
+def write(module: Module) -> None:
+    """All functions."""
     plus, minus = _gram(module, "plus", False), _gram(module, "minus", True)
     dot = _dot(module)
     _add_steps(module, plus)
     _eliminate(module, minus)
     _substitute(module, dot)
     _change(module, dot)
-    return str(module)
 
 
-def _start(module: ir.Module, name: str) -> Function:
-    arguments, gives = FUNCTIONS[name]
-    return Function(module, name, arguments, DOUBLE if gives else None)
-
-
-def _gram(module: ir.Module, name: str, negative: bool) -> Function:
+def _gram(module: Module, name: str, negative: bool) -> Function:
     """``out ± leftᵀ right`` for tables of ``count`` rows; if ``triangle`` is 1, from the diagonal on (by tiles)."""
-    f = Function(module, name, "*left left_stride *right right_stride count *out out_stride rows columns triangle")
+    arguments = "*left left_stride *right right_stride count *out out_stride rows columns triangle"
+    f = Function(module, Signature(name, arguments))
 
-    def row_tile(i: Any, height: int) -> None:
-        def tile(c: Any, width: int) -> None:
+    def row_tile(i: Value, height: int) -> None:
+        def tile(c: Value, width: int) -> None:
             _tile(f, i, c, height, width, negative)
 
         f.tiles(f.product(i, f.triangle), f.columns, COLUMNS, tile)
@@ -60,7 +49,7 @@ def _gram(module: ir.Module, name: str, negative: bool) -> Function:
     return f
 
 
-def _tile(f: Function, i: Any, c: Any, height: int, width: int, negative: bool) -> None:
+def _tile(f: Function, i: Value, c: Value, height: int, width: int, negative: bool) -> None:
     """A tile of the results, in registers while the rows of the tables are gone through."""
     lanes = min(width, LANES)
     places = [
@@ -73,7 +62,7 @@ def _tile(f: Function, i: Any, c: Any, height: int, width: int, negative: bool) 
         found = [f.at(left, f.left_stride), f.at(right, f.right_stride)]
         for r in range(height):
             factor = f.spread(f.load(f.at(left, r)), lanes)
-            factor = f.build.fneg(factor) if negative else factor
+            factor = f.apply("neg", factor) if negative else factor
             across = sums[r * len(rows) : (r + 1) * len(rows)]
             found += [f.multiply_add(factor, row, value) for row, value in zip(rows, across, strict=True)]
         loop.carried = found
@@ -81,66 +70,65 @@ def _tile(f: Function, i: Any, c: Any, height: int, width: int, negative: bool) 
         f.store(value, place)
 
 
-def _dot(module: ir.Module) -> Function:
+def _dot(module: Module) -> Function:
     """Scalar product of two vectors of ``count`` numbers."""
-    f = Function(module, "dot", "*a *b count", DOUBLE)
-    zero = ir.Constant(ir.VectorType(DOUBLE, LANES), [0.0] * LANES)
+    f = Function(module, Signature("dot", "*a *b count", gives=True))
+    zero = number(0.0, LANES)
     with f.loop(0, f.count, 2 * LANES, [zero, zero]) as pairs:
         pairs.carried = [
             f.multiply_add(f.load(f.at(f.a, pairs.index, v), LANES), f.load(f.at(f.b, pairs.index, v), LANES), value)
             for v, value in zip((0, LANES), pairs.carried, strict=True)
         ]
-    total = f.build.fadd(*pairs.carried)
-    parts = [f.build.extract_element(total, ir.IntType(32)(i)) for i in range(LANES)]
-    first = f.build.fadd(f.build.fadd(parts[0], parts[2]), f.build.fadd(parts[1], parts[3]))
+    total = f.apply("add", *pairs.carried)
+    parts = [f.lane(total, i) for i in range(LANES)]
+    first = f.apply("add", f.apply("add", parts[0], parts[2]), f.apply("add", parts[1], parts[3]))
     with f.loop(pairs.index, f.count, 1, [first]) as rest:
         rest.carried = [f.multiply_add(f.load(f.at(f.a, rest.index)), f.load(f.at(f.b, rest.index)), rest.carried[0])]
     f.give(rest.carried[0])
     return f
 
 
-def _add_steps(module: ir.Module, plus: Function) -> None:
+def _add_steps(module: Module, plus: Function) -> None:
     """Add the products of rows ``[window nodes | tail]`` of consecutive steps, from ``step`` on.
 
     Their nodes begin ``first`` behind that of the step. Blocks from ``low`` to ``high`` are added to, after they were
     cleared if ``clear`` is 1; what belongs to the block before or behind goes to two of its own.
     """
-    f = _start(module, "add_steps")
+    f = Function(module, ADD_STEPS)
     block = f.product(f.group, f.size)
     stride = f.sum(block, f.t)
     states = f.product(f.window, f.size)
     width = f.sum(states, f.t)
 
-    def place(j: Any) -> tuple[Any, Any]:
+    def place(j: Value) -> tuple[Value, Value]:
         """Where a block is."""
-        before = f.build.icmp_signed("<", j, f.low)
-        behind = f.build.icmp_signed(">=", j, f.high)
-        aside = f.build.or_(before, behind)
-        which = f.build.select(aside, f.build.zext(behind, j.type), j)
-        pivot = f.build.select(aside, f.border_pivot, f.pivot)
-        after = f.build.select(aside, f.border_after, f.after)
+        behind = f.test("sge", j, f.high)
+        aside = f.apply("or", f.test("slt", j, f.low), behind)
+        which = f.choose(aside, f.one_if(behind), j)
+        pivot = f.choose(aside, f.border_pivot, f.pivot)
+        after = f.choose(aside, f.border_after, f.after)
         return f.at(pivot, f.product(which, block, block)), f.at(after, f.product(which, block, stride))
 
-    def clear(j: Any, wanted: Any) -> None:
+    def clear(j: Value, wanted: Value) -> None:
         """Set a block to zero, if it is wanted and one of their own."""
-        with f.build.if_then(f.build.and_(wanted, f.build.icmp_signed("<", j, f.high))):
+        with f.when(f.apply("and", wanted, f.test("slt", j, f.high))):
             _fill(f, f.at(f.pivot, f.product(j, block, block)), f.product(block, block))
             _fill(f, f.at(f.after, f.product(j, block, stride)), f.product(block, stride))
 
-    cleared = f.build.icmp_signed("==", f.clear, whole(1))
+    cleared = f.test("eq", f.clear, 1)
     clear(f.low, cleared)
     with f.loop(0, f.steps) as step:
         rows = f.at(f.wide, f.product(step.index, f.m, width))
         # The first step of a block is the first that reaches the next one.
         now = f.sum(f.step, step.index)
-        begun = f.build.icmp_signed("==", f.build.srem(now, f.group), whole(0))
-        clear(f.sum(f.build.sdiv(now, f.group), 1), f.build.and_(cleared, begun))
+        begun = f.test("eq", f.remainder(now, f.group), 0)
+        clear(f.sum(f.quotient(now, f.group), 1), f.apply("and", cleared, begun))
         with f.loop(0, f.m) as row:
             residual = f.load(f.at(rows, f.product(f.sum(row.index, 1), width), -1))
             total = f.at(f.squares, row.index)
             f.store(f.multiply_add(residual, residual, f.load(total)), total)
         node = f.sum(now, f.first)
-        j = f.build.sdiv(node, f.group)
+        j = f.quotient(node, f.group)
         i = f.less(node, f.product(j, f.group))
         inside = f.product(f.smaller(f.window, f.less(f.group, i)), f.size)
         outside = f.less(states, inside)
@@ -151,7 +139,7 @@ def _add_steps(module: ir.Module, plus: Function) -> None:
         f.call(plus, rows, width, rows, width, f.m, own, block, inside, inside, 1)
         f.call(plus, rows, width, others, width, f.m, out, stride, inside, outside, 0)
         f.call(plus, rows, width, tail, width, f.m, f.at(out, block), stride, inside, f.t, 0)
-        with f.build.if_then(f.build.icmp_signed(">", outside, whole(0))):
+        with f.when(f.test("sgt", outside, 0)):
             pivot, after = place(f.sum(j, 1))
             f.call(plus, others, width, others, width, f.m, pivot, block, outside, outside, 1)
             f.call(plus, others, width, tail, width, f.m, f.at(after, block), stride, outside, f.t, 0)
@@ -160,17 +148,16 @@ def _add_steps(module: ir.Module, plus: Function) -> None:
     f.give()
 
 
-def _eliminate(module: ir.Module, minus: Function) -> None:
+def _eliminate(module: Module, minus: Function) -> None:
     """Eliminate all blocks in order; gives the smallest pivot relative to its diagonal entry, 0 if one is not positive.
 
     ``upper`` and ``right`` hold the blocks and are overwritten. Of a group of ``grain`` unknowns only as many groups
     of the next block are seen as have passed in its own: the rest of ``right`` is zero, and left out.
     """
-    f = _start(module, "eliminate")
+    f = Function(module, ELIMINATE)
     block = f.block
     stride = f.sum(block, f.t)
-    one = ir.Constant(DOUBLE, 1.0)
-    with f.loop(0, f.blocks, 1, [one]) as blocks:
+    with f.loop(0, f.blocks, 1, [number(1.0)]) as blocks:
         j = blocks.index
         upper, right = f.at(f.upper, f.product(j, block, block)), f.at(f.right, f.product(j, block, stride))
         original = f.at(f.pivot, f.product(j, block, block))
@@ -179,8 +166,8 @@ def _eliminate(module: ir.Module, minus: Function) -> None:
         _copy(f, f.at(f.after, f.product(j, block, stride)), right, f.product(block, stride))
         with f.loop(0, block) as row:
             entry = f.at(upper, f.product(row.index, f.sum(block, 1)))
-            f.store(f.build.fadd(f.load(entry), f.load(f.at(damping, row.index))), entry)
-        with f.build.if_then(f.build.icmp_signed(">", j, whole(0))):
+            f.store(f.apply("add", f.load(entry), f.load(f.at(damping, row.index))), entry)
+        with f.when(f.test("sgt", j, 0)):
             _hand_on(f, minus, f.at(f.right, f.product(f.less(j, 1), block, stride)), upper, right)
         margin = _pivot(f, minus, original, damping, upper, right, blocks)
         tail = f.at(right, block)
@@ -189,24 +176,23 @@ def _eliminate(module: ir.Module, minus: Function) -> None:
     f.give(blocks.carried[0])
 
 
-def _copy(f: Function, source: Any, target: Any, count: Any) -> None:
-    def part(i: Any, width: int) -> None:
+def _copy(f: Function, source: Value, target: Value, count: Value) -> None:
+    def part(i: Value, width: int) -> None:
         f.store(f.load(f.at(source, i), width), f.at(target, i))
 
     f.tiles(0, count, (LANES, 1), part)
 
 
-def _fill(f: Function, target: Any, count: Any) -> None:
+def _fill(f: Function, target: Value, count: Value) -> None:
     """Zeros."""
 
-    def part(i: Any, width: int) -> None:
-        zero = ir.Constant(DOUBLE, 0.0)
-        f.store(f.spread(zero, width), f.at(target, i))
+    def part(i: Value, width: int) -> None:
+        f.store(number(0.0, width), f.at(target, i))
 
     f.tiles(0, count, (LANES, 1), part)
 
 
-def _hand_on(f: Function, minus: Function, before: Any, upper: Any, right: Any) -> None:
+def _hand_on(f: Function, minus: Function, before: Value, upper: Value, right: Value) -> None:
     """Subtract the Schur complement that the block before leaves."""
     block, grain, stride = f.block, f.grain, f.sum(f.block, f.t)
     with f.loop(0, block, grain) as group:
@@ -220,7 +206,9 @@ def _hand_on(f: Function, minus: Function, before: Any, upper: Any, right: Any) 
         f.call(minus, own, stride, f.at(rows, block), stride, count, out, stride, grain, f.t, 0)
 
 
-def _pivot(f: Function, minus: Function, original: Any, damping: Any, upper: Any, right: Any, blocks: Loop) -> Any:
+def _pivot(
+    f: Function, minus: Function, original: Value, damping: Value, upper: Value, right: Value, blocks: Loop
+) -> Value:
     """Cholesky factor of a block and what it makes of the columns after it, a few rows at a time."""
     block, grain, stride = f.block, f.grain, f.sum(f.block, f.t)
     start, margin = whole(0), blocks.carried[0]
@@ -254,9 +242,10 @@ def _pivot(f: Function, minus: Function, original: Any, damping: Any, upper: Any
     return margin
 
 
-def _solve_tile(f: Function, height: int, original: Any, damping: Any, row: Any, out: Any, r: Any, margin: Any) -> Any:
+def _solve_tile(
+    f: Function, height: int, original: Value, damping: Value, row: Value, out: Value, r: Value, margin: Value
+) -> Value:
     """Cholesky factor of a few rows that were relieved of those before; returns 0 from all if it does not exist."""
-    build = f.build
     block, stride = f.block, f.sum(f.block, f.t)
     own = [
         [f.load(f.at(row, f.product(p, block), r, q)) if q >= p else None for q in range(height)] for p in range(height)
@@ -265,33 +254,30 @@ def _solve_tile(f: Function, height: int, original: Any, damping: Any, row: Any,
     for p in range(height):
         pivot = own[p][p]
         for before in range(p):
-            pivot = f.multiply_add(build.fneg(own[before][p]), own[before][p], pivot)
+            pivot = f.multiply_add(f.apply("neg", own[before][p]), own[before][p], pivot)
         place = f.product(f.sum(r, p), f.sum(block, 1))
-        ratio = build.fdiv(pivot, build.fadd(f.load(f.at(original, place)), f.load(f.at(damping, r, p))))
-        good = build.and_(
-            build.fcmp_ordered(">", pivot, ir.Constant(DOUBLE, 0.0)),
-            build.fcmp_ordered("<", build.call(_absolute(f), [ratio]), ir.Constant(DOUBLE, float("inf"))),
-        )
-        with build.if_then(build.not_(good), likely=False):
-            f.give(ir.Constant(DOUBLE, 0.0))
-        margin = build.select(build.fcmp_ordered("<", ratio, margin), ratio, margin)
-        scales.append(build.fdiv(ir.Constant(DOUBLE, 1.0), f.root(pivot)))
+        ratio = f.apply("div", pivot, f.apply("add", f.load(f.at(original, place)), f.load(f.at(damping, r, p))))
+        good = f.apply("and", f.apply("gt", pivot, number(0.0)), f.apply("is_finite", ratio))
+        with f.when(f.apply("not", good)):
+            f.give(number(0.0))
+        margin = f.choose(f.apply("lt", ratio, margin), ratio, margin)
+        scales.append(f.apply("div", number(1.0), f.apply("sqrt", pivot)))
         for q in range(p + 1, height):
             value = own[p][q]
             for before in range(p):
-                value = f.multiply_add(build.fneg(own[before][p]), own[before][q], value)
-            own[p][q] = build.fmul(value, scales[p])
+                value = f.multiply_add(f.apply("neg", own[before][p]), own[before][q], value)
+            own[p][q] = f.apply("mul", value, scales[p])
 
-    def sweep(base: Any, length: Any, begin: Any) -> None:
-        def columns(c: Any, width: int) -> None:
+    def sweep(base: Value, length: Value, begin: Value) -> None:
+        def columns(c: Value, width: int) -> None:
             places = [f.at(base, f.product(p, length), c) for p in range(height)]
-            solved: list[Any] = []
+            solved: list[Value] = []
             for p, place in enumerate(places):
                 value = f.load(place, width)
                 for before in range(p):
-                    factor = f.spread(build.fneg(own[before][p]), width)
+                    factor = f.spread(f.apply("neg", own[before][p]), width)
                     value = f.multiply_add(factor, solved[before], value)
-                solved.append(build.fmul(value, f.spread(scales[p], width)))
+                solved.append(f.apply("mul", value, f.spread(scales[p], width)))
             for value, place in zip(solved, places, strict=True):
                 f.store(value, place)
 
@@ -302,19 +288,12 @@ def _solve_tile(f: Function, height: int, original: Any, damping: Any, row: Any,
     return margin
 
 
-def _absolute(f: Function) -> ir.Function:
-    module = f.function.module
-    return module.globals.get("llvm.fabs.f64") or ir.Function(
-        module, ir.FunctionType(DOUBLE, [DOUBLE]), "llvm.fabs.f64"
-    )
-
-
-def _substitute(module: ir.Module, dot: Function) -> None:
+def _substitute(module: Module, dot: Function) -> None:
     """Solve ``U_j y_j = −right_j (y_{j+1}, tail)`` for all blocks, last one first.
 
     ``rest`` holds zeros of the block behind the last one and the tail; it is overwritten.
     """
-    f = _start(module, "substitute")
+    f = Function(module, SUBSTITUTE)
     stride = f.sum(f.block, f.t)
     with f.loop(0, f.blocks) as blocks:
         j = f.less(f.less(f.blocks, 1), blocks.index)
@@ -323,36 +302,38 @@ def _substitute(module: ir.Module, dot: Function) -> None:
         with f.loop(0, f.block) as rows:
             k = f.less(f.less(f.block, 1), rows.index)
             row = f.at(upper, f.product(k, f.sum(f.block, 1)))
-            total = f.build.fadd(
+            total = f.apply(
+                "add",
                 f.call(dot, f.at(right, f.product(k, stride)), f.rest, stride),
                 f.call(dot, f.at(row, 1), f.at(step, k, 1), rows.index),
             )
-            f.store(f.build.fdiv(f.build.fneg(total), f.load(row)), f.at(step, k))
+            f.store(f.apply("div", f.apply("neg", total), f.load(row)), f.at(step, k))
         _copy(f, step, f.rest, f.block)
     f.give()
 
 
-def _change(module: ir.Module, dot: Function) -> None:
+def _change(module: Module, dot: Function) -> None:
     """``Σ_j y_jᵀ (A_j y_j + 2 after_j (y_{j+1}, tail))`` of a step; ``rest`` as in `substitute`."""
-    f = _start(module, "change")
+    f = Function(module, CHANGE)
     stride = f.sum(f.block, f.t)
-    with f.loop(0, f.blocks, 1, [ir.Constant(DOUBLE, 0.0)]) as blocks:
+    with f.loop(0, f.blocks, 1, [number(0.0)]) as blocks:
         j = f.less(f.less(f.blocks, 1), blocks.index)
         pivot, after = f.at(f.pivot, f.product(j, f.block, f.block)), f.at(f.after, f.product(j, f.block, stride))
         step = f.at(f.step, f.product(j, f.block))
         with f.loop(0, f.block, 1, blocks.carried) as rows:
             k = rows.index
             row = f.at(pivot, f.product(k, f.sum(f.block, 1)))
-            others = f.build.fadd(
+            others = f.apply(
+                "add",
                 f.call(dot, f.at(row, 1), f.at(step, k, 1), f.less(f.less(f.block, 1), k)),
                 f.call(dot, f.at(after, f.product(k, stride)), f.rest, stride),
             )
             value = f.load(f.at(step, k))
-            along = f.multiply_add(f.load(row), value, f.build.fadd(others, others))
+            along = f.multiply_add(f.load(row), value, f.apply("add", others, others))
             rows.carried = [f.multiply_add(value, along, rows.carried[0])]
         blocks.carried = rows.carried
         _copy(f, step, f.rest, f.block)
     f.give(blocks.carried[0])
 
 
-library = Library("elimination", write, FUNCTIONS)
+library = Library("elimination", write, [ADD_STEPS, ELIMINATE, SUBSTITUTE, CHANGE])

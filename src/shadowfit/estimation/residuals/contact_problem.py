@@ -140,7 +140,7 @@ def _solved(problem: Problem, at: Acting, on: Branches) -> Acting:
     missing = problem.slope @ (at.velocity - problem.free) - push(at.velocity)
     # One Newton step: exact up to the signs of the joints' loads.
     slope = problem.slope - jax.jacfwd(push)(at.velocity)
-    velocity = at.velocity - small_solve(slope, missing[:, None])[:, 0]
+    velocity = at.velocity - small_solve(slope, missing[:, None], definite=True)[:, 0]
     own = impulses_on(points, on.branch, velocity)
     normal = jnp.maximum(own.normal, 0.0)
     tangent = projected(own.tangent, points.coefficient * normal[points.rubbing])

@@ -42,6 +42,6 @@ def corrected(
     gap, gap_slope = gap_values(elements, pose), gap_jacobian(elements, pose)
     normal = slope.T @ slope + GAP_WEIGHT**2 * gap_slope.T @ gap_slope + STAY_WEIGHT**2 * jnp.eye(size)
     gradient = slope.T @ reading + GAP_WEIGHT**2 * gap_slope.T @ gap
-    increment = -small_solve(normal, gradient[:, None])[:, 0].reshape(bodies, 6)
+    increment = -small_solve(normal, gradient[:, None], definite=True)[:, 0].reshape(bodies, 6)
     longest = jnp.max(jnp.sqrt(jnp.sum(increment[:, 3:] ** 2, axis=1)))
     return pose.plus(increment * jnp.minimum(1.0, LONGEST / jnp.maximum(longest, LONGEST)))

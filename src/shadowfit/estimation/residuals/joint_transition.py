@@ -62,7 +62,7 @@ def _solve(matrix: Float[Array, "d d"], right: Float[Array, "d"]) -> Float[Array
 
 
 def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    return small_solve(matrix, jnp.eye(len(matrix)))
+    return small_solve(matrix, jnp.eye(len(matrix)), definite=True)
 
 
 def _mobility(mass: Float[Array, "d d"]) -> Float[Array, "d"]:

@@ -311,7 +311,7 @@ def predict(
         found = _evaluate(elements, pose, velocity, carry[0], command, known, timestep, discretization)
         axes = jnp.concatenate([found.axes[i] for i in frictional] or [jnp.zeros((0, now.size))])
         pushing = axes if points is None else jnp.concatenate([axes, contact_problem.point_rows(points)])
-        solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], pushing.T], axis=1))
+        solved = small_solve(found.slope, jnp.concatenate([found.missing[:, None], pushing.T], axis=1), definite=True)
         free, response = now - solved[:, 0], solved[:, 1 : 1 + len(axes)]
         dry = _dry_axes(elements, frictional, now, axes, response, found, sigmas, timestep, friction)
         if points is None:
@@ -421,7 +421,8 @@ def linearise(
         return Transition(value, by_pose, by_velocity, by_new, by_parameters)
     by_pose, by_velocity, by_new = by_state
     # F(φ) = 0 to first order at φ = at − F_v'⁻¹ F; hence dφ = −F_v'⁻¹ F_x.
-    solved = small_solve(by_new, jnp.concatenate([value[:, None], by_pose, by_velocity, by_parameters], axis=1))
+    right = jnp.concatenate([value[:, None], by_pose, by_velocity, by_parameters], axis=1)
+    solved = small_solve(by_new, right, definite=True)
     prediction = at.velocity - solved[:, 0].reshape(count, 6)
     return _mass_weighted(driven.reference, new_velocity - prediction, solved[:, 1:])
 

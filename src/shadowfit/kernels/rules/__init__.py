@@ -1,0 +1,1 @@
+"""How arrays of each kind of primitive become scalars: ``(unrolling, equation, arguments) → output(s)``."""
