@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shadowfit.dynamics import State as State
     from shadowfit.dynamics import Trajectory as Trajectory
     from shadowfit.dynamics import place as place
-    from shadowfit.dynamics import simulate as simulate
+    from shadowfit.dynamics.simulate import simulate as simulate
     from shadowfit.errors import MechanismError as MechanismError
     from shadowfit.errors import RecordingError as RecordingError
     from shadowfit.errors import ShadowfitError as ShadowfitError

@@ -132,6 +132,15 @@ def test_what_is_too_large_or_unknown_is_left_to_xla(arguments):
     np.testing.assert_array_equal(sorted_ones[0], np.sort(varying[1], axis=1))
 
 
+def test_a_primitive_without_a_row_is_named_once(arguments, caplog):
+    settings, constants, varying = arguments
+    given = settings, constants, [x[0] for x in varying]
+    for _ in range(2):
+        over_time(lambda s, c, v: [jax.lax.erf_inv(v[1])], *given, None)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "'erf_inv'" in caplog.text
+
+
 def test_a_number_that_is_not_finite_stays_so():
     varying = [np.array([1.0, np.nan, np.inf])]
     compiled = kernel(lambda s, c, v: [2.0 * v[0], jnp.isfinite(v[0]) * 1.0], [], [], [varying[0][0]], None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -28,8 +29,25 @@ def over_time(
     """Compile ``function(settings, constants, varying)`` for one time, as :func:`kernel` does, whatever its size."""
     try:
         return kernel(function, settings, constants, varying, key, carried, largest)
-    except (TooLargeError, UnsupportedError):
+    except (TooLargeError, UnsupportedError) as error:
+        _say_once(error)
         return by_xla(function, carried)
+
+
+_log = logging.getLogger(__name__)
+_said: set[str] = set()
+
+
+def _say_once(error: TooLargeError | UnsupportedError) -> None:
+    """Tell why something is left to XLA, once for each primitive or reason.
+
+    That a program is too large is as expected; a primitive without a row is worth one.
+    """
+    reason = getattr(error, "operation", None) or str(error)
+    if reason not in _said:
+        _said.add(reason)
+        level = logging.INFO if isinstance(error, TooLargeError) else logging.WARNING
+        _log.log(level, "left to XLA, which is slower: %s", error)
 
 
 def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
