@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.kernels import Kernel, TooLargeError, UnsupportedError, by_xla, kernel, over_time, program, store
+from shadowfit.kernels import Kernel, TooLargeError, UnsupportedError, by_xla, kernel, over_time, parts, store
 
 # The function of the same name hides the module.
 compiling = importlib.import_module("shadowfit.kernels.kernel")
@@ -53,7 +53,7 @@ def test_a_kernel_equals_the_function_it_was_traced_from(arguments):
 
 def test_a_program_in_many_parts_computes_the_same(arguments, monkeypatch):
     whole = made(arguments, key="whole")(*arguments)
-    monkeypatch.setattr(program, "PART", 7)
+    monkeypatch.setattr(parts, "PART", 7)
     for ours, theirs in zip(made(arguments, key="in parts")(*arguments), whole, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-14, atol=1e-15)  # products and sums are fused differently
 

@@ -30,7 +30,7 @@ def over_time(
     try:
         return kernel(function, settings, constants, varying, key, carried, largest)
     except (TooLargeError, UnsupportedError) as error:
-        _say_once(error)
+        say_once(error)
         return by_xla(function, carried)
 
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 _said: set[str] = set()
 
 
-def _say_once(error: TooLargeError | UnsupportedError) -> None:
+def say_once(error: TooLargeError | UnsupportedError) -> None:
     """Tell why something is left to XLA, once for each primitive or reason.
 
     That a program is too large is as expected; a primitive without a row is worth one.

@@ -30,6 +30,7 @@ from shadowfit.kernels import codegen, loader, program, store
 from shadowfit.kernels.arrays import Nodes
 from shadowfit.kernels.background import background
 from shadowfit.kernels.fingerprint import fingerprint
+from shadowfit.kernels.parts import PROGRAM
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import trace, unroll
 
@@ -152,10 +153,10 @@ class _Code:
         """The code in memory; waits for it."""
         with _making():
             if isinstance(self.made, store.Compiled):
-                return loader.Loaded(self.made.objects, [program.PROGRAM])
+                return loader.Loaded(self.made.objects, [PROGRAM])
             objects = [future.result() for future in self.made.objects]
             store.save(self.made.name, store.Compiled(objects, self.shapes, self.scratch))
-            return loader.Loaded(objects, [program.PROGRAM])
+            return loader.Loaded(objects, [PROGRAM])
 
 
 _loaded: dict[str, _Code] = {}

@@ -140,6 +140,14 @@ class Function(Lines):
         text = f"select i1 {condition.name}, {kind} {if_true.name}, {kind} {if_false.name}"
         return Value(self.line(text), kind)
 
+    def any(self, truths: Value) -> Value:
+        """Whether one of several is true."""
+        lanes = _lanes(truths)
+        if lanes == 1:
+            return truths
+        mask = self.line(f"bitcast {truths.kind} {truths.name} to i{lanes}")
+        return Value(self.line(f"icmp ne i{lanes} {mask}, 0"), "i1")
+
     def one_if(self, condition: Value) -> Value:
         """1 or 0."""
         return Value(self.line(f"zext i1 {condition.name} to i64"), "i64")
@@ -214,6 +222,18 @@ class Function(Lines):
         self._begin(after)
         state.carried = list(entering[1:])
 
+    @contextlib.contextmanager
+    def rounds(self) -> Iterator[Rounds]:
+        """Do what follows, and again as long as `Rounds.again`, set inside, holds."""
+        again, after = self._labels("again", "after")
+        self._branch(f"label %{again}")
+        self._begin(again)
+        state = Rounds()
+        yield state
+        assert state.again is not None
+        self._branch(f"i1 {state.again.name}, label %{again}, label %{after}")
+        self._begin(after)
+
     def tiles(self, begin: Integer, end: Integer, widths: Sequence[int], work: Callable[[Value, int], None]) -> None:
         """Cut a range into pieces of the first width, and the rest into smaller ones: ``work(index, width)``."""
         start = whole(begin)
@@ -249,6 +269,12 @@ class Function(Lines):
     def give(self, value: Value | None = None) -> None:
         """Return."""
         self.lines.append("  ret void" if value is None else f"  ret {value.kind} {value.name}")
+
+
+class Rounds:
+    """Whether there is another round."""
+
+    again: Value | None = None
 
 
 class Loop:

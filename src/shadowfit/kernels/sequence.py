@@ -26,10 +26,15 @@ import jax
 import numpy as np
 
 from shadowfit.kernels import codegen, sequence_code, store
-from shadowfit.kernels.kernel import LARGEST, Leaves, _Code, _flat, _loaded, _Making, _making, background, fingerprint
-from shadowfit.kernels.machine import LANES
-from shadowfit.kernels.scalars import Scalars, TooLargeError, UnsupportedError
-from shadowfit.kernels.unroll import Nodes, trace, unroll
+from shadowfit.kernels.arrays import Nodes
+from shadowfit.kernels.background import background
+from shadowfit.kernels.batched import say_once
+from shadowfit.kernels.errors import TooLargeError, UnsupportedError
+from shadowfit.kernels.fingerprint import fingerprint
+from shadowfit.kernels.kernel import LARGEST, Leaves, _Code, _flat, _loaded, _Making, _making
+from shadowfit.kernels.program import LANES
+from shadowfit.kernels.scalars import Scalars
+from shadowfit.kernels.unroll import trace, unroll
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +112,7 @@ class Sequence:
         results = np.zeros((times, sum(sizes), lanes))
         values = _flat(settings)
         known = np.concatenate([values[~_shaping(values)], _flat(constants)])
-        code.loaded(known, varying, results, np.empty(code.scratch), carry)
+        code.loaded("program", known, varying, results, np.empty(code.scratch), carry, times, results.shape[1])
         by_trajectory = np.moveaxis(results, 2, 0)[:count]
         parts = np.split(by_trajectory, np.cumsum(sizes)[:-1], axis=2)
         shaped = [part.reshape(count, times, *shape) for part, shape in zip(parts, code.shapes, strict=True)]
@@ -126,7 +131,8 @@ class Sequence:
         if kind not in self._made:
             try:
                 self._made[kind] = self._make(kind, (list(settings), list(constants), self.layout.varying), lanes)
-            except (TooLargeError, UnsupportedError):
+            except (TooLargeError, UnsupportedError) as error:
+                say_once(error)
                 self._made[kind] = None
         return self._made[kind]
 
