@@ -14,7 +14,7 @@ TORTURE ?=
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format docs bench bench-own torture pins clean
+.PHONY: help setup demo test test-slow test-all lint format docs bench bench-own torture pins clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,11 +47,13 @@ setup: $(VENV)/.runtime  ## Create .venv with the pinned packages and shadowfit 
 demo: $(VENV)/.runtime  ## Run the demonstration; results in demo/
 	$(BIN)/shadowfit demo --out demo
 
-test: lint  ## Check style and types, then run all tests
+test: lint  ## Check style and types, then run all tests but the slow ones
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST)
 
-test-all: lint  ## Run the slow tests too: the demonstration, the tutorial, whole studies
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "" $(PYTEST)
+test-slow: $(VENV)/.test  ## Run the slow tests: planted truths, the demonstration, the tutorial, whole studies
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m slow $(PYTEST)
+
+test-all: test test-slow  ## Run everything
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check .

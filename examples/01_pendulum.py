@@ -8,13 +8,9 @@
 Run: python examples/01_pendulum.py
 """
 
-import jax
 import numpy as np
 
-jax.config.update("jax_enable_x64", True)  # once, before the first computation
-
-from shadowfit import Recording, load_model, simulate  # noqa: E402
-from shadowfit.estimation import fit  # noqa: E402
+from shadowfit import Recording, fit, load_model, simulate
 
 
 def record(duration: float = 3.0, timestep: float = 0.01) -> Recording:

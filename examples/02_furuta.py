@@ -12,14 +12,8 @@ Run: python examples/02_furuta.py [FOLDER]
 import sys
 from pathlib import Path
 
-import jax
-
-jax.config.update("jax_enable_x64", True)
-
-from shadowfit import read_model  # noqa: E402
-from shadowfit.estimation import fit  # noqa: E402
-from shadowfit.evaluation import load_result, save_estimate, validate, write_report  # noqa: E402
-from shadowfit.models.twins import furuta_swing_up  # noqa: E402
+from shadowfit import fit, load_result, read_model, validate
+from shadowfit.models.twins import furuta_swing_up
 
 
 def main(folder: Path = Path("furuta_result"), duration: float = 12.0) -> None:
@@ -31,9 +25,9 @@ def main(folder: Path = Path("furuta_result"), duration: float = 12.0) -> None:
         if row.name in twin.truth:
             print(f"{row.name}: {row.value:.5g}, in truth {twin.truth[row.name]:.5g} {row.unit}")
 
-    save_estimate(estimate, folder, truth=twin.truth)
+    estimate.save(folder, truth=twin.truth)
     saved = load_result(folder)
-    print(f"Open {write_report(saved)} in a browser")
+    print(f"Open {saved.report()} in a browser")
 
     # Another seed is another recording: the controller's dither and the encoders' zeros differ.
     (found,) = validate(saved, furuta_swing_up(duration / 2, seed=8).recording)

@@ -8,13 +8,9 @@ Run: python examples/03_your_own_csv.py [FOLDER]
 import sys
 from pathlib import Path
 
-import jax
 import numpy as np
 
-jax.config.update("jax_enable_x64", True)
-
-from shadowfit import load_model, read_recording, update_model  # noqa: E402
-from shadowfit.estimation import Free, fit  # noqa: E402
+from shadowfit import Free, fit, load_model, read_recording, update_model
 
 MODEL = """
 name = "cart"

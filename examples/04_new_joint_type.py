@@ -18,12 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-jax.config.update("jax_enable_x64", True)
-
-from shadowfit import Mechanism, Recording  # noqa: E402
-from shadowfit.estimation import fit  # noqa: E402
-from shadowfit.mechanism import Body, Frame, JointPosition, JointType, PointPosition, connect  # noqa: E402
-from shadowfit.mechanism.leaves import number  # noqa: E402
+from shadowfit import Mechanism, Recording, fit
+from shadowfit.mechanism import Body, Frame, JointPosition, JointType, PointPosition, connect
+from shadowfit.mechanism.leaves import number
 
 MASS, INERTIA, GRAVITY = 0.05, 1e-5, 9.82  # kg, kg m² about the thread, m/s²
 

@@ -6,15 +6,10 @@ its cost is higher, its residuals are correlated, and it predicts a swing of ano
 Run: python examples/05_friction_models.py
 """
 
-import jax
 import numpy as np
 
-jax.config.update("jax_enable_x64", True)
-
-from shadowfit import Mechanism, Recording, load_model, simulate  # noqa: E402
-from shadowfit.estimation import Options, fit  # noqa: E402
-from shadowfit.evaluation import validate  # noqa: E402
-from shadowfit.models.builtin import pendulum  # noqa: E402
+from shadowfit import Mechanism, Options, Recording, fit, load_model, simulate, validate
+from shadowfit.models.builtin import pendulum
 
 
 def record(release: float, seed: int, duration: float) -> Recording:

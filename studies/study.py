@@ -15,19 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
+from matplotlib.figure import Figure
 
-jax.config.update("jax_enable_x64", True)
-
-from matplotlib.figure import Figure  # noqa: E402
-
-from shadowfit.estimation import fit  # noqa: E402
-from shadowfit.evaluation import load_result  # noqa: E402
-from shadowfit.evaluation.rollout import roll_out, start_states  # noqa: E402
-from shadowfit.evaluation.series import SensorSeries, compare  # noqa: E402
-from shadowfit.evaluation.validation import saved_options  # noqa: E402
-from shadowfit.recordings import Recording, read_recording  # noqa: E402
+from shadowfit import fit
+from shadowfit.evaluation import load_result
+from shadowfit.evaluation.rollout import roll_out, start_states
+from shadowfit.evaluation.series import SensorSeries, compare
+from shadowfit.evaluation.validation import saved_options
+from shadowfit.recordings import Recording, read_recording
 
 HERE = Path(__file__).parent
 # The impulse that a step may lack is to be about 1e-4 of the typical impulse of a step: this κ for rigs of some 0.1 kg

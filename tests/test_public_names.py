@@ -1,6 +1,8 @@
 """The package's public names exist, and are those that the type checker sees."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,14 @@ def test_names(package):
 def test_version():
     assert shadowfit.__version__.count(".") == 2
     assert set(shadowfit.__all__) <= set(dir(shadowfit))
+
+
+def test_a_program_needs_no_preparation():
+    """Double precision is on when the first mechanism is built, with nothing said about it."""
+    program = (
+        "from shadowfit import load_model, place\n"
+        "state = place(load_model('pendulum').mechanism.set({'hinge.viscous': 1e-4}), {'hinge': 0.3})\n"
+        "print(state.pose.orientation.dtype)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "float64"

@@ -1,6 +1,6 @@
 """shadowfit, as its documentation recommends for physical parameters of a machine with stiff bearings.
 
-``PHYSICAL``: what `physical_options` chooses, joint coordinates, the state weight and the sensors' noise from the data,
+``PHYSICAL``: what `Options.physical` chooses, joint coordinates, the state weight and the sensors' noise from the data,
 errors of the discretisation corrected, steps of 10 ms (the default: five samples in a step). ``POSES``: the same with
 poses of the bodies as unknowns. ``PLAIN``: these without correction, with one step for each sample.
 ``DEFAULT``: all settings as they are (κ = 100, 10 ms). ``PAPER``: the residual, the unknowns and the damping of the

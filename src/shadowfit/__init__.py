@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from shadowfit.estimation import Free as Free
     from shadowfit.estimation import LevenbergMarquardt as LevenbergMarquardt
     from shadowfit.estimation import Options as Options
-    from shadowfit.estimation import physical_options as physical_options
     from shadowfit.estimation.fit import fit as fit
+    from shadowfit.estimation.problem.parameters import parameter_set as parameter_set
+    from shadowfit.estimation.problem.problem import build_problem as build_problem
+    from shadowfit.estimation.refits.bootstrap import bootstrap as bootstrap
+    from shadowfit.estimation.refits.profile import profiles as profiles
     from shadowfit.evaluation import load_result as load_result
     from shadowfit.evaluation import save_estimate as save_estimate
     from shadowfit.evaluation import validate as validate
     from shadowfit.evaluation import write_report as write_report
+    from shadowfit.evaluation.comparison import compare_models as compare_models
+    from shadowfit.evaluation.cross_validation import cross_validate as cross_validate
     from shadowfit.mechanism import Mechanism as Mechanism
     from shadowfit.models import ModelFileError as ModelFileError
     from shadowfit.models import library as library
@@ -44,8 +49,15 @@ _HOME = {
     **dict.fromkeys(
         ("MechanismError", "RecordingError", "ShadowfitError", "SimulationError", "UnknownNameError"), "errors"
     ),
-    **dict.fromkeys(("Estimate", "Free", "LevenbergMarquardt", "Options", "fit", "physical_options"), "estimation"),
+    **dict.fromkeys(("Estimate", "Free", "LevenbergMarquardt", "Options"), "estimation"),
+    "fit": "estimation.fit",
+    "parameter_set": "estimation.problem.parameters",
+    "build_problem": "estimation.problem.problem",
+    "bootstrap": "estimation.refits.bootstrap",
+    "profiles": "estimation.refits.profile",
     **dict.fromkeys(("load_result", "save_estimate", "validate", "write_report"), "evaluation"),
+    "compare_models": "evaluation.comparison",
+    "cross_validate": "evaluation.cross_validation",
     "Mechanism": "mechanism",
     **dict.fromkeys(("ModelFileError", "library", "load_model", "read_model", "update_model", "write_model"), "models"),
     **dict.fromkeys(("Recording", "read_recording"), "recordings"),

@@ -20,7 +20,7 @@ def demo(
 
     runtime.start_jax()
     from shadowfit.cli.fit import fit_and_save
-    from shadowfit.estimation import Free, LevenbergMarquardt, physical_options
+    from shadowfit.estimation import Free, LevenbergMarquardt, Options
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.models import load_model
     from shadowfit.models.twins import furuta_swing_up
@@ -35,7 +35,7 @@ def demo(
         mechanism,
         [recording],
         dict.fromkeys(twin.free, Free()),
-        physical_options(mechanism),
+        Options.physical(mechanism),
         LevenbergMarquardt(),
         out,
         text=loaded.text,

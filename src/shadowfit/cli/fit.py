@@ -143,13 +143,13 @@ def fit(
     runtime.start_jax()
     from shadowfit.cli.loading import load
     from shadowfit.cli.recordings import read_recordings
-    from shadowfit.estimation import LevenbergMarquardt, Options, physical_options
+    from shadowfit.estimation import LevenbergMarquardt, Options
 
     loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     parameters = free_parameters(free or (), mechanism, numbers(prior or (), "--prior"), each or ())
     measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=quiet)
-    preset = physical_options(mechanism) if physical else Options()
+    preset = Options.physical(mechanism) if physical else Options()
     options = Options(
         timestep=timestep,
         residual=residual.value,

@@ -2,7 +2,6 @@
 
 from shadowfit.estimation.fit import fit as fit
 from shadowfit.estimation.problem.options import Options as Options
-from shadowfit.estimation.problem.options import physical_options as physical_options
 from shadowfit.estimation.problem.parameters import Free as Free
 from shadowfit.estimation.result import Estimate as Estimate
 from shadowfit.estimation.result import ParameterEstimate as ParameterEstimate

@@ -83,6 +83,13 @@ class SavedResult:
         """Whether the fit reached a minimum."""
         return bool(self.summary["converged"])
 
+    def report(self) -> Path:
+        """Write the page ``report.html`` into the folder, and return its path."""
+        # The page is made of a result, and a result asks for its page.
+        from shadowfit.evaluation.report import write_report  # noqa: PLC0415
+
+        return write_report(self)
+
     def mechanism(self) -> Mechanism:
         """The calibrated mechanism."""
         return read_model(self.folder / "model.toml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -61,19 +61,28 @@ class Options:
     """Most memory that the fit may use [bytes]; None: half of what is free. A larger problem is refused before it is
     built."""
 
+    @classmethod
+    def physical(cls, mechanism: Mechanism, **changes: Any) -> Options:
+        """Settings for the machine's own parameters, with error bars that hold, where its joints hardly give.
 
-def physical_options(mechanism: Mechanism) -> Options:
-    """Settings for the machine's own parameters, with error bars that hold, where its joints hardly give.
+        Joint coordinates where the mechanism has them (else stiff joints are up to the model's compliances), errors of
+        the discretisation taken off, noise levels from the data. ``changes`` are other fields.
+        """
+        try:
+            joint = tree_of(mechanism).size <= MOST_COORDINATES
+        except MechanismError:
+            joint = False
+        chosen = {"unknowns": "joint" if joint else "configuration", "correction": "deferred", "state_weight": "auto"}
+        return cls(**{**chosen, **changes})
 
-    Joint coordinates where the mechanism has them (else stiff joints are up to the model's compliances), errors of the
-    discretisation taken off, noise levels from the data.
-    """
-    try:
-        joint = tree_of(mechanism).size <= MOST_COORDINATES
-    except MechanismError:
-        joint = False
-    unknowns: UnknownsName = "joint" if joint else "configuration"
-    return Options(unknowns=unknowns, correction="deferred", state_weight="auto")
+    @classmethod
+    def paper(cls, **changes: Any) -> Options:
+        """The paper's settings: SPOOK at 10 ms, the inverse dynamics' residual, poses and velocities as unknowns.
+
+        Its optimiser has ``LevenbergMarquardt(damping="identity")``. ``changes`` are other fields.
+        """
+        chosen = {"timestep": 0.01, "residual": "inverse", "discretization": "spook", "unknowns": "full"}
+        return cls(**{**chosen, **changes})
 
 
 def check_options(options: Options) -> None:

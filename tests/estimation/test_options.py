@@ -1,0 +1,27 @@
+"""Settings with a name: the machine's own parameters, and the paper's method."""
+
+import dataclasses
+
+import pytest
+
+from shadowfit import Options
+from shadowfit.experiments.methods import PAPER
+from shadowfit.models import builtin, load_model
+
+
+@pytest.mark.parametrize(
+    ("model", "unknowns"),
+    [("furuta", "joint"), ("chain8", "joint"), ("chain9", "configuration"), ("fourbar", "configuration")],
+)
+def test_physical_parameters_take_joint_coordinates_where_there_are_few(model, unknowns):
+    options = Options.physical(load_model(model).mechanism, cutoff=20.0)
+    assert (options.unknowns, options.correction, options.state_weight) == (unknowns, "deferred", "auto")
+    assert options.cutoff == 20.0
+
+
+def test_a_change_wins_over_the_preset():
+    assert Options.physical(builtin.furuta(), unknowns="configuration").unknowns == "configuration"
+
+
+def test_the_paper_s_settings_are_those_of_its_reproduction():
+    assert dataclasses.asdict(Options.paper()) == dataclasses.asdict(Options(**PAPER.options))
