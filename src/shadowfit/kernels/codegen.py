@@ -30,7 +30,8 @@ def target() -> llvm.TargetMachine:
 @functools.cache
 def processor() -> str:
     """What the code is made for: code for one processor may not run on another."""
-    return f"{llvm.get_host_cpu_name()} {'.'.join(str(x) for x in llvm.llvm_version_info)}"
+    version = ".".join(str(x) for x in llvm.llvm_version_info)
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {version}"
 
 
 def compile_to_object(text: str) -> bytes:
