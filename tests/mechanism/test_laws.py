@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from shadowfit.mechanism import AxisLaw, DcMotor, Drag, Spring, TorqueMotor, VelocityMotor
+from shadowfit.mechanism import AxisLaw, DcMotor, Drag, PositionMotor, Spring, TorqueMotor, VelocityMotor
 
 LAWS = {
     "torque motor": (TorqueMotor(gain=0.3), lambda x, s, u: 0.3 * u),
@@ -14,6 +14,11 @@ LAWS = {
         lambda x, s, u: 7.0 * 0.1 * (u - 0.05 * 7.0 * s) / 2.0,
     ),
     "velocity motor": (VelocityMotor(gain=0.4, target=3.0), lambda x, s, u: 0.4 * (3.0 + u - s)),
+    "position motor": (PositionMotor(kp=3.0, kd=0.2), lambda x, s, u: 3.0 * (u - x) - 0.2 * s),
+    "clipped position motor": (
+        PositionMotor(kp=3.0, kd=0.2, limit=1.1),
+        lambda x, s, u: min(max(3.0 * (u - x) - 0.2 * s, -1.1), 1.1),
+    ),
     "spring": (Spring(stiffness=5.0, damping=0.2, rest=0.7), lambda x, s, u: -5.0 * (x - 0.7) - 0.2 * s),
     "bent spring": (
         Spring(stiffness=5.0, rest=0.7, quadratic=-0.3, cubic=0.4),
@@ -50,3 +55,12 @@ def test_a_springs_torque_is_minus_the_slope_of_its_energy() -> None:
     for x in (-1.0, 0.4, 2.0):
         assert float(jax.grad(spring.energy)(x)) == pytest.approx(-float(spring.torque(x, 0.0, 0.0)), abs=1e-15)
     assert float(jnp.asarray(Drag(0.1).energy(1.0))) == 0.0
+
+
+def test_a_position_motor_takes_the_shorter_way_round() -> None:
+    around = 2.0 * np.pi
+    motor = PositionMotor(kp=2.0)
+    for turns in (-2, 0, 1):
+        assert float(motor.torque(3.0, 0.0, -3.0 + turns * around)) == pytest.approx(2.0 * (around - 6.0))
+    straight = PositionMotor(kp=2.0, rotary=False)
+    assert float(straight.torque(3.0, 0.0, -3.0)) == pytest.approx(-12.0)

@@ -26,7 +26,11 @@ from shadowfit.mechanism import (
     JointPosition,
     JointSpeed,
     Mechanism,
+    MotorPosition,
+    MotorSpeed,
     PointPosition,
+    PositionMotor,
+    Ratio,
     Rotor,
     Sphere,
     Spring,
@@ -44,6 +48,7 @@ from shadowfit.mechanism import (
     touch,
 )
 from shadowfit.mechanism.joint_types import Planar
+from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import (
     ModelFileError,
     Start,
@@ -77,7 +82,12 @@ def everything():
             damping=0.0,
             viscous=0.1,
             friction=Coulomb(dry=0.2),
-            laws={"drive": VelocityMotor(3.0, input="v"), "push": TorqueMotor(0.0, 0.3), "idle": Rotor(0.2)},
+            laws={
+                "drive": VelocityMotor(3.0, input="v"),
+                "push": TorqueMotor(0.0, 0.3),
+                "hold": PositionMotor(9.0, 1.0, 4.0, rotary=False),
+                "idle": Rotor(0.2),
+            },
         ),
         "k": ball("b1", "b2", child_point=(0.1, 0.2, 0.3)),
         "w": lock("b2", "b3", zero_rotation=(0.0, 1.0, 0.0, 0.0)),
@@ -98,7 +108,9 @@ def everything():
         "tip": PointPosition("b2", point=(0.0, 0.1, 0.0), offset=(1.0, 2.0, 3.0)),
         "turned": BodyOrientation("b3"),
         "inclined": BodyAngle("b3", axis=(0.0, 1.0, 0.0), offset=0.2),
-        "gyro": BodyRate("b4", offset=(1e-3, 0.0, 0.0)),
+        "gyro": BodyRate("b4", offset=(1e-3, 0.0, 0.0), mounting=(0.0, 0.0, 1.0, 0.0)),
+        "motor": MotorPosition(Parts({"h": Ratio(30.0), "s": Ratio(-2.0)}), offset=0.1),
+        "motor_rate": MotorSpeed(Parts({"h": Ratio(30.0)})),
     }
     forces = {
         "wind": Wrench("b0", force=(1.0, 0.0, 0.0)),

@@ -267,7 +267,7 @@ def test_missing_files_folders_and_unknown_formats(tmp_path):
     for path, message in [
         (tmp_path / "swing_1.csv", "there is no such file; did you mean 'swing_01.csv'"),
         (tmp_path / "nowhere" / "a.csv", "there is no such file$"),
-        (tmp_path / "folder.csv", "is a folder; name a file in it"),
+        (tmp_path / "folder.csv", "is a folder and no bag .*; name a file in it"),
         (tmp_path / "swing.xlsx", "the ending '.xlsx' tells no known format; known are CSV"),
         (tmp_path / ("a" * 300 + ".csv"), "cannot be read"),
     ]:

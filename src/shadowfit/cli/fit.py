@@ -10,6 +10,7 @@ import typer
 
 from shadowfit.cli.options import (
     Begin,
+    ChannelFile,
     Channels,
     Correction,
     Discretization,
@@ -21,6 +22,7 @@ from shadowfit.cli.options import (
     Recordings,
     Residual,
     Settings,
+    Topics,
     Unknowns,
     Weld,
     apply_settings,
@@ -68,6 +70,8 @@ def fit(
     settings: Settings = None,
     weld: Weld = None,
     channel: Channels = None,
+    channels: ChannelFile = None,
+    topic: Topics = None,
     begin: Begin = None,
     end: End = None,
     timestep: Annotated[
@@ -142,13 +146,13 @@ def fit(
 
     runtime.start_jax()
     from shadowfit.cli.loading import load
-    from shadowfit.cli.recordings import read_recordings
+    from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.estimation import LevenbergMarquardt, Options
 
     loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     parameters = free_parameters(free or (), mechanism, numbers(prior or (), "--prior"), each or ())
-    measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=quiet)
+    measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=quiet)
     preset = Options.physical(mechanism) if physical else Options()
     options = Options(
         timestep=timestep,

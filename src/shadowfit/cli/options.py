@@ -33,11 +33,20 @@ Settings = Annotated[
 ]
 
 Recordings = Annotated[
-    list[Path], typer.Argument(metavar="RECORDING...", help="Recordings: CSV, NPZ or Parquet files.")
+    list[Path],
+    typer.Argument(metavar="RECORDING...", help="Recordings: CSV, NPZ, Parquet, HDF5 or MATLAB files, or ROS bags."),
 ]
 Channels = Annotated[
     list[str] | None,
     typer.Option("--channel", metavar="SENSOR=COLUMN", help="Column of a sensor or an input. May be repeated."),
+]
+ChannelFile = Annotated[
+    Path | None,
+    typer.Option("--channels", metavar="FILE", help="A TOML table of channels, with units, signs, offsets and delays."),
+]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option("--topic", metavar="TOPIC", help="Topic of a bag; default: all with joint states. May be repeated."),
 ]
 Begin = Annotated[
     float | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ Report = Callable[["Iteration"], None]
 NEWEST = 12  # rows on a terminal
 PARAMETER_WIDTH = 16  # characters of a parameter's column, of which as many are shown as fit
 FIXED_WIDTH = 58  # characters of the other columns
+SELDOM = 1000  # messages of a bag from report to report
+PATIENCE = 1.0  # s, after which reading is worth a report
 
 
 @contextlib.contextmanager
@@ -33,6 +36,25 @@ def fit_progress(quiet: bool) -> Iterator[Report | None]:
         return
     screen.print("compiling and finding the first trajectory; the table of iterations follows", soft_wrap=True)
     yield lambda iteration: screen.print(_line(iteration), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def reading_progress(name: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A function for ``read_recording(progress=...)``, shown on a terminal where reading takes a while."""
+    from shadowfit.cli import console
+
+    screen = console.messages()
+    if quiet or not screen.is_terminal:
+        yield None
+        return
+    began = time.monotonic()
+    with screen.status(f"reading {name}") as status:
+
+        def report(done: int, total: int) -> None:
+            if done % SELDOM == 0 and time.monotonic() - began > PATIENCE:
+                status.update(f"reading {name}: {done} of {total} messages")
+
+        yield report
 
 
 def _line(iteration: Iteration) -> str:

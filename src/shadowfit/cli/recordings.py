@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import warnings
 from collections.abc import Iterable, Iterator
@@ -12,23 +13,50 @@ from typing import TYPE_CHECKING, Any
 from shadowfit.cli.options import assignments
 
 if TYPE_CHECKING:
-    from shadowfit.recordings import Recording
+    from shadowfit.mechanism import Mechanism
+    from shadowfit.recordings import ChannelTable, Recording
+
+
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """Which part of a recording's contents is meant, as the options say it."""
+
+    channel: Iterable[str] | None = None
+    """``SENSOR=COLUMN``."""
+    table: Path | None = None
+    """A file of channels."""
+    topic: Iterable[str] | None = None
+    begin: float | None = None
+    """First time [s]."""
+    end: float | None = None
+    """Last time [s]."""
+
+    def channels(self) -> ChannelTable:
+        """The table of channels, to which single ones are added."""
+        from shadowfit.recordings import Channel, ChannelTable, read_channel_table
+
+        table = ChannelTable({}) if self.table is None else read_channel_table(self.table)
+        single = {name: Channel(column) for name, column in assignments(self.channel or (), "--channel").items()}
+        topics = tuple(self.topic or table.topics)
+        return dataclasses.replace(table, channels={**table.channels, **single}, topics=topics)
 
 
 def read_recordings(
-    paths: Iterable[Path],
-    channels: Iterable[str],
-    *,
-    begin: float | None = None,
-    end: float | None = None,
-    quiet: bool = False,
+    paths: Iterable[Path], mechanism: Mechanism, selection: Selection, *, quiet: bool = False
 ) -> list[Recording]:
-    """The recordings of a command line between two times [s]; what is remarkable is said on standard error."""
+    """The recordings of a command line, joints matched by name; what is remarkable is said on standard error."""
     from shadowfit.cli import console
+    from shadowfit.cli.progress import reading_progress
+    from shadowfit.models.matching import matched
     from shadowfit.recordings import read_recording
 
-    mapping = assignments(channels, "--channel")
-    found = [read_recording(path, channels=mapping) for path in paths]
+    channels = selection.channels()
+    found = []
+    for path in paths:
+        with reading_progress(path.name, quiet) as progress:
+            recording = read_recording(path, channels=channels, progress=progress)
+        found.append(matched(mechanism, recording))
+    begin, end = selection.begin, selection.end
     if begin is not None or end is not None:
         first, last = (-math.inf if begin is None else begin), (math.inf if end is None else end)
         found = [recording.between(first, last) for recording in found]

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shadowfit.cli.options import (
+    ChannelFile,
     Discretization,
     Joints,
     Model,
     OptionError,
     Settings,
+    Topics,
     Weld,
     apply_settings,
     numbers,
@@ -43,6 +45,8 @@ def simulate(
         list[str] | None,
         typer.Option("--channel", metavar="INPUT=COLUMN", help="Column of an input. May be repeated."),
     ] = None,
+    channels: ChannelFile = None,
+    topic: Topics = None,
     duration: Annotated[
         float | None, typer.Option(metavar="S", help="Seconds to simulate; default: the recording's, or 10.")
     ] = None,
@@ -73,14 +77,15 @@ def simulate(
     runtime.start_jax()
     from shadowfit.cli.loading import load
     from shadowfit.cli.readings import columns
-    from shadowfit.cli.recordings import read_recordings
+    from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.evaluation.inputs import recorded_inputs
 
     loaded = load(model, weld)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     state = _with_start(loaded.start, start or ()).state(mechanism)
-    drive = None if recording is None else read_recordings([recording], channel or ())[0]
+    selection = Selection(channel, channels, topic)
+    drive = None if recording is None else read_recordings([recording], mechanism, selection)[0]
     timestep = timestep if timestep is not None else drive.sample_interval if drive else TIMESTEP
     duration = duration if duration is not None else drive.duration if drive else DURATION
     steps = _steps(duration, timestep, mechanism)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowfit.cli.options import Begin, Channels, End, Json, Quiet, Recordings
+from shadowfit.cli.options import Begin, ChannelFile, Channels, End, Json, Quiet, Recordings, Topics
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,6 +20,8 @@ def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="Folder that `fit --out` wrote.")],
     recordings: Recordings,
     channel: Channels = None,
+    channels: ChannelFile = None,
+    topic: Topics = None,
     begin: Begin = None,
     end: End = None,
     json: Json = False,
@@ -33,12 +35,13 @@ def validate(
     from shadowfit.cli import console
 
     runtime.start_jax()
-    from shadowfit.cli.recordings import read_recordings, spoken_warnings
+    from shadowfit.cli.recordings import Selection, read_recordings, spoken_warnings
     from shadowfit.evaluation import load_result
     from shadowfit.evaluation import validate as validate_result
 
     saved = load_result(result)
-    measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=quiet)
+    selection = Selection(channel, channels, topic, begin, end)
+    measured = read_recordings(recordings, saved.mechanism(), selection, quiet=quiet)
     found: list[Validation] = []
     for recording in measured:
         if not quiet:

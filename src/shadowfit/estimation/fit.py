@@ -18,6 +18,7 @@ from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, Progress
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.models.matching import matched
 from shadowfit.recordings import Recording
 from shadowfit.runtime import double_precision
 
@@ -39,6 +40,7 @@ def fit(
     """
     double_precision()
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    listed = [matched(mechanism, one) if isinstance(one, Recording) else one for one in listed]
     problem = build_problem(
         mechanism, listed, parameter_set(mechanism, free, max(len(listed), 1)), options or Options()
     )

@@ -23,6 +23,7 @@ from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.evaluation.summary import as_json
 from shadowfit.mechanism import Mechanism
+from shadowfit.models.matching import matched
 from shadowfit.recordings import Recording
 
 # Steps ahead at which predictions are compared, as far as the recording reaches.
@@ -85,7 +86,7 @@ def validate(
     if options is None:
         options = saved_options(model) if isinstance(model, SavedResult) else Options()
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
-    return [_validate_one(mechanism, recording, options, optimiser) for recording in listed]
+    return [_validate_one(mechanism, matched(mechanism, one), options, optimiser) for one in listed]
 
 
 def saved_options(saved: SavedResult) -> Options:

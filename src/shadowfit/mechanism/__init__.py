@@ -26,6 +26,7 @@ from shadowfit.mechanism.joint_types import JointType as JointType
 from shadowfit.mechanism.laws import AxisLaw as AxisLaw
 from shadowfit.mechanism.laws import DcMotor as DcMotor
 from shadowfit.mechanism.laws import Drag as Drag
+from shadowfit.mechanism.laws import PositionMotor as PositionMotor
 from shadowfit.mechanism.laws import Rotor as Rotor
 from shadowfit.mechanism.laws import Spring as Spring
 from shadowfit.mechanism.laws import TorqueMotor as TorqueMotor
@@ -37,7 +38,10 @@ from shadowfit.mechanism.sensors import BodyRate as BodyRate
 from shadowfit.mechanism.sensors import FunctionSensor as FunctionSensor
 from shadowfit.mechanism.sensors import JointPosition as JointPosition
 from shadowfit.mechanism.sensors import JointSpeed as JointSpeed
+from shadowfit.mechanism.sensors import MotorPosition as MotorPosition
+from shadowfit.mechanism.sensors import MotorSpeed as MotorSpeed
 from shadowfit.mechanism.sensors import PointPosition as PointPosition
+from shadowfit.mechanism.sensors import Ratio as Ratio
 from shadowfit.mechanism.sensors import Sensor as Sensor
 from shadowfit.mechanism.sensors import View as View
 from shadowfit.mechanism.surroundings import Gravity as Gravity

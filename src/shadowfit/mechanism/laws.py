@@ -5,6 +5,7 @@ speed and command. The stepper decides how to evaluate it in time; derivatives f
 law may also carry inertia of its own (a motor's shaft) that moves with the axis.
 """
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -104,6 +105,30 @@ class VelocityMotor(AxisLaw):
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del position
         return self.gain * (self.target + command - speed)
+
+
+class PositionMotor(AxisLaw):
+    """A position loop: ``τ = clip(k_p (u − x) − k_d s, ± limit)``, u the target position, with the model's own x and s.
+
+    The target's delay, gain and offset are those of its input. A hinge turns to its target by the shorter way, as
+    controllers that count turns do; ``rotary`` says that the axis is a hinge's.
+    """
+
+    kp: Any = number("N m/rad | N/m", lower=0.0)
+    kd: Any = number("N m s/rad | N s/m", default=0.0, lower=0.0)
+    limit: Any = number("N m | N", default=math.inf, lower=0.0)
+    shaft_inertia: Any = number("kg m² | kg", default=0.0, lower=0.0)
+    input: str | None = eqx.field(static=True, default="u")
+    rotary: bool = eqx.field(static=True, default=True)
+
+    def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
+        away = command - position
+        if self.rotary:
+            away = away - 2.0 * jnp.pi * jnp.round(away / (2.0 * jnp.pi))
+        return jnp.clip(self.kp * away - self.kd * speed, -self.limit, self.limit)
+
+    def inertia(self) -> Scalar:
+        return self.shaft_inertia
 
 
 class Spring(AxisLaw):

@@ -182,6 +182,7 @@ class Mechanism(eqx.Module):
             for law_name, law in joint.laws.items():
                 if law.input is not None:
                     self._require(law.input, self.inputs.names, f"input of {name}.{law_name}")
+                self._check_rotary(law, name, f"{name}.{law_name}")
         for name, contact in self.contacts.items():
             if isinstance(contact, JointLimit):
                 self._require_axis(contact.joint, f"contact {name!r}")
@@ -194,13 +195,17 @@ class Mechanism(eqx.Module):
             if force.input is not None:
                 self._require(force.input, self.inputs.names, f"input of force {name!r}")
         for name, sensor in self.sensors.items():
+            for joint in getattr(sensor, "ratios", ()):
+                self._require_axis(joint, f"sensor {name!r}")
             if isinstance(sensor, JointPosition | JointSpeed):
                 self._require_axis(sensor.joint, f"sensor {name!r}")
-                if sensor.rotary == self._is_translation(sensor.joint):
-                    wanted = f"rotary must be {not sensor.rotary} for joint {sensor.joint!r}"
-                    raise MechanismError(f"sensor {name!r}: {wanted}")
+                self._check_rotary(sensor, sensor.joint, f"sensor {name!r}")
             elif getattr(sensor, "body", None) is not None:
                 self._require(sensor.body, self.bodies.names, f"body of sensor {name!r}")
+
+    def _check_rotary(self, part: Any, joint: str, where: str) -> None:
+        if getattr(part, "rotary", None) == self._is_translation(joint):
+            raise MechanismError(f"{where}: rotary must be {not part.rotary} for joint {joint!r}")
 
     def _check_range(self, name: str, limit: JointLimit) -> None:
         stops = np.array([limit.lower, limit.upper], float)
@@ -233,4 +238,4 @@ class Mechanism(eqx.Module):
 
 
 def _may_be_infinite(name: str) -> bool:
-    return name.rsplit(".", 1)[-1] in ("lower", "upper")
+    return name.rsplit(".", 1)[-1] in ("lower", "upper", "limit")

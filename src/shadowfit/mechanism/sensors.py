@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.geometry import rotations
-from shadowfit.mechanism.leaves import number, vector
+from shadowfit.mechanism.leaves import Parts, number, rotation, vector
 
 
 class View(eqx.Module):
@@ -148,6 +148,48 @@ class JointSpeed(Sensor):
         return jnp.reshape(view.joint_speed(self.joint) + self.offset, (1,))
 
 
+class Ratio(eqx.Module):
+    """Turns of a motor for one of a joint [1], or per metre of a slider [rad/m]."""
+
+    ratio: Any = number("1 | rad/m")
+
+
+class MotorPosition(Sensor):
+    """Encoder on a motor's side of a transmission [rad]: ``Σ_i ratio_i x_i + offset`` over the joints that it drives.
+
+    One joint behind a gear, or several where a wrist's axes are coupled. The encoder counts its turns, and joints stay
+    within a turn, since an angle and the same one a turn further are not the same for a motor.
+    """
+
+    ratios: Parts
+    std: Any = number("rad", default=1e-3, lower=0.0, tunable=False)
+    offset: Any = number("rad", default=0.0)
+
+    def unit(self) -> str:
+        return "rad"
+
+    def read(self, view: View) -> Float[Array, "1"]:
+        turned = [part.ratio * view.joint_position(joint) for joint, part in self.ratios.items()]
+        return jnp.reshape(sum(turned) + self.offset, (1,))
+
+
+class MotorSpeed(Sensor):
+    """Speed of a motor [rad/s] behind a gear or a coupled transmission, as :class:`MotorPosition`."""
+
+    needs_velocity = True
+
+    ratios: Parts
+    std: Any = number("rad/s", default=1e-2, lower=0.0, tunable=False)
+    offset: Any = number("rad/s", default=0.0)
+
+    def unit(self) -> str:
+        return "rad/s"
+
+    def read(self, view: View) -> Float[Array, "1"]:
+        turned = [part.ratio * view.joint_speed(joint) for joint, part in self.ratios.items()]
+        return jnp.reshape(sum(turned) + self.offset, (1,))
+
+
 class PointPosition(Sensor):
     """World position [m] of a point of a body, channels ``name.x``, ``name.y``, ``name.z``."""
 
@@ -166,26 +208,30 @@ class PointPosition(Sensor):
 
 
 class BodyOrientation(Sensor):
-    """Orientation of a body: a quaternion, channels ``name.w`` ... ``name.z``; the residual is a vector [rad]."""
+    """Orientation of a body: a quaternion, channels ``name.w`` ... ``name.z``; the residual is a vector [rad].
+
+    ``mounting`` turns the sensor's axes against the body's. With a :class:`PointPosition` it is the pose of a marker.
+    """
 
     components = ("w", "x", "y", "z")
     error_components = ("x", "y", "z")
 
     body: str = eqx.field(static=True)
     std: Any = number("rad", default=1e-2, lower=0.0, tunable=False)
+    mounting: Any = rotation()
 
     def unit(self) -> str:
         return "1"
 
     def read(self, view: View) -> Float[Array, "4"]:
-        return view.orientation(self.body)
+        return rotations.multiply(view.orientation(self.body), jnp.asarray(self.mounting))
 
     def residual(self, reading: Float[Array, "4"], measured: Float[Array, "4"]) -> Float[Array, "3"]:
         return rotations.minus(reading, rotations.normalise(measured))
 
 
 class BodyRate(Sensor):
-    """Angular rate of a body in its own axes [rad/s], as a gyroscope fixed to it measures."""
+    """Angular rate of a body [rad/s], as a gyroscope fixed to it measures; ``mounting`` turns its axes in the body."""
 
     components = ("x", "y", "z")
     needs_velocity = True
@@ -193,13 +239,20 @@ class BodyRate(Sensor):
     body: str = eqx.field(static=True)
     std: Any = number("rad/s", default=1e-2, lower=0.0, tunable=False)
     offset: Any = vector("rad/s")
+    mounting: Any = rotation()
 
     def unit(self) -> str:
         return "rad/s"
 
     def read(self, view: View) -> Float[Array, "3"]:
         spin = view.velocity_of(self.body)[3:]
-        return rotations.rotate(rotations.conjugate(view.orientation(self.body)), spin) + self.offset
+        return _in_axes(view, self.body, self.mounting, spin) + self.offset
+
+
+def _in_axes(view: View, body: str, mounting: Any, vector: Float[Array, "3"]) -> Float[Array, "3"]:
+    """A vector of the world in the axes of a sensor on a body."""
+    turn = rotations.multiply(view.orientation(body), jnp.asarray(mounting))
+    return rotations.rotate(rotations.conjugate(turn), vector)
 
 
 class FunctionSensor(Sensor):

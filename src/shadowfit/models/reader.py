@@ -16,8 +16,9 @@ import numpy as np
 
 from shadowfit.errors import nearest
 from shadowfit.geometry import rotations
-from shadowfit.mechanism import Body, Compliance, Gravity, Input, Joint, Mechanism, PlaneContact, Wrench
+from shadowfit.mechanism import Body, Compliance, Gravity, Input, Joint, Mechanism, PlaneContact, Ratio, Wrench
 from shadowfit.mechanism.joint import WORLD
+from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import notation
 from shadowfit.models.places import parse
 from shadowfit.models.start import Start
@@ -188,18 +189,21 @@ def _joint(table: Table, names: Names) -> Joint:
     if "compliance" in table and not isinstance(table["compliance"], dict):
         both = notation.number(table, "compliance", "m/N, rad/(N m)", lower=0.0)
         given["compliance"] = Compliance(both, both)
-    return _build(Joint, table, names, laws={name: _law(name, law, names) for name, law in laws.items()}, **given)
+    rotary = getattr(_choose(Joint, table)["kind"], "axis_kind", None) != "translation"
+    made = {name: _law(name, law, names, rotary) for name, law in laws.items()}
+    return _build(Joint, table, names, laws=made, **given)
 
 
 def _options(part: type) -> list[type]:
     return [choice for _, choices in variants(part).values() for choice in choices.values()]
 
 
-def _law(name: str, table: Table, names: Names) -> Any:
+def _law(name: str, table: Table, names: Names, rotary: bool) -> Any:
     if not name.isidentifier():
         raise table.error(f"{name!r} is not a valid name; use letters, digits and underscores")
     law = _of_type(AXIS_LAWS, table, name if name in AXIS_LAWS else None)
-    return _part(law, table, names, ("type",))
+    made = _part(law, table, names, ("type",))
+    return dataclasses.replace(made, rotary=rotary) if (law, "rotary") in IMPLIED else made
 
 
 def _joint_frames(table: Table) -> dict[str, Any]:
@@ -232,8 +236,9 @@ def _contact(table: Table, names: Names) -> Any:
 
 def _sensor(table: Table, names: Names, joints: Mapping[str, Joint]) -> Any:
     sensor = _of_type(SENSORS, table)
-    _allow(sensor, table, ("type", "resolution"))
-    given: dict[str, Any] = {}
+    ratios = _ratios(table, names) if (sensor, "ratios") in IMPLIED else {}
+    _allow(sensor, table, ("type", "resolution", *ratios))
+    given: dict[str, Any] = {"ratios": Parts(ratios)} if ratios else {}
     if "resolution" in table:
         unit = next(key.unit for key in keys(sensor) if key.name == "std")
         resolution = notation.number(table, "resolution", unit, lower=0.0)
@@ -244,6 +249,19 @@ def _sensor(table: Table, names: Names, joints: Mapping[str, Joint]) -> Any:
     if (sensor, "rotary") not in IMPLIED:
         return made
     return dataclasses.replace(made, rotary=joints[made.joint].kind.axis_kind == "rotation")
+
+
+def _ratios(table: Table, names: Names) -> dict[str, Ratio]:
+    """Transmission ratios of a motor's sensor, by joint: ``wrist.ratio = 45``."""
+    found = {
+        name: _part(Ratio, table.table(name), names)
+        for name, value in table.values.items()
+        if name in names["joint"] and isinstance(value, dict)
+    }
+    if not found:
+        joint = next(iter(names["joint"]), "JOINT")
+        raise table.error(f"{table.name()} needs the ratio of at least one joint, such as {joint}.ratio = 50")
+    return found
 
 
 def _start(document: Table, names: Names) -> Start:

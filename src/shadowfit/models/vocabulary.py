@@ -29,8 +29,11 @@ from shadowfit.mechanism import (
     JointLimit,
     JointPosition,
     JointSpeed,
+    MotorPosition,
+    MotorSpeed,
     PlaneContact,
     PointPosition,
+    PositionMotor,
     Rotor,
     Sphere,
     Spring,
@@ -54,6 +57,7 @@ AXIS_LAWS: dict[str, type] = {
     "dc": DcMotor,
     "velocity": VelocityMotor,
     "rotor": Rotor,
+    "position": PositionMotor,
     "spring": Spring,
     "drag": Drag,
 }
@@ -62,6 +66,8 @@ CONTACT_SHAPES: dict[str, type] = {"sphere": Sphere, "box": Box}
 SENSORS: dict[str, type] = {
     "joint_position": JointPosition,
     "joint_speed": JointSpeed,
+    "motor_position": MotorPosition,
+    "motor_speed": MotorSpeed,
     "point_position": PointPosition,
     "body_angle": BodyAngle,
     "body_orientation": BodyOrientation,
@@ -77,11 +83,9 @@ VARIANTS: dict[tuple[type, str], tuple[str, Mapping[str, type]]] = {
 }
 # Fields that are not written: they follow from other keys, or mean nothing for this class.
 IMPLIED = {
-    (JointPosition, "rotary"),
-    (JointSpeed, "rotary"),
-    (Rotor, "input"),
-    (Spring, "input"),
-    (Drag, "input"),
+    *((part, "rotary") for part in (JointPosition, JointSpeed, PositionMotor)),
+    *((part, "input") for part in (Rotor, Spring, Drag)),
+    *((part, "ratios") for part in (MotorPosition, MotorSpeed)),
     (Joint, "laws"),
 }
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from shadowfit.geometry import rotations
 from shadowfit.mechanism import Joint, Mechanism, PlaneContact, leaves
+from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import notation, vocabulary
 from shadowfit.models.atomic import write_text
 from shadowfit.models.errors import ModelFileError
@@ -88,6 +89,8 @@ def _part_lines(group: str, name: str, part: Any, mechanism: Mechanism) -> Itera
     if group in _TYPES:
         yield f"type = {_word(part, _TYPES[group], f'{group}.{name}')}"
     yield from _lines(part, name, mechanism)
+    for joint, ratio in getattr(part, "ratios", Parts()).items():
+        yield from _lines(ratio, f"{name}.{joint}", mechanism, f"{key_text(joint)}.")
     if isinstance(part, Joint):
         for law_name, law in part.laws.items():
             yield from ("", f"[joints.{key_text(name)}.{key_text(law_name)}]")

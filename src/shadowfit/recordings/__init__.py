@@ -1,5 +1,8 @@
 """Recordings: reading, checking, filtering and resampling of measured data, all in SI units, on the host."""
 
+from shadowfit.recordings.channel_table import Channel as Channel
+from shadowfit.recordings.channel_table import ChannelTable as ChannelTable
+from shadowfit.recordings.channel_table import read_channel_table as read_channel_table
 from shadowfit.recordings.checks import check_recording as check_recording
 from shadowfit.recordings.checks import clipped as clipped
 from shadowfit.recordings.checks import looks_like_degrees as looks_like_degrees

@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shadowfit.errors import RecordingError, UnknownNameError, nearest
+from shadowfit.recordings.bags import Progress
+from shadowfit.recordings.channel_table import Channel, ChannelTable
 from shadowfit.recordings.checks import check_recording
 from shadowfit.recordings.headings import TIME_NAMES, Heading, parse_headings
+from shadowfit.recordings.merge import Series, shifted
 from shadowfit.recordings.recording import Recording
 from shadowfit.recordings.table import Table, load_table
 
@@ -19,9 +22,11 @@ from shadowfit.recordings.table import Table, load_table
 def read_recording(
     path_or_frame: Any,
     *,
-    channels: Mapping[str, str] | None = None,
+    channels: Mapping[str, str | Channel] | ChannelTable | None = None,
     time: str | None = None,
     name: str | None = None,
+    topics: Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> Recording:
     """Read a recording from a file or a frame, check it and convert it to SI units.
 
@@ -30,44 +35,61 @@ def read_recording(
     up in `Recording.warnings`. A column of words is left out.
 
     Args:
-        path_or_frame: path of a CSV (`.csv`, `.tsv`, `.txt`), NumPy (`.npz`) or Parquet (`.parquet`) file; a
-            pandas or Polars frame; or a mapping of headings to arrays.
+        path_or_frame: path of a CSV (`.csv`, `.tsv`, `.txt`), NumPy (`.npz`), Parquet (`.parquet`), HDF5 (`.h5`) or
+            MATLAB (`.mat`) file or of a bag (`.bag`, `.db3`, `.mcap`, folder); a pandas or Polars frame; or a mapping
+            of headings to arrays.
         channels: names of sensors or inputs → columns, written with or without their units, such as
-            `{"theta": "alpha_rad"}`. Other columns keep their own names.
+            `{"theta": "alpha_rad"}`, or with more to say a :class:`Channel`, or a whole table
+            (:func:`read_channel_table`). Other columns keep their own names.
         time: the column of times; without it `time`, `t`, `t_s`, `Time (ms)`, ... are tried.
         name: name of the recording; without it the file's name.
+        topics: topics of a bag; without them all that have joint states.
+        progress: called with the messages of a bag that were read, and all of them.
 
     Raises:
         RecordingError: the file or its contents are not usable; the message says where and what to do.
         UnknownNameError: a named column does not exist.
     """
-    table = load_table(path_or_frame)
+    wanted = _wanted(channels)
+    time, topics = time or wanted.time, topics or wanted.topics
+    table = load_table(path_or_frame, topics, progress)
     headings = parse_headings(table.columns)
     time_heading = _time_heading(headings, time, table.source)
     others = [heading for heading in headings if heading is not time_heading]
     times = _numbers(table, time_heading, "the time")
-    chosen, notes = _name_channels(others, dict(channels or {}), table)
+    chosen, notes = _name_channels(others, {key: one.column for key, one in wanted.channels.items()}, table)
 
     samples, kept = {}, {}
     for key, heading in chosen.items():
         values = table.columns[heading.text]
-        mapped = key in (channels or {})
+        mapped = key in wanted.channels
         if values is None and not mapped:
             notes.append(f"column {heading.text!r} holds words and was left out")
         elif values is not None and len(values) != len(times) and not mapped:
             notes.append(f"{heading.text!r} has {len(values)} values for {len(times)} times and was left out")
         else:
-            samples[key] = _si(_numbers(table, heading, f"channel {key!r}"), heading)
-            kept[key] = heading
+            numbers = _numbers(table, heading, f"channel {key!r}")
+            own = wanted.channels.get(key, Channel(heading.text))
+            kept[key] = heading if own.unit is None else dataclasses.replace(heading, unit=own.unit)
+            samples[key] = own.scale * _si(numbers, kept[key]) + own.offset
+    delays = {key: one.delay for key, one in wanted.channels.items()}
+    late = any(delays.values())
+    series = shifted(_si(times, time_heading), samples, delays) if late else Series(_si(times, time_heading), samples)
     recording = Recording(
-        time=_si(times, time_heading),
-        channels=samples,
+        time=series.time,
+        channels=series.columns,
         units={key: heading.unit.symbol for key, heading in kept.items() if heading.unit is not None},
         name=name or table.name,
         source=table.source,
         columns={key: heading.text for key, heading in kept.items() if heading.text != key},
     )
     return dataclasses.replace(recording, warnings=(*table.notes, *notes, *check_recording(recording)))
+
+
+def _wanted(channels: Mapping[str, str | Channel] | ChannelTable | None) -> ChannelTable:
+    if isinstance(channels, ChannelTable):
+        return channels
+    return ChannelTable({key: Channel(one) if isinstance(one, str) else one for key, one in (channels or {}).items()})
 
 
 def _time_heading(headings: Sequence[Heading], time: str | None, where: str) -> Heading:

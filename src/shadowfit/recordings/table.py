@@ -11,7 +11,7 @@ import io
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shadowfit.errors import RecordingError, nearest
+from shadowfit.recordings.archives import read_hdf5, read_matlab
+from shadowfit.recordings.bags import Progress, is_bag, read_bag
 from shadowfit.recordings.cells import numbers
 from shadowfit.recordings.delimited import read_delimited
 from shadowfit.recordings.headings import check_headings
 
-FORMATS = "CSV (.csv, .tsv, .txt), NumPy (.npz) and Parquet (.parquet)"
+FORMATS = (
+    "CSV (.csv, .tsv, .txt), NumPy (.npz), Parquet (.parquet), HDF5 (.h5, .hdf5), MATLAB (.mat) "
+    "and bags of ROS (.bag, .db3, .mcap, or a folder with metadata.yaml)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,10 +45,16 @@ class Table:
     """What was left out."""
 
 
-def load_table(source: Any) -> Table:
-    """A table from a path, from a pandas or Polars frame, or from a mapping of headings to arrays."""
+BAG_TIME = "time [s]"
+
+
+def load_table(source: Any, topics: Sequence[str] = (), progress: Progress | None = None) -> Table:
+    """A table from a path, from a pandas or Polars frame, or from a mapping of headings to arrays.
+
+    ``topics`` and ``progress`` are for bags (:mod:`bags`).
+    """
     if isinstance(source, str | os.PathLike):
-        return _from_file(Path(source))
+        return _from_file(Path(source), topics, progress)
     if isinstance(source, Mapping):
         arrays = {str(key).strip(): values for key, values in source.items()}
         return _from_arrays(arrays, "mapping", "recording")
@@ -56,16 +67,22 @@ def load_table(source: Any) -> Table:
     )
 
 
-def _from_file(path: Path) -> Table:
+def _from_file(path: Path, topics: Sequence[str], progress: Progress | None) -> Table:
     readers: dict[str, Callable[[Path], Table]] = {
         **dict.fromkeys((".csv", ".tsv", ".txt"), _from_text),
         ".npz": _from_npz,
         **dict.fromkeys((".parquet", ".pq"), _from_parquet),
+        ".mat": lambda path: _from_arrays(read_matlab(path), str(path), path.stem),
+        **dict.fromkeys((".h5", ".hdf5"), lambda path: _from_arrays(read_hdf5(path), str(path), path.stem)),
     }
     ending = path.suffix.lower()
     try:
+        if is_bag(path):
+            return _from_bag(path, topics, progress)
+        if topics:
+            raise RecordingError(f"{path}: only bags have topics")
         if path.is_dir():
-            raise RecordingError(f"{path} is a folder; name a file in it")
+            raise RecordingError(f"{path} is a folder and no bag (it has no metadata.yaml); name a file in it")
         if not path.exists():
             raise RecordingError(f"{path}: there is no such file{_files_beside(path)}")
         if ending not in readers:
@@ -80,6 +97,13 @@ def _files_beside(path: Path) -> str:
     folder = path.parent
     names = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
     return nearest(path.name, names) if names else ""
+
+
+def _from_bag(path: Path, topics: Sequence[str], progress: Progress | None) -> Table:
+    bag = read_bag(path, topics, progress)
+    # Under the name that no signal of a bag has: theirs are those of joints and topics.
+    columns = {BAG_TIME: bag.series.time, **bag.series.columns}
+    return Table(columns, str(path), path.stem, bag.notes)
 
 
 def _from_text(path: Path) -> Table:

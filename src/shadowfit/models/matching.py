@@ -1,0 +1,116 @@
+"""Recordings of robots: channels `JOINT.position`, `JOINT.velocity`, `JOINT.effort`, `JOINT.target` and model names.
+
+A recording of joint states names joints; a mechanism asks for the channels of its sensors and inputs. Where a channel
+is not there under its own name, the column of its joint is taken. Names of joints agree, or differ by the same words
+before and behind all of them (`fer_joint1` and `joint1`, `FL_hip` and `FL_hip_joint`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from shadowfit.errors import RecordingError
+from shadowfit.mechanism import (
+    JointPosition,
+    JointSpeed,
+    Mechanism,
+    PositionMotor,
+    TorqueMotor,
+    VelocityMotor,
+)
+from shadowfit.recordings import Recording
+
+SENSED: dict[type, str] = {JointPosition: "position", JointSpeed: "velocity"}
+DRIVEN: dict[type, str] = {TorqueMotor: "effort", PositionMotor: "target", VelocityMotor: "target_velocity"}
+QUANTITIES = ("position", "velocity", "effort", "target", "target_velocity")
+
+
+def matched(mechanism: Mechanism, recording: Recording) -> Recording:
+    """The recording with the channels of joints under the names of the mechanism's sensors and inputs.
+
+    Raises:
+        RecordingError: the recording has columns of joints, the mechanism asks for some, and no name agrees.
+    """
+    wanted = {name: of for name, of in joint_channels(mechanism).items() if name not in recording.channels}
+    columns = _joint_columns(recording.channels)
+    if not wanted or not columns:
+        return recording
+    recorded, asked = sorted({joint for joint, _ in columns}), sorted({joint for joint, _ in wanted.values()})
+    names = same_joints(asked, recorded)
+    if not names:
+        raise RecordingError(
+            f"{recording.source or recording.name}: no joint of the recording is one of the model's; the recording has "
+            f"{', '.join(recorded)}; the model has {', '.join(asked)}; say which is which with --channel or --channels"
+        )
+    found = {
+        name: columns[names[joint], quantity]
+        for name, (joint, quantity) in wanted.items()
+        if joint in names and (names[joint], quantity) in columns
+    }
+    return renamed(recording, found)
+
+
+def joint_channels(mechanism: Mechanism) -> dict[str, tuple[str, str]]:
+    """Joint and quantity of each sensor and input that belongs to one joint."""
+    found = {
+        name: (sensor.joint, SENSED[type(sensor)])
+        for name, sensor in mechanism.sensors.items()
+        if type(sensor) in SENSED
+    }
+    drives: dict[str, set[tuple[str, str]]] = {}
+    for name, joint in mechanism.joints.items():
+        for law in joint.laws.values:
+            if law.input is not None and type(law) in DRIVEN:
+                drives.setdefault(law.input, set()).add((name, DRIVEN[type(law)]))
+    return found | {name: next(iter(of)) for name, of in drives.items() if len(of) == 1}
+
+
+def _joint_columns(channels: Iterable[str]) -> dict[tuple[str, str], str]:
+    """Joint and quantity → channel, for channels called ``JOINT.quantity``."""
+    found = {}
+    for name in channels:
+        joint, _, quantity = name.rpartition(".")
+        if joint and quantity in QUANTITIES:
+            found[joint, quantity] = name
+    return found
+
+
+def same_joints(asked: Iterable[str], recorded: Iterable[str]) -> dict[str, str]:
+    """Joint of the model → joint of the recording; empty where no name agrees."""
+    plain = {name: "".join(c if c.isalnum() else "_" for c in name) for name in recorded}
+    exact = {own: name for own in asked for name, other in plain.items() if own == other}
+    if exact:
+        return exact
+    pairs = [(own, name, _words_around(own, other)) for own in asked for name, other in plain.items()]
+    around = Counter(words for _, _, words in pairs if words is not None)
+    if not around:
+        return {}
+    common, _ = around.most_common(1)[0]
+    return {own: name for own, name, words in pairs if words == common}
+
+
+def _words_around(first: str, second: str) -> tuple[str, str, bool] | None:
+    """What stands before and behind the shorter name in the longer one, and which of the two is longer."""
+    longer, shorter = (first, second) if len(first) > len(second) else (second, first)
+    if not shorter or shorter not in longer:
+        return None
+    before, _, behind = longer.partition(shorter)
+    return before, behind, longer is first
+
+
+def renamed(recording: Recording, names: Mapping[str, str]) -> Recording:
+    """The recording with some channels under other names: new name → channel."""
+    if not names:
+        return recording
+    new = {channel: name for name, channel in names.items()}
+    return dataclasses.replace(
+        recording,
+        channels={new.get(key, key): values for key, values in recording.channels.items()},
+        units={new.get(key, key): unit for key, unit in recording.units.items()},
+        columns={
+            **{new.get(key, key): heading for key, heading in recording.columns.items()},
+            **{name: recording.columns.get(channel, channel) for name, channel in names.items()},
+        },
+    )

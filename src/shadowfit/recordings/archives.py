@@ -1,0 +1,119 @@
+"""Files that hold named arrays in a tree: MATLAB's `.mat` (5 and 7.3) and HDF5, read array by array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shadowfit.errors import RecordingError
+from shadowfit.recordings.extras import need
+
+# A table wider than this is no set of channels.
+WIDEST = 64
+
+
+class LazyArrays(Mapping[str, Any]):
+    """Arrays by name, each read when it is asked for."""
+
+    def __init__(self, readers: Mapping[str, Callable[[], Any]]):
+        self.readers = dict(readers)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.readers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.readers)
+
+    def __len__(self) -> int:
+        return len(self.readers)
+
+
+def read_matlab(path: Path) -> Mapping[str, Any]:
+    """Arrays of a `.mat` file; fields of structures are `name.field`, columns of tables `name[1]`, `name[2]`, …"""
+    import scipy.io  # noqa: PLC0415  (only such files need it)
+
+    try:
+        content = scipy.io.loadmat(path, simplify_cells=True)
+    except NotImplementedError:  # version 7.3 is HDF5
+        return _from_hdf5(path, matlab=True)
+    except Exception as error:  # what a damaged file raises depends on the damaged byte
+        raise RecordingError(f"{path}: is not a readable MATLAB file ({error}); save it again in MATLAB") from error
+    arrays = dict(_flat({name: value for name, value in content.items() if not name.startswith("__")}))
+    return dict(_split(arrays, first=1))
+
+
+def read_hdf5(path: Path) -> Mapping[str, Any]:
+    """Arrays of an HDF5 file; groups are `group.name`, columns of tables `name[0]`, `name[1]`, …"""
+    return _from_hdf5(path, matlab=False)
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            array = np.asarray(value)
+            if array.dtype.kind in "fiubU":
+                yield prefix + name, array
+
+
+def _split(arrays: Mapping[str, np.ndarray], first: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Tables as columns, along the axis that is as long as most vectors are."""
+    length = _length(array.shape for array in arrays.values())
+    for name, array in arrays.items():
+        columns = _columns(array.shape, length)
+        if columns is None:
+            yield name, array
+        for index, column in enumerate(columns or ()):
+            yield (name if len(columns or ()) == 1 else f"{name}[{index + first}]"), array[column]
+
+
+def _length(shapes: Iterator[tuple[int, ...]]) -> int:
+    """The number of samples: the longest axis that most arrays share."""
+    longest = [max(shape) for shape in shapes if shape and max(shape) > 1]
+    return max(set(longest), key=lambda n: (longest.count(n), n)) if longest else 0
+
+
+def _columns(shape: tuple[int, ...], length: int) -> list[tuple[Any, ...]] | None:
+    """Indices of a table's columns, None where an array is no table of that many samples."""
+    if len(shape) != 2 or length not in shape or min(shape) > WIDEST:
+        return None
+    along = 0 if shape[0] == length else 1
+    everything = slice(None)
+    return [(everything, i) if along == 0 else (i, everything) for i in range(shape[1 - along])]
+
+
+def _from_hdf5(path: Path, matlab: bool) -> Mapping[str, Any]:
+    h5py = need("h5py", "hdf5", str(path))
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def note(name: str, part: Any) -> None:
+        words = matlab and part.attrs.get("MATLAB_class") in (b"char", "char")
+        if isinstance(part, h5py.Dataset) and part.dtype.kind in "fiub" and not name.startswith("#") and not words:
+            shapes[name] = part.shape
+
+    try:
+        with h5py.File(path) as file:
+            file.visititems(note)
+    except OSError as error:
+        raise RecordingError(f"{path}: is not a readable HDF5 file ({error}); write it again") from error
+
+    def reader(name: str, index: Any) -> Callable[[], np.ndarray]:
+        def read() -> np.ndarray:
+            with h5py.File(path) as file:
+                return np.asarray(file[name][index])
+
+        return read
+
+    length, first, readers = _length(iter(shapes.values())), 1 if matlab else 0, {}
+    for name, shape in shapes.items():
+        dotted, columns = name.replace("/", "."), _columns(shape, length)
+        # What is no vector and no table of samples (images, settings) may be large: it is not even read.
+        if len(shape) == 1:
+            readers[dotted] = reader(name, ...)
+        for index, column in enumerate(columns or ()):
+            readers[dotted if len(columns or ()) == 1 else f"{dotted}[{index + first}]"] = reader(name, column)
+    return LazyArrays(readers)

@@ -1,0 +1,126 @@
+"""Bags of ROS 1 and 2 and MCAP: joint states by name, other messages by field, times, several topics, what is wrong."""
+
+import numpy as np
+import pytest
+
+from shadowfit.errors import RecordingError
+from shadowfit.recordings import read_recording
+from shadowfit.recordings.extras import need
+
+rosbag1 = pytest.importorskip("rosbags.rosbag1")
+rosbag2 = pytest.importorskip("rosbags.rosbag2")
+typesys = pytest.importorskip("rosbags.typesys")
+
+COUNT, INTERVAL = 5, 10_000_000  # messages, nanoseconds
+START = 1_700_000_000_000_000_000  # of today's size: seconds as floats would lose the digits
+JOINTS = ("hip", "knee")
+
+
+def store(ros1: bool):
+    return typesys.get_typestore(typesys.Stores.ROS1_NOETIC if ros1 else typesys.Stores.LATEST)
+
+
+def joint_state(types, nanoseconds: int, values: np.ndarray, effort: bool, stamped: bool):
+    stamp = types.types["builtin_interfaces/msg/Time"](
+        sec=nanoseconds // 10**9 if stamped else 0, nanosec=nanoseconds % 10**9 if stamped else 0
+    )
+    fields = {"seq": 0} if "seq" in types.types["std_msgs/msg/Header"].__annotations__ else {}
+    header = types.types["std_msgs/msg/Header"](stamp=stamp, frame_id="", **fields)
+    return types.types["sensor_msgs/msg/JointState"](
+        header=header,
+        name=list(JOINTS),
+        position=values,
+        velocity=10.0 * values,
+        effort=100.0 * values if effort else np.zeros(0),
+    )
+
+
+def write_bag(path, kind: str, *, effort: bool = True, stamped: bool = True) -> None:
+    """Joint states every 10 ms, and between them targets on a topic of their own."""
+    ros1 = kind == "bag"
+    types = store(ros1)
+    if ros1:
+        writer = rosbag1.Writer(path)
+    else:
+        plugin = rosbag2.StoragePlugin.MCAP if kind == "mcap" else rosbag2.StoragePlugin.SQLITE3
+        writer = rosbag2.Writer(path, version=9, storage_plugin=plugin)
+    pack = types.serialize_ros1 if ros1 else types.serialize_cdr
+    with writer:
+        states = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=types)
+        targets = writer.add_connection("/arm/target", "geometry_msgs/msg/Point", typestore=types)
+        for k in range(COUNT):
+            time = START + k * INTERVAL
+            message = joint_state(types, time, np.array([0.1, -0.2]) * k, effort, stamped)
+            # Messages arrive late, by a time that varies; their stamps do not.
+            writer.write(states, time + 1000 * k**2, pack(message, "sensor_msgs/msg/JointState"))
+            point = types.types["geometry_msgs/msg/Point"](x=float(k), y=2.0 * k, z=0.0)
+            writer.write(targets, time + INTERVAL // 2, pack(point, "geometry_msgs/msg/Point"))
+
+
+@pytest.fixture(params=["bag", "db3", "mcap"])
+def bag(request, tmp_path):
+    path = tmp_path / ("run.bag" if request.param == "bag" else f"run_{request.param}")
+    write_bag(path, request.param)
+    return path
+
+
+def test_joint_states_become_columns_of_joints(bag) -> None:
+    recording = read_recording(bag)
+    np.testing.assert_allclose(recording.time, 0.01 * np.arange(COUNT), rtol=0, atol=1e-12)
+    assert list(recording.channels) == [f"{j}.{q}" for q in ("position", "velocity", "effort") for j in JOINTS]
+    np.testing.assert_allclose(recording.channels["knee.velocity"], -2.0 * np.arange(COUNT), rtol=1e-14)
+
+
+def test_several_topics_keep_their_own_times(bag) -> None:
+    recording = read_recording(bag, topics=["/joint_states", "/arm/target"], channels={"target": "arm.target.x"})
+    np.testing.assert_allclose(recording.time, 0.005 * np.arange(2 * COUNT), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(recording.channels["target"][1::2], np.arange(COUNT))
+    assert np.isnan(recording.channels["target"][::2]).all()
+    assert np.isnan(recording.channels["hip.position"][1::2]).all()
+
+
+def test_a_bare_file_of_a_bag_is_enough(tmp_path) -> None:
+    write_bag(tmp_path / "run", "db3")
+    alone = next((tmp_path / "run").glob("*.db3")).rename(tmp_path / "alone.db3")
+    assert len(read_recording(alone)) == COUNT
+
+
+def test_what_is_not_known_is_left_out_and_time_is_that_of_arrival_without_stamps(tmp_path) -> None:
+    write_bag(tmp_path / "run.bag", "bag", effort=False, stamped=False)
+    recording = read_recording(tmp_path / "run.bag")
+    assert [name for name in recording.channels if name.endswith("effort")] == []
+    np.testing.assert_allclose(np.diff(recording.time), 0.01 + 1e-6 * (2 * np.arange(COUNT - 1) + 1), atol=1e-9)
+
+
+def test_progress_counts_all_messages_that_are_read(bag) -> None:
+    seen: list[tuple[int, int]] = []
+    read_recording(bag, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (COUNT, COUNT)
+
+
+def test_mistakes_are_named(tmp_path, bag) -> None:
+    with pytest.raises(RecordingError, match=r"no topic '/joint_state'; did you mean '/joint_states'.*/arm/target"):
+        read_recording(bag, topics=["/joint_state"])
+    broken = tmp_path / "broken.db3"
+    broken.write_bytes(b"SQLite format 3\0 and then nothing")
+    with pytest.raises(RecordingError, match=r"broken.db3: cannot be read as a bag"):
+        read_recording(broken)
+    with pytest.raises(RecordingError, match="only bags have topics"):
+        read_recording(tmp_path / "run.csv", topics=["/joint_states"])
+
+
+def test_a_missing_package_names_the_command() -> None:
+    with pytest.raises(RecordingError, match=r'run.x: .*"no_such_package|pip install "shadowfit\[bags\]"'):
+        need("no_such_package.inside", "bags", "run.x")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("arm", ["ur10", "panda"])
+def test_bags_without_definitions_are_their_tables(data_dir, arm) -> None:
+    bag, table = (
+        read_recording(data_dir / f"arm_{arm}" / f"{arm}_exciting{end}") for end in ("_trajectory.db3", ".csv")
+    )
+    np.testing.assert_allclose(bag.time, table.time, rtol=0, atol=1e-6)
+    assert set(bag.channels) == set(table.channels)
+    for name in table.channels:
+        np.testing.assert_allclose(bag.channels[name], table.channels[name], rtol=0, atol=1e-6)
