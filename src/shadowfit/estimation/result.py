@@ -26,11 +26,12 @@ from shadowfit.estimation.uncertainty.identifiability import Finding
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.scales import scales_of
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
 IDENTIFIABLE = 1.0
-# Compliance [m/N, rad/(N m)] that is as good as none.
-RIGID = 1e-9
+# Compliance that is as good as none, relative to one that gives by the machine's length under its weight.
+RIGID = 1e-8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,9 +142,10 @@ class Estimate:
         """Compliances of joints that would give, if the fit did not let them."""
         if not self.problem.plan.unknowns.scope.rigid:
             return {}
-        joints = self.problem.given.joints.items()
-        names = [f"{name}.compliance.{kind}" for name, _ in joints for kind in ("linear", "rotational")]
-        return {name: RIGID for name in names if self.problem.given.get(name) > RIGID}
+        given, scales = self.problem.given, scales_of(self.problem.given)
+        names = [f"{name}.compliance.{kind}" for name in given.joints for kind in ("linear", "rotational")]
+        rigid = {name: RIGID * scales.of(given.unit(name)) for name in names}
+        return {name: value for name, value in rigid.items() if given.get(name) > value}
 
     @functools.cached_property
     def values(self) -> dict[str, Any]:

@@ -20,14 +20,15 @@ from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.scales import scales_of
 
 # A mass or inertia may shrink or grow by this factor: zero is not physical and cannot be simulated, and one that the
 # data say nothing about would otherwise wander off.
 INERTIAL_RANGE = 1e3
 # Units of the numbers for which that holds.
 INERTIAL_UNITS = ("kg", "kg m²")
-# Typical size of a parameter that starts at zero, in its unit.
-DEFAULT_SCALE = 1e-3
+# Typical size of a parameter that starts at zero, as a fraction of what is large for the machine (:mod:`scales`).
+SMALL = 0.01
 
 
 class ParameterError(ShadowfitError):
@@ -251,7 +252,7 @@ def _parameter(mechanism: Mechanism, name: str, free: Free) -> Parameter:
         )
     if lower < leaf.lower:
         raise ParameterError(f"{name} may not go below {leaf.lower:g} {unit}, but its lower bound is {lower:g}")
-    scale = abs(start) if start != 0.0 else DEFAULT_SCALE
+    scale = abs(start) if start != 0.0 else SMALL * scales_of(mechanism).of(unit)
     return Parameter(name, start, lower, upper, free.prior, scale, unit, False, free.per_recording)
 
 

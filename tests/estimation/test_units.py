@@ -1,0 +1,45 @@
+"""The same machine in other units, a thousand million times as heavy or in tenths of millimetres: the same answer."""
+
+import numpy as np
+import pytest
+
+from estimation.units import factor, in_other_units
+from shadowfit.dynamics import simulate
+from shadowfit.estimation import Free, Options, fit
+from shadowfit.models import load_model
+from shadowfit.recordings import Recording
+
+START = {"pendulum.inertia.yy": 0.004, "hinge.viscous": 1e-4, "hinge.coulomb": 0.0}
+
+
+@pytest.fixture(scope="module")
+def swing():
+    model = load_model("pendulum")
+    truth = model.mechanism.set({"pendulum.inertia.xx": 5e-4, "pendulum.inertia.yy": 0.0035, "hinge.viscous": 4e-4})
+    run = simulate(truth, model.start.with_joints({"hinge": 2.0}, {}).state(truth), timestep=0.002, steps=1000)
+    noisy = np.asarray(run.readings["theta"])[::5] + np.random.default_rng(0).normal(0.0, 1e-3, 201)
+    return truth, Recording(0.01 * np.arange(201), {"theta": noisy})
+
+
+def relative(swing, mass, length):
+    """Estimates, standard deviations and marks, brought back to kilogrammes and metres."""
+    mechanism, recording = swing
+    free = {name: Free(start=value * factor(mechanism.unit(name), mass, length)) for name, value in START.items()}
+    weight = 100.0 / (mass * length**2) ** 2
+    options = Options(unknowns="joint", correction="deferred", state_weight=weight)
+    estimate = fit(in_other_units(mechanism, mass, length), recording, free, options=options)
+    rows = estimate.parameters
+    sizes = np.array([factor(row.unit, mass, length) for row in rows])
+    marks = [(row.identifiable, row.at_bound) for row in rows]
+    values, spread = ([getattr(row, key) for row in rows] / sizes for key in ("value", "std"))
+    return estimate.status, marks, values, spread
+
+
+@pytest.mark.parametrize(("mass", "length"), [(1e3, 1e3), (1e-9, 1e-4), (1e9, 1e3)])
+def test_a_fit_in_other_units(swing, mass, length):
+    status, marks, values, spread = relative(swing, 1.0, 1.0)
+    other_status, other_marks, other_values, other_spread = relative(swing, mass, length)
+    assert status.converged
+    assert (other_status, other_marks) == (status, marks)
+    np.testing.assert_allclose(other_values, values, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other_spread, spread, rtol=1e-4)
