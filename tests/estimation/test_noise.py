@@ -7,11 +7,12 @@ import pytest
 
 from estimation.scenes import spring_slider, twin
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
-from shadowfit.estimation.noise import deviance, log_determinant, sensor_levels
+from shadowfit.estimation.noise import deviance, log_determinant
 from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Status, minimise
 from shadowfit.estimation.uncertainty.evidence import gather
+from shadowfit.estimation.uncertainty.levels import level_step
 from shadowfit.experiments import coverage
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,8 @@ def test_level_counts_the_unknowns_that_a_sensor_determines(recording):
         values.append(log_determinant(estimate.problem, objective.linearise(estimate.problem, here.point, changed)))
     determined = (values[1] - values[0]) / 2e-3
     expected = np.sqrt(here.cost.observation / weights.reference**2 / (estimate.problem.sample_count() - determined))
-    assert sensor_levels(estimate.problem, here, weights)[0] == pytest.approx(expected, rel=1e-5)
+    step = level_step(estimate.problem, here, weights, gather(estimate.problem, here, weights))
+    assert step.ratios[-1] == pytest.approx(expected, rel=1e-5)
 
 
 def test_estimated_weight_lies_on_the_plateau_of_the_sweep(recording):

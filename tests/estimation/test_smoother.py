@@ -66,7 +66,11 @@ def test_states_are_those_of_the_kalman_smoother(discretization, unknowns):
     by_position = new_speed(mechanism, discretization, 1.0, 0.0)
     by_speed = new_speed(mechanism, discretization, 0.0, 1.0)
     transition = np.array([[1.0 + TIMESTEP * by_position, TIMESTEP * by_speed], [by_position, by_speed]])
-    q, r, h = std**2 / WEIGHT / mass**2, std**2, TIMESTEP
+    # Errors of joint coordinates are forces. They act on the inertia and, within the step, on spring and damper, as the
+    # spring's own pull −k x h does, which leaves the speed ``by_position``.
+    pull = TIMESTEP * float(mechanism.get("rail.spring.stiffness"))
+    inertia = -pull / by_position if unknowns == "joint" else mass
+    q, r, h = std**2 / WEIGHT / inertia**2, std**2, TIMESTEP
     if unknowns != "full":
         noise = q * np.array([[h * h, h], [h, 1.0]])
         jump = 0.0

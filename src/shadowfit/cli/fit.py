@@ -101,6 +101,15 @@ def fit(
             "be repeated.",
         ),
     ] = None,
+    force_noise: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--force-noise",
+            metavar="JOINT=STD",
+            help="Error of a joint's force [N m, N]: standard deviation of a white force at the sampling rate. Not "
+            "estimated then. May be repeated.",
+        ),
+    ] = None,
     residual: Annotated[
         Residual, typer.Option(help="implicit: robust for stiff joints; inverse: the paper's.")
     ] = Residual.implicit,
@@ -128,8 +137,11 @@ def fit(
     max_iterations: Annotated[int, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of steps.")] = 50,
     intervals: Annotated[
         Intervals,
-        typer.Option(help="Standard deviations and 95 % intervals: of the weights, the residuals, or robust ones."),
-    ] = Intervals.gauss_newton,
+        typer.Option(
+            help="Standard deviations and 95 % intervals: of the noise, wider where pieces of the data disagree "
+            "(blocks), of the noise alone (gauss-newton), of the residuals, or robust ones."
+        ),
+    ] = Intervals.blocks,
     memory: Annotated[
         float | None, typer.Option(metavar="GB", help="Most memory to use; default: half of what is free.")
     ] = None,
@@ -162,6 +174,7 @@ def fit(
         correction=preset.correction if correction is None else correction.value,
         state_weight=preset.state_weight if weight is None else state_weight(weight),
         impulse_covariance=impulse_variances(mechanism, impulse_variance or ()),
+        force_noise=numbers(force_noise or (), "--force-noise") or None,
         huber=huber,
         cutoff=cutoff,
         memory=None if memory is None else 1e9 * memory,
@@ -193,7 +206,7 @@ def fit_and_save(
     quiet: bool,
     json: bool,
     truth: Mapping[str, float] | None = None,
-    kind: Kind = "gauss-newton",
+    kind: Kind = "blocks",
 ) -> dict[str, Any]:
     """Fit with progress shown, print the answer, and write the result with its report.
 

@@ -96,6 +96,7 @@ class Correction(enum.StrEnum):
 class Intervals(enum.StrEnum):
     """What the error bars of parameters take the errors of the data to be."""
 
+    blocks = "blocks"
     gauss_newton = "gauss-newton"
     paper = "paper"
     residual = "residual"

@@ -24,6 +24,8 @@ from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.mechanism import Mechanism
 
 ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
+DIRECTIONS = ("x", "y", "z", "rx", "ry", "rz")
+"""Of ⊞ on a pose: translations, then rotations."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +106,16 @@ def tree_of(mechanism: Mechanism) -> Tree:
         closing = joints.names[next(iter(waiting))]
         raise MechanismError(f"joint {closing!r} closes a loop, which joint coordinates do not describe")
     return Tree(tuple(links))
+
+
+def coordinate_names(tree: Tree, mechanism: Mechanism) -> tuple[str, ...]:
+    """A name for each coordinate: its joint's (or its floating body's), with the direction where there are several."""
+    names: list[str] = []
+    for link in tree.links:
+        name = mechanism.bodies.names[link.body] if link.joint is None else mechanism.joints.names[link.joint]
+        single = len(link.freedom) == 1
+        names += [name if single else f"{name}.{DIRECTIONS[direction]}" for direction in link.freedom]
+    return tuple(names)
 
 
 class Placed(eqx.Module):

@@ -54,13 +54,15 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
         objective.prepare(problem, problem.parameters.start(), default_weights(problem, 1.0))
         start = start_point(problem)
         initialised = time.perf_counter()
+        choice = None
         if problem.options.state_weight == "auto":
-            outcome, weights = estimate_noise(problem, start, optimiser, progress)
+            outcome, weights, choice = estimate_noise(problem, start, optimiser, progress)
         else:
             weights = default_weights(problem, problem.options.state_weight)
             outcome = minimise_corrected(problem, start, weights, optimiser, progress)
     ended = time.perf_counter()
-    return Estimate(problem, weights, outcome, Seconds(ended - began, initialised - began, ended - initialised))
+    seconds = Seconds(ended - began, initialised - began, ended - initialised)
+    return Estimate(problem, weights, outcome, seconds, choice)
 
 
 def start_point(problem: Problem) -> Point:

@@ -1,28 +1,25 @@
-"""Noise levels from the data: the state weight κ and the sensors' noise by (approximate) maximum likelihood.
+"""Noise levels from the data: errors of each joint's equation of motion, and of each sensor.
 
-With impulse noise of variance ``σ_p²`` and sensor noise ``σ_i²`` the Laplace approximation of the marginal likelihood,
-states and parameters integrated out, is
+**How likely.** With errors of the equations of motion of variance ``σ_j²`` (a level for each joint coordinate: the
+impulse [N m s, N s] that a step lacks) and of the sensors ``σ_i²``, the Laplace approximation of the marginal
+likelihood, states and parameters integrated out, is
 
-    −2 log L = Σ_k S_k/σ_k² + log det H − Σ_k N_k log(1/σ_k²) + const,     H = Σ_k J_kᵀJ_k/σ_k²,
+    −2 log L = Σ_g S_g/σ_g² + log det H + Σ_g N_g log σ_g² + const,     H = Σ_g J_gᵀJ_g/σ_g²,
 
-for the groups k of residuals (dynamics, each sensor) with sums of squares ``S_k`` and ``N_k`` residuals. It is
-stationary where
+for the groups g of residuals with sums of squares ``S_g`` and ``N_g`` residuals. All levels of the dynamics are first
+moved together, in strides of ten, from a hundredth of the impulses that the motion shows, as long as the likelihood
+rises by evidence; each fit starts from the last one, which is also how a small level is reached without crawling. On
+recordings without errors of the dynamics the likelihood rises to a plateau: where it is indifferent, the smaller level
+leaves fewer unknowns. A scale common to all levels is known without further work (``s² = Σ S_g/σ_g²/ν``). From there
+Newton steps (:mod:`uncertainty.levels`) lead to the most likely level of every joint and sensor. Sensors stay within a
+factor of ten of what the model file states.
 
-    σ_k² = S_k/(N_k − γ_k),     γ_k = ∂ log det H/∂ log(1/σ_k²),
-
-γ_k being the number of unknowns that the group determines; Σ γ_k is the number n of all unknowns, so that a scale s
-common to all levels, at a fixed κ, is known without γ:
-
-    s² = Σ_k S_k/σ_k² / ν,     ν = Σ_k N_k − n.
-
-κ is scanned upwards in strides of a hundred, from a value that allows errors of a hundredth of the impulses that the
-motion shows (100 for a machine like the paper's, more for a smaller one). Each fit starts from the last one, which is
-also how a large κ is reached without crawling, and only goes as far as the likelihood can tell. The scan ends where
-the likelihood no longer rises by evidence. On recordings without errors of the dynamics it rises to a plateau: where
-it is indifferent, the larger κ leaves fewer unknowns. To a peak lead a parabola and cubics with values and slopes
-``∂(−2 log L)/∂ log κ = κ S_p/σ₀² − (N_p − γ_p)``. Downwards the scan goes only if the first
-stride up is worse. (Iterating the stationary condition for κ converges slowly, and from a small κ, where the
-states follow the noise, to a wrong solution.)
+**How useful.** Errors of a real machine are seldom white: they are functions of its state, small, and the same in every
+period. A fit that takes them for white lets the motion wander where the machine keeps its phase, and the parameters
+need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
+for, in strides of a hundred, as long as the model so fitted predicts better over windows from a few steps to the whole
+recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
+more weight gains nothing. Error bars follow from the most likely levels, not from the weights.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ import numpy as np
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.weights import Weights, default_weights
+from shadowfit.estimation.problem.weights import Weights, default_weights, with_given
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected, renewed
 from shadowfit.estimation.solve.levenberg_marquardt import (
@@ -46,16 +43,21 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     minimise,
 )
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.uncertainty.evidence import Evidence, gather
+from shadowfit.estimation.solve.prediction import Prediction, predict
+from shadowfit.estimation.uncertainty.evidence import gather
+from shadowfit.estimation.uncertainty.levels import level_step
 from shadowfit.geometry.differences import differences
 
-# Errors of the dynamics at the first κ, as a fraction of the impulses of a time step.
+# Errors of the dynamics in the first fit, as a fraction of the impulses of a time step.
 FIRST_ERROR = 0.01
-# Bodies that move less than this, relative to the others, are at rest: their impulses are noise.
+# Bodies and joints that move less than this, relative to the others, are at rest: their impulses are noise.
 REST = 1e-6
-# Factor between neighbouring values of κ in the scan, and its limits.
+# A joint that hardly moves is given this fraction of the largest impulse of the others.
+SLOW = 1e-3
+# Factor between neighbouring values of κ in the scan. It ends where errors would be as large as the impulses
+# themselves, or as small as rounding, and says so.
 STRIDE = 100.0
-LARGEST, SMALLEST = 1e10, 1e-2
+LARGEST_ERROR, SMALLEST_ERROR = 10.0, 1e-13
 # The scan goes on while −2 log L falls by more than this. Of two values that differ by less than the second number the
 # larger κ is preferred: it leaves fewer unknowns.
 EVIDENCE, INDIFFERENCE = 2.0, 0.5
@@ -63,10 +65,29 @@ EVIDENCE, INDIFFERENCE = 2.0, 0.5
 # likely than they could be: cut off earlier, the scan ended decades too low on recordings without process noise.)
 UNFINISHED = 1.0
 SCAN_ITERATIONS = 6
-# Most steps towards the most likely κ, behind the scan.
-REFINEMENTS = 3
-# Largest factor by which a sensor's standard deviation may change at once, and the one beyond which a fit is repeated.
-LARGEST_CHANGE, NOTABLE_CHANGE = 10.0, 1.2
+# Most Newton steps of the levels.
+REFINEMENTS = 4
+# Largest factor between a sensor's standard deviation and the stated one.
+LARGEST_CHANGE = 10.0
+# Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent), and twice
+# more: what adds up over the longest windows only is a small part of the mean, and may come late.
+WORTHWHILE, PATIENCE = 0.003, 2
+# Below so many degrees of freedom the equations of motion already hold exactly: more weight changes nothing.
+RIGID = 3.0
+
+
+@dataclasses.dataclass(frozen=True)
+class NoiseChoice:
+    """How the weights were found, for the report."""
+
+    added_weight: float
+    """Factor by which the equations of motion are weighed more (in κ) than their errors ask for."""
+    predictions: tuple[tuple[float, Prediction], ...]
+    """Added weight → what a model so fitted predicts; the first is that of the most likely levels."""
+    at_end: bool
+    """Whether the scan ended at a limit, and not by what the data say."""
+    sensor_ratio: tuple[float, ...]
+    """Standard deviation of each sensor relative to the stated one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +103,10 @@ class _Candidate:
     def state_weight(self) -> float:
         return self.weights.state_weight
 
+    @property
+    def point(self) -> Point:
+        return self.outcome.linearisation.point
+
 
 @dataclasses.dataclass
 class _Scan:
@@ -94,8 +119,12 @@ class _Scan:
     stopped: Outcome | None = None
     """A fit that Ctrl-C ended."""
 
-    def fitted(self, point: Point, weights: Weights, first: bool = False) -> _Candidate:
-        """A fit as far as the likelihood can tell, with the discretisation errors of where it starts."""
+    def fitted(self, point: Point, weights: Weights, first: bool = False, adapt: bool = True) -> _Candidate:
+        """A fit as far as the likelihood can tell, with the discretisation errors of where it starts.
+
+        ``adapt``: the scale common to all levels follows from it.
+        """
+        weights = with_given(self.problem, weights)
         loose = max(self.settings.decrease_tolerance, UNFINISHED / max(self.problem.sample_count(), 1))
         settings = dataclasses.replace(self.settings, decrease_tolerance=loose)
         if not first:
@@ -109,8 +138,8 @@ class _Scan:
             self.stopped = outcome
         if not _usable(outcome):
             return _Candidate(outcome, weights, np.inf)
-        value, scale = deviance(self.problem, outcome.linearisation, weights)
-        return _Candidate(outcome, _with_sensors(weights, np.full(len(weights.std), scale)), value)
+        value, scale = deviance(self.problem, outcome.linearisation, weights, adapt)
+        return _Candidate(outcome, with_given(self.problem, _rescaled(weights, scale)), value)
 
     def finished(self, point: Point, weights: Weights) -> Outcome:
         """The fit at the final levels, to its end."""
@@ -122,35 +151,35 @@ class _Scan:
 
 def estimate_noise(
     problem: Problem, start: Point, settings: LevenbergMarquardt, progress: Progress | None = None
-) -> tuple[Outcome, Weights]:
-    """Scan κ and adapt the sensors' noise; the fit at the most likely values, and its weights."""
+) -> tuple[Outcome, Weights, NoiseChoice | None]:
+    """The fit with weights that follow from the data, these, and how they were found (None if the first fit failed)."""
     scan = _Scan(problem, settings, progress)
-    weights = default_weights(problem, first_state_weight(problem, start))
+    weights = first_weights(problem, start)
     best = scan.fitted(start, weights, first=True)
     if not best.outcome.status.converged:
-        return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights
-    found = _told(problem, _climb(scan, best))
-    if scan.stopped is None and np.max(np.abs(np.log(found.levels))) > np.log(NOTABLE_CHANGE):
-        best = scan.fitted(found.point, _with_sensors(found.weights, found.levels))
-        found = _told(problem, _climb(scan, best))
-    if scan.stopped is None:
-        found = _refined(scan, found)
-    weights = _with_sensors(found.weights, found.levels)
-    outcome = scan.stopped or scan.finished(found.point, weights)
+        return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
+    likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
+    chosen, predictions = _predictive(scan, likely, degrees)
+    if chosen is not likely:
+        chosen = _with_unexplained(problem, likely, chosen)
+    outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
     if not _usable(outcome):
-        status = outcome.status if outcome.status is Status.INTERRUPTED else found.best.outcome.status
-        outcome, weights = dataclasses.replace(found.best.outcome, status=status), found.weights
-    return dataclasses.replace(outcome, log=tuple(scan.log)), weights
+        status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
+        outcome = dataclasses.replace(chosen.outcome, status=status)
+    added = chosen.state_weight / likely.state_weight
+    ended = not _within(chosen.weights, weights, 1.0, margin=STRIDE)
+    ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
+    choice = NoiseChoice(added, predictions, ended, tuple(ratio.tolist()))
+    return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 
-def _climb(scan: _Scan, first: _Candidate) -> list[_Candidate]:
+def _climb(scan: _Scan, first: _Candidate, start: Weights) -> list[_Candidate]:
     """Fits at larger and larger κ until the data speak against it or do not care; else at smaller ones."""
     tried = [first]
     for factor in (STRIDE, 1.0 / STRIDE):
         current = first
-        while SMALLEST <= current.state_weight * factor <= LARGEST and _usable(current.outcome) and not scan.stopped:
-            weights = _with_state_weight(current.weights, current.state_weight * factor)
-            current = scan.fitted(current.outcome.linearisation.point, weights)
+        while _within(current.weights, start, factor) and _usable(current.outcome) and not scan.stopped:
+            current = scan.fitted(current.point, current.weights.scaled(factor))
             gain = min(one.deviance for one in tried) - current.deviance
             tried.append(current)
             if not gain > EVIDENCE:
@@ -167,76 +196,122 @@ def _preferred(tried: list[_Candidate]) -> _Candidate:
     return max((one for one in usable if one.deviance <= lowest + INDIFFERENCE), key=lambda one: one.state_weight)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Told:
-    """What the residuals of the preferred fit tell about the noise."""
-
-    tried: list[_Candidate]
-    best: _Candidate
-    levels: np.ndarray
-    """Standard deviation of each sensor relative to the one assumed."""
-    slope: float
-    """``∂(−2 log L)/∂ log κ``."""
-
-    @property
-    def weights(self) -> Weights:
-        return self.best.weights
-
-    @property
-    def point(self) -> Point:
-        return self.best.outcome.linearisation.point
+def _within(weights: Weights, start: Weights, factor: float, margin: float = 1.0) -> bool:
+    """Whether weights that are ``factor`` times as large still mean errors between a joint's impulses and rounding."""
+    # In units of the impulses: the first weights stand for FIRST_ERROR of them.
+    error = FIRST_ERROR * np.sqrt(start.state_weight / weights.state_weight / factor)
+    error *= weights.reference / start.reference
+    return bool(SMALLEST_ERROR * np.sqrt(margin) <= error <= LARGEST_ERROR / np.sqrt(margin))
 
 
-def _told(problem: Problem, tried: list[_Candidate]) -> _Told:
-    best = _preferred(tried)
-    evidence = gather(problem, best.outcome.linearisation, best.weights)
-    dynamics = evidence.noise[0]
-    slope = float(np.trace(dynamics.squares)) / evidence.reference**2 - dynamics.degrees
-    return _Told(tried, best, _levels(evidence, best.weights), slope)
-
-
-def _refined(scan: _Scan, found: _Told) -> _Told:
-    """The scan's result moved towards the lowest −2 log L, as far as it makes a difference."""
-    move = _parabola(found)
+def _refined(scan: _Scan, found: _Candidate) -> tuple[_Candidate, float]:
+    """Newton steps to the most likely level of each joint and sensor; and the dynamics' degrees of freedom there."""
+    problem, limit = scan.problem, np.log(LARGEST_CHANGE)
+    evidence = gather(problem, found.outcome.linearisation, found.weights)
     for _ in range(REFINEMENTS):
-        gain = 0.5 * abs(found.slope * move)
-        if not gain > INDIFFERENCE:
+        if scan.stopped is not None:
             break
-        state_weight = float(np.clip(found.best.state_weight * np.exp(move), SMALLEST, LARGEST))
-        moved = scan.fitted(found.point, _with_state_weight(found.weights, state_weight))
-        if not _usable(moved.outcome):
+        step = level_step(problem, found.outcome.linearisation, found.weights, evidence)
+        if not step.gain > INDIFFERENCE:
             break
-        before, found = found, _told(scan.problem, [moved])
-        move = _cubic(before, found)
-    return found
+        ratio = np.array(found.weights.std) * found.weights.reference / stated_std(problem)
+        sensors = np.exp(np.clip(np.log(ratio * step.sensors), -limit, limit)) / ratio
+        moved = scan.fitted(found.point, found.weights.with_levels(step.impulses, sensors), adapt=False)
+        if not _usable(moved.outcome) or moved.deviance > found.deviance + EVIDENCE:
+            break
+        found = moved
+        evidence = gather(problem, found.outcome.linearisation, found.weights)
+    return found, evidence.noise[0].degrees
 
 
-def _parabola(found: _Told) -> float:
-    """Step of log κ: from the best fit, with the slope there, along a parabola through the next one downhill."""
-    best, slope = found.best, found.slope
-    others = [one for one in found.tried if (one.state_weight - best.state_weight) * slope < 0.0]
-    if not others:
-        return 0.0
-    beside = min(others, key=lambda one: abs(np.log(one.state_weight / best.state_weight)))
-    distance = np.log(beside.state_weight / best.state_weight)
-    curvature = 2.0 * (beside.deviance - best.deviance - slope * distance) / distance**2
-    return _limited(-slope / curvature) if curvature > 0.0 else 0.0
+def _predictive(
+    scan: _Scan, likely: _Candidate, degrees: float
+) -> tuple[_Candidate, tuple[tuple[float, Prediction], ...]]:
+    """The fit with as much more weight on the equations of motion as makes it predict better."""
+    problem = scan.problem
+    if problem.plan.unknowns.reach != 3 or scan.stopped is not None:
+        return likely, ()
+    along = likely.point
+    tried = [(1.0, predict(problem, along, along.values))]
+    if degrees < RIGID:
+        return likely, tuple(tried)
+    chosen = current = likely
+    misses = 0
+    while misses < PATIENCE and _within(current.weights, likely.weights, STRIDE) and scan.stopped is None:
+        current = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False)
+        if not _usable(current.outcome):
+            break
+        best = min(prediction.score for _, prediction in tried)
+        prediction = predict(problem, along, current.point.values)
+        tried.append((current.state_weight / likely.state_weight, prediction))
+        if prediction.score < best - WORTHWHILE:
+            chosen, misses = current, 0
+        else:
+            misses += 1
+    return chosen, tuple(tried)
 
 
-def _cubic(before: _Told, now: _Told) -> float:
-    """The same along the cubic with the values and slopes of two fits (Nocedal and Wright 2006, equation 3.59)."""
-    distance = np.log(now.best.state_weight / before.best.state_weight)
-    mean = (now.best.deviance - before.best.deviance) / distance
-    first = before.slope + now.slope - 3.0 * mean
-    inside = first**2 - before.slope * now.slope
-    if not inside > 0.0:
-        return 0.0
-    second = np.sign(distance) * np.sqrt(inside)
-    return _limited(-distance * (now.slope + second - first) / (now.slope - before.slope + 2.0 * second))
+def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) -> _Candidate:
+    """The chosen fit with the levels of what its model cannot explain, as the noise behind its error bars.
+
+    With its parameters the most likely states are found anew (one step from those of the most likely levels), and what
+    the equations of motion lack along them is compared with the degrees of freedom that it had there.
+    """
+    none = np.zeros(problem.parameters.size)
+    point = dataclasses.replace(likely.point, values=chosen.point.values)
+    here = objective.linearise(problem, renewed(problem, point), likely.weights)
+    states = tuple(
+        objective.undamped(normal)[0].states(none[problem.parameters.places(i)])
+        for i, normal in enumerate(here.normals)
+    )
+    moved = objective.plus(problem, here.point, states, none)
+    dynamics = gather(problem, likely.outcome.linearisation, likely.weights).noise[0]
+    size, squares = problem.plan.node_size, np.zeros(problem.plan.node_size)
+    for index, track in enumerate(problem.tracks):
+        left = [np.asarray(own.residual) for own in objective.chunk_rows(problem, moved, likely.weights, index)]
+        squares += np.sum(np.concatenate(left)[: track.steps, :size] ** 2, axis=0)
+    before, degrees = np.diagonal(dynamics.squares), np.maximum(np.diagonal(dynamics.freedom), 1.0)
+    ratio = np.sqrt(np.maximum(squares, before) / degrees) / likely.weights.reference
+    std = (
+        likely.weights.reference
+        / np.diagonal(likely.weights.dynamics)
+        * np.maximum(ratio[: len(likely.weights.dynamics)], 1.0)
+    )
+    return dataclasses.replace(chosen, weights=dataclasses.replace(chosen.weights, impulse_std=tuple(std.tolist())))
 
 
-def _limited(move: float) -> float:
-    return float(np.clip(move, -np.log(STRIDE), np.log(STRIDE)))
+def stated_std(problem: Problem) -> np.ndarray:
+    """Standard deviation of each sensor as the model states it."""
+    return np.array([float(sensor.std) for sensor in problem.mechanism.sensors.values])
+
+
+def first_weights(problem: Problem, start: Point) -> Weights:
+    """Weights at which errors of the dynamics are a hundredth of the typical impulses of a step [N s, N m s].
+
+    A level for each joint coordinate, or one for all impulses where bodies' poses are the unknowns.
+    """
+    if problem.level_names is None:
+        return default_weights(problem, first_state_weight(problem, start))
+    plain = default_weights(problem, 1.0)
+    std = FIRST_ERROR * typical_impulses(problem, start)
+    return with_given(problem, dataclasses.replace(plain, dynamics=np.diag(plain.reference / std)))
+
+
+def typical_impulses(problem: Problem, point: Point) -> np.ndarray:
+    """Impulse of each coordinate in a step, root mean square: its inertia times its changes of speed [N m s, N s]."""
+    size, total, count = problem.plan.node_size, np.zeros(problem.plan.node_size), 0
+    plain = Weights(np.eye(size), (1.0,) * len(problem.error_sizes), 1.0)
+    directions = np.asarray(problem.plan.unknowns.directions(np.eye(size)))
+    for index, track in enumerate(problem.tracks):
+        rows = objective.chunk_rows(problem, point, plain, index)
+        after = np.concatenate([np.asarray(own.states)[:, :size, 2] for own in rows])[: track.steps]
+        pose = point.nodes[index].pose
+        moved = differences(pose[1:], pose[:-1]).reshape(len(pose.position) - 1, -1) @ directions.T
+        change = np.diff(moved, axis=0)[: track.steps]
+        total += np.sum((np.diagonal(after, axis1=1, axis2=2) * change) ** 2, axis=0)
+        count += track.steps
+    size_of = np.sqrt(total / max(count, 1))
+    return np.maximum(size_of, SLOW * size_of.max(initial=0.0)) if size_of.any() else np.ones(size)
 
 
 def first_state_weight(problem: Problem, start: Point) -> float:
@@ -251,42 +326,41 @@ def first_state_weight(problem: Problem, start: Point) -> float:
     moving = [size for size in sizes if size > REST * max(sizes)]
     typical = np.exp(np.mean(np.log(moving))) if moving else 1.0
     reference = default_weights(problem, 1.0).reference
-    return float(np.clip(10.0 ** np.round(2.0 * np.log10(reference / (FIRST_ERROR * typical))), SMALLEST, LARGEST))
+    return float(10.0 ** np.round(2.0 * np.log10(reference / (FIRST_ERROR * typical))))
 
 
 def _usable(outcome: Outcome) -> bool:
     return outcome.status not in (Status.NUMERICS, Status.STUCK, Status.INTERRUPTED)
 
 
-def sensor_levels(problem: Problem, here: Linearisation, weights: Weights) -> np.ndarray:
-    """Ratio of each sensor's most likely standard deviation to the one assumed, at the present κ.
+def deviance(problem: Problem, here: Linearisation, weights: Weights, adapt: bool = True) -> tuple[float, float]:
+    """−2 log L of the noise levels, up to a constant, and the factor on all of them.
 
-    ``N_i − γ_i`` are the sensor's degrees of freedom, from the leverages of its residuals.
+    The factor is the most likely one (or one, unless ``adapt``), as far as the stated noise of the sensors allows it.
     """
-    return _levels(gather(problem, here, weights), weights)
-
-
-def _levels(evidence: Evidence, weights: Weights) -> np.ndarray:
-    found = [noise.level() / weights.reference for noise in evidence.noise[1:]]
-    levels = [level if np.isfinite(level) and level > 0.0 else 1.0 for level in found]
-    return np.clip(levels, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
-
-
-def deviance(problem: Problem, here: Linearisation, weights: Weights) -> tuple[float, float]:
-    """−2 log L of the noise levels at their most likely common scale, up to a constant, and that scale."""
     reference = weights.reference
     unknowns = sum(problem.plan.node_size * problem.node_count(i) for i in range(len(problem.tracks)))
     unknowns += int(_free(problem, here).sum())
     dynamics, samples = _dynamics_count(problem), _sample_counts(problem)
     freedom = max(dynamics + sum(samples) - unknowns, 1)
     squares = here.cost.total / reference**2
-    scale = float(np.clip(np.sqrt(squares / freedom), 1.0 / LARGEST_CHANGE, LARGEST_CHANGE))
+    ratio = np.array(weights.std) * reference / stated_std(problem)
+    limits = 1.0 / (LARGEST_CHANGE * ratio.min()), LARGEST_CHANGE / ratio.max()
+    scale = float(np.clip(np.sqrt(squares / freedom), *limits)) if adapt else 1.0
     total = squares / scale**2 + 2.0 * freedom * np.log(scale)
     total += log_determinant(problem, here) - 2.0 * unknowns * np.log(reference)
-    total -= dynamics * np.log(weights.state_weight / reference**2)
+    each = 2.0 * np.linalg.slogdet(weights.dynamics / reference)[1] / len(weights.dynamics)
+    total -= dynamics * each
     for std, count in zip(weights.std, samples, strict=True):
         total += 2.0 * count * np.log(std * reference)
     return float(total), scale
+
+
+def _rescaled(weights: Weights, scale: float) -> Weights:
+    """All levels multiplied by a factor; κ, their ratio, stays."""
+    if scale == 1.0:
+        return weights
+    return dataclasses.replace(weights, reference=weights.reference * scale)
 
 
 def _sample_counts(problem: Problem) -> list[int]:
@@ -298,17 +372,6 @@ def _dynamics_count(problem: Problem) -> int:
     """Residuals weighted by κ: the dynamics, and the gap rows of the first two states."""
     rows = sum(track.steps for track in problem.tracks) * problem.plan.node_size
     return rows + problem.plan.unknowns.start_count(problem.gap_count) * len(problem.tracks)
-
-
-def _with_state_weight(weights: Weights, state_weight: float) -> Weights:
-    return dataclasses.replace(weights, dynamics=np.sqrt(state_weight / weights.state_weight) * weights.dynamics)
-
-
-def _with_sensors(weights: Weights, levels: np.ndarray) -> Weights:
-    """Other standard deviations of the sensors, at the same κ."""
-    std = np.array(weights.std) * weights.reference * levels
-    reference = float(np.exp(np.mean(np.log(std))))
-    return Weights(weights.dynamics, tuple((std / reference).tolist()), reference)
 
 
 def _free(problem: Problem, here: Linearisation) -> np.ndarray:

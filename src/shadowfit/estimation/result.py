@@ -15,6 +15,7 @@ from shadowfit.dynamics import observe
 from shadowfit.dynamics.state import State
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.noise import NoiseChoice
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.nodes import Nodes
@@ -81,6 +82,8 @@ class Estimate:
     weights: Weights
     outcome: Outcome
     seconds: Seconds
+    noise_choice: NoiseChoice | None = None
+    """How the weights were found from the data; None where they were given."""
 
     @property
     def status(self) -> Status:
@@ -111,6 +114,27 @@ class Estimate:
     def state_weight(self) -> float:
         """κ of the (last) fit, in the paper's scaling."""
         return self.weights.state_weight
+
+    @property
+    def impulse_variances(self) -> tuple[float, ...] | None:
+        """Relative variances of the impulses that the weights stand for, as `Options.impulse_covariance` takes them.
+
+        None where all are alike, or were given.
+        """
+        if self.problem.level_names is None or self.problem.options.impulse_covariance is not None:
+            return None
+        return tuple((self.state_weight / np.diagonal(self.weights.dynamics) ** 2).tolist())
+
+    @property
+    def unexplained(self) -> dict[str, float]:
+        """Force of each joint that its model does not explain: standard deviation [N m, N] of a step's mean force.
+
+        Empty where errors are those of bodies.
+        """
+        if self.problem.level_names is None:
+            return {}
+        std = self.weights.reference / np.diagonal(self.weights.dynamics) * self.weights.impulse_ratio
+        return dict(zip(self.problem.level_names, (std / self.problem.timestep).tolist(), strict=True))
 
     @property
     def noise(self) -> dict[str, float]:
@@ -174,8 +198,8 @@ class Estimate:
         """Which increments sit on a bound of their box."""
         return self.evidence.at_bound
 
-    def uncertainty(self, kind: Kind = "gauss-newton") -> Uncertainty:
-        """Covariance, correlations and intervals: ``gauss-newton``, ``paper``, ``residual`` or ``robust``."""
+    def uncertainty(self, kind: Kind = "blocks") -> Uncertainty:
+        """Covariance, correlations and intervals of a kind (:mod:`uncertainty.covariance`)."""
         parameters = self.problem.parameters
         values = parameters.vector(self.outcome.linearisation.point.values)
         bounds = parameters.spread(lambda p: p.lower), parameters.spread(lambda p: p.upper)
@@ -184,7 +208,7 @@ class Estimate:
     @functools.cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """Gauss–Newton covariance of the increments with the weights of the fit; zero rows for those on a bound."""
-        return self.uncertainty().covariance
+        return self.uncertainty("gauss-newton").covariance
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -212,10 +236,10 @@ class Estimate:
 
     @functools.cached_property
     def parameters(self) -> tuple[ParameterEstimate, ...]:
-        """The table of parameters, with Gauss–Newton standard deviations."""
+        """The table of parameters; standard deviations know about disagreement between pieces of the data."""
         return self.table()
 
-    def table(self, kind: Kind = "gauss-newton") -> tuple[ParameterEstimate, ...]:
+    def table(self, kind: Kind = "blocks") -> tuple[ParameterEstimate, ...]:
         """The table of parameters with standard deviations of a kind."""
         found = self.uncertainty(kind)
         std, freed = found.std, found.freed_std

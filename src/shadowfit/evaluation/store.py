@@ -104,7 +104,7 @@ def save_estimate(
     compile_seconds: float | None = None,
     truth: Mapping[str, float] | None = None,
     warnings: Sequence[str] = (),
-    kind: Kind = "gauss-newton",
+    kind: Kind = "blocks",
     finish: Callable[[Path], None] | None = None,
 ) -> dict[str, Any]:
     """Write everything but the report into a folder, and return the contents of ``result.json``.

@@ -35,7 +35,7 @@ def summarise(
     compile_seconds: float | None = None,
     truth: Mapping[str, float] | None = None,
     warnings: Sequence[str] = (),
-    kind: Kind = "gauss-newton",
+    kind: Kind = "blocks",
 ) -> dict[str, Any]:
     """Everything about a fit but its trajectories, as JSON values.
 
@@ -62,6 +62,10 @@ def summarise(
             "cost_dynamics": estimate.cost_dynamics,
             "cost_observation": estimate.cost_observation,
             "state_weight": estimate.state_weight,
+            "impulse_variances": estimate.impulse_variances,
+            "unexplained": estimate.unexplained,
+            "noise_choice": _noise_choice(estimate),
+            "disagreement": _disagreement(estimate) if kind == "blocks" else None,
             "uncertainty": {"kind": kind, "level": LEVEL, "degrees_of_freedom": spread.degrees},
             "parameters": parameters(estimate, kind, truth),
             "not_identifiable": [finding.text for finding in estimate.findings],
@@ -105,6 +109,45 @@ def summarise(
             },
         }
     )
+
+
+def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
+    """How the weights were found, where they follow from the data."""
+    choice = estimate.noise_choice
+    if choice is None:
+        return None
+    predictions = [
+        {"added_weight": added, "steps": own.steps, "errors": own.errors.tolist(), "score": own.score}
+        for added, own in choice.predictions
+    ]
+    return {
+        "added_weight": choice.added_weight,
+        "at_end": choice.at_end,
+        "sensor_ratio": dict(zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)),
+        "predictions": predictions,
+    }
+
+
+def _disagreement(estimate: Estimate) -> dict[str, Any] | None:
+    """What pieces of the data say about each parameter by themselves."""
+    if not estimate.parameters:
+        return None
+    found, labels = estimate.evidence.disagreement, estimate.evidence.labels
+    pieces = [
+        [
+            {
+                "recording": piece.recording,
+                "from": piece.begin,
+                "to": piece.end,
+                "difference": dict(zip(labels, piece.difference.tolist(), strict=True)),
+                "std": dict(zip(labels, piece.std.tolist(), strict=True)),
+            }
+            for piece in scale
+        ]
+        for scale in found.pieces
+    ]
+    spread = {label: tau for label, tau in zip(labels, found.spread.tolist(), strict=True) if tau > 0.0}
+    return {"spread": spread, "pieces": pieces}
 
 
 def parameters(estimate: Estimate, kind: Kind, truth: Mapping[str, float] | None = None) -> dict[str, dict[str, Any]]:

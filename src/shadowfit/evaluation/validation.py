@@ -93,7 +93,10 @@ def saved_options(saved: SavedResult) -> Options:
     """Settings of the method with which a result was made; a state weight that was estimated is kept as it came out."""
     known = {field.name for field in dataclasses.fields(Options)}
     settings = {key: value for key, value in saved.summary["settings"].items() if key in known}
-    return Options(**{**settings, "state_weight": saved.summary["state_weight"]})
+    settings["state_weight"] = saved.summary["state_weight"]
+    if saved.summary.get("impulse_variances") is not None:
+        settings |= {"impulse_covariance": saved.summary["impulse_variances"], "force_noise": None}
+    return Options(**settings)
 
 
 def _validate_one(

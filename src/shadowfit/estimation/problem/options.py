@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -46,9 +46,12 @@ class Options:
     """κ: weight of the squared impulse residual relative to a squared reading of the reference standard deviation;
     ``auto`` estimates it and the sensors' noise from the data."""
     impulse_covariance: Sequence[float] | Sequence[Sequence[float]] | None = None
-    """Ω: how the errors of the impulses [N s, N m s] are distributed over the six components of each body in turn, as a
-    symmetric positive matrix or its diagonal. Only its shape matters: the weight is κ Ω⁻¹ with Ω⁻¹ scaled to a mean
-    diagonal of one. None: all alike."""
+    """Ω: how the errors of the impulses [N s, N m s] are distributed over the six components of each body in turn, or
+    over the joints' coordinates where these are the unknowns, as a symmetric positive matrix or its diagonal. Only its
+    shape matters: the weight is κ Ω⁻¹ with Ω⁻¹ scaled to a mean diagonal of one. None: all alike."""
+    force_noise: Mapping[str, float] | None = None
+    """Errors of the forces of joints, by name: standard deviation [N m, N] of a white force at the sampling rate of the
+    recordings. Those not named are estimated (``state_weight="auto"``) or follow from κ."""
     huber: float | None = None
     """Robust loss: residuals beyond this many standard deviations count linearly."""
     stick_time: float | None = 5e-3
@@ -109,10 +112,6 @@ def check_options(options: Options) -> None:
         raise ProblemError(
             f"the unknowns {options.unknowns!r} need the residual 'implicit' and the discretization 'exact'"
         )
-    if options.impulse_covariance is not None and not scope.impulse_covariance:
-        raise ProblemError(
-            f"the unknowns {options.unknowns!r} have no impulse_covariance: their impulses are those of the joints"
-        )
     units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz", "memory": " bytes"}
     for name, unit in units.items():
         value = getattr(options, name)
@@ -122,15 +121,32 @@ def check_options(options: Options) -> None:
             raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")
 
 
+def check_force_noise(options: Options, mechanism: Mechanism) -> None:
+    """Raise unless the errors of forces belong to coordinates of the joints, and are positive."""
+    if not options.force_noise:
+        return
+    names = KINDS[options.unknowns].of(mechanism).level_names(mechanism)
+    if names is None:
+        raise ProblemError(
+            f"force_noise is given for the unknowns {options.unknowns!r}, whose errors are those of bodies; use the "
+            "unknowns 'joint', or impulse_covariance"
+        )
+    for name, std in options.force_noise.items():
+        if name not in names:
+            raise UnknownNameError(f"force_noise: there is no joint {name!r}{nearest(name, names)}")
+        if not (np.isfinite(std) and std > 0.0):
+            raise ProblemError(f"force_noise of {name!r} is {std}; it must be a positive number [N m, N]")
+
+
 def check_impulse_covariance(options: Options, mechanism: Mechanism) -> None:
     """Raise unless Ω, if there is one, can be a covariance of the mechanism's impulses."""
     if options.impulse_covariance is None:
         return
-    covariance, size = np.asarray(options.impulse_covariance, float), 6 * len(mechanism.bodies)
+    covariance, size = np.asarray(options.impulse_covariance, float), KINDS[options.unknowns].of(mechanism).impulses
     if covariance.shape not in ((size,), (size, size)):
         raise ProblemError(
-            f"the option impulse_covariance has shape {covariance.shape}; for {size // 6} bodies it must "
-            f"be {size} variances or a matrix of {size} rows"
+            f"the option impulse_covariance has shape {covariance.shape}; for the unknowns {options.unknowns!r} of "
+            f"{mechanism.name!r} it must be {size} variances or a matrix of {size} rows"
         )
     matrix = np.diag(covariance) if covariance.ndim == 1 else covariance
     possible = np.all(np.isfinite(matrix)) and np.allclose(matrix, matrix.T) and np.linalg.eigvalsh(matrix)[0] > 0.0

@@ -16,7 +16,13 @@ import numpy as np
 from shadowfit.estimation.problem.commands import commands
 from shadowfit.estimation.problem.dependencies import make_plan
 from shadowfit.estimation.problem.evaluator import Evaluator
-from shadowfit.estimation.problem.options import Options, ProblemError, check_impulse_covariance, check_options
+from shadowfit.estimation.problem.options import (
+    Options,
+    ProblemError,
+    check_force_noise,
+    check_impulse_covariance,
+    check_options,
+)
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.size import check_size
@@ -68,6 +74,11 @@ class Problem:
     def error_sizes(self) -> tuple[int, ...]:
         """Components of each sensor's residual."""
         return tuple(sensor.error_size() for sensor in self.mechanism.sensors.values)
+
+    @functools.cached_property
+    def level_names(self) -> tuple[str, ...] | None:
+        """Names of the impulses of a step where the errors of each have a level of their own; None: one for all."""
+        return self.plan.unknowns.level_names(self.mechanism)
 
     def sample_count(self) -> int:
         """Number of scalar observations of all recordings."""
@@ -123,6 +134,7 @@ def build_problem(
     check_options(options)
     _check_mechanism(mechanism, options)
     check_impulse_covariance(options, mechanism)
+    check_force_noise(options, mechanism)
     given = mechanism
     mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
     timestep = default_timestep(recordings) if options.timestep is None else options.timestep

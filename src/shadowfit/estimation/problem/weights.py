@@ -1,4 +1,9 @@
-"""Weights of the residuals, in the paper's scaling."""
+"""Weights of the residuals, in the paper's scaling, and the noise that is believed to be behind them.
+
+Both are the same where a fit takes its noise for white: a residual is weighed by one over its standard deviation. They
+differ where the equations of motion are weighed by how well the fitted model is to predict over a long time
+(:mod:`shadowfit.estimation.noise`); error bars then follow from the noise, not from the weights.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +20,42 @@ class Weights:
     """Weights of the residuals."""
 
     dynamics: Float[np.ndarray, "r r"]
-    """Square root of the inverse covariance of the impulse residual, in the paper's scaling: ``√κ I``."""
+    """Square root of the weight of the impulse residual, in the paper's scaling: ``√κ I``, or ``diag(σ₀/σ_j)``."""
     std: tuple[float, ...]
     """Standard deviation of each sensor, relative to ``σ₀``."""
     reference: float
     """σ₀."""
+    impulse_std: tuple[float, ...] | None = None
+    """Estimated standard deviation of each impulse residual [N s, N m s]; None: what the weights say."""
 
     @property
     def state_weight(self) -> float:
         """κ: the mean weight of an impulse."""
         return float(np.sum(self.dynamics**2) / len(self.dynamics))
+
+    @property
+    def impulse_ratio(self) -> Float[np.ndarray, " r"]:
+        """Standard deviation of each weighted impulse residual in units of ``σ₀``: one where weights are believed."""
+        if self.impulse_std is None:
+            return np.ones(len(self.dynamics))
+        return np.asarray(self.impulse_std) * np.diagonal(self.dynamics) / self.reference
+
+    @property
+    def believed(self) -> bool:
+        """Whether the weights are those of the noise."""
+        return bool(np.allclose(self.impulse_ratio, 1.0, rtol=1e-9, atol=0.0))
+
+    def scaled(self, factor: float) -> Weights:
+        """All equations of motion weighed ``factor`` times as much (in κ), the noise behind them left as it is."""
+        return dataclasses.replace(self, dynamics=np.sqrt(factor) * self.dynamics)
+
+    def with_levels(self, impulses: Float[np.ndarray, " r"], sensors: Float[np.ndarray, " s"]) -> Weights:
+        """Levels of the noise multiplied by factors: of each impulse residual and of each sensor's readings."""
+        std = np.array(self.std) * self.reference * sensors
+        reference = float(np.exp(np.mean(np.log(std))))
+        # √W = σ₀/σ for each impulse: σ₀ changes with the sensors.
+        dynamics = self.dynamics * (reference / self.reference) / np.asarray(impulses)
+        return Weights(dynamics, tuple((std / reference).tolist()), reference)
 
 
 def default_weights(problem: Problem, state_weight: float) -> Weights:
@@ -37,4 +68,20 @@ def default_weights(problem: Problem, state_weight: float) -> Weights:
         covariance = np.asarray(problem.options.impulse_covariance, float)
         inverse = np.linalg.inv(np.diag(covariance) if covariance.ndim == 1 else covariance)
         root = np.linalg.cholesky(inverse * size / np.trace(inverse)).T
-    return Weights(np.sqrt(state_weight) * root, tuple(std / reference), reference)
+    return with_given(problem, Weights(np.sqrt(state_weight) * root, tuple(std / reference), reference))
+
+
+def with_given(problem: Problem, weights: Weights) -> Weights:
+    """Weights with the errors of forces that the options give.
+
+    A force that is white at the sampling interval Δt, of standard deviation s, has an impulse of variance ``s² Δt h``
+    in a step h.
+    """
+    given, names = problem.options.force_noise, problem.level_names
+    if not given or names is None:
+        return weights
+    interval = min(track.recording.sample_interval for track in problem.tracks)
+    diagonal = np.diagonal(weights.dynamics).copy()
+    for name, std in given.items():
+        diagonal[names.index(name)] = weights.reference / (std * np.sqrt(interval * problem.timestep))
+    return dataclasses.replace(weights, dynamics=np.diag(diagonal))

@@ -4,19 +4,17 @@ With ``F = M (v' − v) − h (f + f_g)`` of all bodies (:mod:`shadowfit.dynamic
 q_{k−1})/h`` and ``v' = (q_{k+1} ⊟ q_k)/h`` of configurations that violate no joint, and l the impulses of laws and dry
 friction along the axes, the step misses the impulses of the coordinates
 
-    τ = Tᵀ F − l,     A = Tᵀ M T − ∂l/∂s',     r = Tᵀ M₀ T A⁻¹ τ,
+    r = Tᵀ F − l
 
-all at ``q_k``, where T turns rates of the coordinates into velocities, and s' are the new speeds of the axes. The
-joints' forces act along ``G_k``, and ``G_k T_k = 0``: τ is zero exactly where the `exact` stepper goes if compliances
-vanish. ``A⁻¹ τ`` is the error of the predicted velocity, and the constant :mod:`reference_mass` M₀ makes it an impulse
-[N m s, N s] that no inertia can shrink: the `implicit` residual of rigid joints. (Shafts of motors are part of l.)
+at ``q_k``, where T turns rates of the coordinates into velocities. The joints' forces act along ``G_k``, and
+``G_k T_k = 0``: r is zero exactly where the `exact` stepper goes if compliances vanish. Each coordinate's residual is
+the impulse [N m s, N s] that its own joint lacks, and no joint's error leaks into the equation of another one, as it
+would if errors of the predicted velocity were weighed, ``A⁻¹ r``. (Shafts of motors are part of l.)
 
 What a joint carries, for dry friction in proportion to its load, is the sum of F over the bodies that hang on it.
 """
 
 from __future__ import annotations
-
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -35,12 +33,11 @@ from shadowfit.mechanism.mechanism import Mechanism
 def residual(
     tree: Tree,
     mechanism: Mechanism,
-    reference: Float[Array, "bodies 6"],
     motions: Pose,
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
 ) -> Float[Array, "d"]:
-    """r of the step between three configurations, given as motions of the joints; ``reference`` is M₀."""
+    """r of the step between three configurations, given as motions of the joints [N m s, N s]."""
     elements = assemble(mechanism)
     before, now, after = (place(tree, mechanism, motions[i]) for i in range(3))
     velocity = now.pose.minus(before.pose) / timestep
@@ -48,17 +45,8 @@ def residual(
     missing = balance.bodies_balance(elements, now.pose, velocity, new_velocity, command, timestep, "exact")
     inertia = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, now.pose))
     mass = jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists)
-    weight = jnp.einsum("bid,bi,bie->de", now.twists, reference, now.twists)
-    along, slope = _along_axes(tree, elements, now, missing, (velocity, new_velocity), command, mass, timestep)
-    impulse = jnp.einsum("bid,bi->d", now.twists, missing) - along
-    return weight @ _solve(mass - jnp.diag(slope), impulse)
-
-
-def _solve(matrix: Float[Array, "d d"], right: Float[Array, "d"]) -> Float[Array, "d"]:
-    """``y = A⁻¹ b``, with the derivative ``A⁻¹ (db − dA y)`` of an added zero: elimination is not differentiated."""
-    inverse = _inverse(jax.lax.stop_gradient(matrix))
-    solution = jax.lax.stop_gradient(inverse @ right)
-    return solution + inverse @ (right - matrix @ solution)
+    along = _along_axes(tree, elements, now, missing, (velocity, new_velocity), command, mass, timestep)
+    return jnp.einsum("bid,bi->d", now.twists, missing) - along
 
 
 def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
@@ -81,12 +69,12 @@ def _along_axes(
     command: Array,
     mass: Float[Array, "d d"],
     timestep: Array,
-) -> tuple[Float[Array, "d"], Float[Array, "d"]]:
-    """l, the impulses of laws and friction on each coordinate, and their slopes by the new speed."""
+) -> Float[Array, "d"]:
+    """l, the impulses of laws and friction on each coordinate."""
     whole, old = with_world(now.pose, velocities[0])
     shafts = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
     new = jnp.concatenate([velocities[1], jnp.zeros((1, 6))])
-    found, slopes = [], []
+    impulses = []
     for group in elements.groups:
         geometry = rows.geometry(group, whole)
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
@@ -96,27 +84,10 @@ def _along_axes(
         if group.friction is not None:
             loads = _loads(tree, group, whole, now, missing)
             mobility = _mobility(mass + jnp.diag(shafts))[_places(tree, group)]
-        act = functools.partial(_on_axis, group, geometry.position, speed, loads, mobility, command, timestep)
-        own, slope = jax.jvp(act, (new_speed,), (jnp.ones(group.size),))
-        found.append(own)
-        slopes.append(slope)
-    return _on_axes(tree, elements, found), _on_axes(tree, elements, slopes)
-
-
-def _on_axis(
-    group: JointGroup,
-    position: Float[Array, "n"],
-    speed: Float[Array, "n"],
-    loads: Float[Array, "n m"],
-    mobility: Float[Array, "n"],
-    command: Array,
-    timestep: Array,
-    new_speed: Float[Array, "n"],
-) -> Float[Array, "n"]:
-    """Impulses along the axes of a group's joints."""
-    laws = balance.law_impulse(group, position, speed, new_speed, command, timestep, "exact")
-    turning = balance.Turning(mobility)
-    return laws + balance.friction_impulse(group, speed, new_speed, loads, turning, timestep)
+        laws = balance.law_impulse(group, geometry.position, speed, new_speed, command, timestep, "exact")
+        friction = balance.friction_impulse(group, speed, new_speed, loads, balance.Turning(mobility), timestep)
+        impulses.append(laws + friction)
+    return _on_axes(tree, elements, impulses)
 
 
 def _on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:

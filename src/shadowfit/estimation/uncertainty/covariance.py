@@ -1,9 +1,12 @@
-"""How sure the parameters are, in four senses.
+"""How sure the parameters are, in five senses.
 
 Near the minimum an error ``e`` of the residuals moves the estimate by ``−H⁻¹ Tᵀe`` with ``H = TᵀT`` (plus priors). The
 kinds differ in what they take the errors to be:
 
-* ``gauss-newton``: as large as the fit's weights say, independent of each other: ``σ₀² H⁻¹``.
+* ``gauss-newton``: independent of each other, as large as the noise behind the fit's weights: ``σ₀² H⁻¹`` where the
+  weights are those of the noise, ``H⁻¹ [Σ_k T_kᵀ C T_k] H⁻¹`` with its levels C where they are not.
+* ``blocks`` (default): the same, and where recordings or pieces of them disagree by more than that, wider
+  (:mod:`blocks`).
 * ``paper``: constant covariances Ω and R, estimated by ``Σ r rᵀ/(n − 1)`` (the paper's Section 3.7).
 * ``residual``: the same, with the degrees of freedom that the residuals really have (:mod:`residual_covariance`).
 * ``robust``: anything that averages out, correlated in time or of changing size: the variance of ``Tᵀe`` is that of a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -19,11 +19,12 @@ from shadowfit.estimation.problem.rows import Group
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.uncertainty.blocks import Disagreement, disagreement
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding, findings
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
 from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated
 
-Kind = Literal["gauss-newton", "paper", "residual", "robust"]
+Kind = Literal["gauss-newton", "blocks", "paper", "residual", "robust"]
 
 # Components of an unidentified direction below this are rounding.
 UNRELATED = 1e-4
@@ -52,6 +53,9 @@ class Evidence:
     """Of each recording's parameters among all."""
     layouts: tuple[tuple[Group, ...], ...]
     present: tuple[Bool[np.ndarray, "n m"], ...]
+    impulse_ratio: Float[np.ndarray, " r"]
+    """Standard deviation of each weighted impulse residual in units of ``σ₀``; one where the weights are believed."""
+    compare_pieces: Callable[[Bool[np.ndarray, " p"], Float[np.ndarray, "p p"]], Disagreement]
 
     @functools.cached_property
     def matrix(self) -> Float[np.ndarray, "p p"]:
@@ -124,13 +128,31 @@ class Evidence:
             np.add.at(total, np.ix_(place, place), part)
         return total
 
+    @functools.cached_property
+    def disagreement(self) -> Disagreement:
+        """Whether recordings, and pieces of them, agree about the parameters."""
+        return self.compare_pieces(~self.at_bound, self.matrix)
+
     # --- the variance of Tᵀe, in the scaling of the rows ---
+
+    def _believed(self) -> Float[np.ndarray, "p p"]:
+        """By the estimated levels of the noise, which the weights need not be."""
+        if np.allclose(self.impulse_ratio, 1.0, rtol=1e-9, atol=0.0):
+            return self.matrix * self.reference**2
+        assumed = self.reference**2
+        parts = []
+        for layout, own in zip(self.layouts, self.projections, strict=True):
+            spread = [assumed * np.eye(group.size) for group in layout]
+            repeats = layout[0].size // len(self.impulse_ratio)
+            spread[0] = assumed * np.diag(np.tile(self.impulse_ratio**2, repeats))
+            parts.append(propagated(layout, own, spread, assumed))
+        return np.diag(self.prior) * assumed + self._joined(parts)
 
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
         """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""
         known = np.diag(self.prior) * self.reference**2
-        if kind == "gauss-newton":
-            return self.matrix * self.reference**2, np.inf
+        if kind in ("gauss-newton", "blocks"):
+            return self._believed(), np.inf
         if kind == "robust":
             runs = self._long_runs(free)
             return known + self._joined([run.covariance for run in runs]), sum(run.degrees for run in runs)
@@ -163,11 +185,20 @@ class Evidence:
         """Covariance of the free parameters (those not on a bound), zero for the others, and degrees of freedom."""
         free = ~self.at_bound if free is None else free
         bread, ignorance = self.bread(free), self.ignorance(free)
-        if kind == "gauss-newton":
-            return bread * self.reference**2 + ignorance, np.inf
         meat, degrees = self.meat(kind, free)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bread @ meat @ bread + ignorance, degrees
+        covariance = bread @ meat @ bread + ignorance
+        return self._widened(covariance, free) if kind == "blocks" else (covariance, degrees)
+
+    def _widened(
+        self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
+    ) -> tuple[Float[np.ndarray, "p p"], float]:
+        """A covariance with the variances that disagreement adds; correlations stay."""
+        found = self.disagreement
+        variance = np.diagonal(covariance)
+        added = np.where(free & (variance > 0.0), found.added, 0.0)
+        factor = np.sqrt(1.0 + added / np.where(variance > 0.0, variance, 1.0))
+        degrees = float(np.min(found.degrees[added > 0.0], initial=np.inf))
+        return covariance * np.outer(factor, factor), degrees
 
 
 def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:
@@ -187,6 +218,8 @@ def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:
         tuple(parameters.places(i) for i in recordings),
         tuple(rows.groups(problem, i) for i in recordings),
         tuple(rows.present(problem, i) for i in recordings),
+        weights.impulse_ratio,
+        functools.partial(disagreement, problem, here.point, weights),
     )
 
 

@@ -31,7 +31,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 class Configuration(PoseUnknowns):
     """Poses of the bodies."""
 
-    scope = Scope(correction=True, any_equations=True, impulse_covariance=True, rigid=False)
+    scope = Scope(correction=True, any_equations=True, rigid=False)
     reach = 3
     centre = 1
 

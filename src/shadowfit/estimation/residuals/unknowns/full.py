@@ -36,7 +36,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 class Full(PoseUnknowns):
     """Poses and velocities of the bodies."""
 
-    scope = Scope(correction=False, any_equations=True, impulse_covariance=True, rigid=False)
+    scope = Scope(correction=False, any_equations=True, rigid=False)
     reach = 2
     centre = 0
 

@@ -85,8 +85,6 @@ class Scope:
     """Deferred correction."""
     any_equations: bool
     """All residuals and discretisations; else ``implicit`` and ``exact``."""
-    impulse_covariance: bool
-    """A covariance of the impulses on the bodies."""
     rigid: bool
     """Joints do not give, whatever their compliance, which may then be zero."""
 
@@ -120,6 +118,10 @@ class Unknowns(abc.ABC):
     @abc.abstractmethod
     def node_size(self) -> int:
         """Unknowns of a node, which is also the number of dynamics residuals in a step."""
+
+    def level_names(self, mechanism: Mechanism) -> tuple[str, ...] | None:
+        """Names of the impulses where the errors of each have a level of their own; None: one level for all."""
+        return None
 
     @abc.abstractmethod
     def directions(self, increments: Float[Array, "*n b"]) -> Float[Array, "*n bodies*k"]:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
-from shadowfit.dynamics.tree import Placed, Tree, motions, place, tree_of
+from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, motions, place, tree_of
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import joint_transition
 from shadowfit.estimation.residuals.equations import Equations
@@ -31,7 +31,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 class Joint(Unknowns):
     """Coordinates of the joints."""
 
-    scope = Scope(correction=True, any_equations=False, impulse_covariance=False, rigid=True)
+    scope = Scope(correction=True, any_equations=False, rigid=True)
     reach = 3
     centre = 1
 
@@ -52,6 +52,9 @@ class Joint(Unknowns):
     def node_size(self) -> int:
         return self.tree.size
 
+    def level_names(self, mechanism: Mechanism) -> tuple[str, ...]:
+        return coordinate_names(self.tree, mechanism)
+
     def directions(self, increments: Float[Array, "*n d"]) -> Float[Array, "*n bodies*6"]:
         return increments @ self.tree.selection()
 
@@ -62,7 +65,6 @@ class Joint(Unknowns):
 
     def step_rows(self, equations: Equations, step: Step) -> Rows:
         machine, size = step.machine, self.tree.size
-        reference = machine.reference()
         width = self.reach * size
 
         def missing(increments: Array) -> Array:
@@ -70,9 +72,7 @@ class Joint(Unknowns):
             moved = step.nodes.pose.plus(turned.reshape(self.reach, self.bodies, 6))
             parameters = increments[width:]
             acting = step.command + step.command_slopes @ parameters[np.array(machine.layout.inputs, int)]
-            return joint_transition.residual(
-                self.tree, machine.moved(parameters), reference, moved, acting, step.timestep
-            )
+            return joint_transition.residual(self.tree, machine.moved(parameters), moved, acting, step.timestep)
 
         value, table = slopes(missing, jnp.zeros(width + machine.layout.size))
         return Rows(table[:, :width].reshape(-1, self.reach, size), table[:, width:], value)

@@ -1,0 +1,208 @@
+"""Do the recordings, and the pieces of one recording, agree? Error bars that know about it.
+
+Each piece b of the data, with states of its own, has its own say about the parameters. Linearised at the estimate χ its
+rows leave an information H_b and a gradient g_b, hence its own estimate and what noise makes of that,
+
+    χ_b = χ − H_b⁻¹ g_b,     V_b = H_b⁻¹ M_b H_b⁻¹,
+
+with M_b the variance of g_b by the estimated levels of the noise (``M_b = H_b`` where the weights are those). Where the
+model is right the χ_b scatter by V_b. Where it is not quite right, each piece prefers other parameters, and they
+scatter by more: random effects, ``χ_b ~ N(χ, V_b + τ²)``. As in metrology, where laboratories disagree, each
+parameter's τ² follows from Cochran's Q (DerSimonian and Laird 1986), and its variance grows by what τ² adds,
+
+    [Σ_b 1/(v_b + τ²)]⁻¹ − [Σ_b 1/v_b]⁻¹.
+
+Errors of a model change slowly (with the amplitude of a decaying swing, say), so that neighbours agree by chance: the
+data are cut into about two, four and eight pieces, and the largest disagreement that is no coincidence counts. Where
+all pieces agree nothing is added.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import special
+
+from shadowfit.estimation.linear import front, projection
+from shadowfit.estimation.linear.threads import in_threads, one_thread
+from shadowfit.estimation.problem import rows
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows
+from shadowfit.estimation.uncertainty.residual_covariance import propagated
+
+# Pieces of all data, about.
+COUNTS = (2, 4, 8)
+# A piece has at least this many time steps for each of its unknowns (parameters and first states).
+STEPS_PER_UNKNOWN = 4
+# Disagreement is believed if pieces that agree would show it with less than this probability.
+COINCIDENCE = 0.01
+# Pieces hold on to the estimate of all by this fraction of its information: what a piece cannot tell stays.
+HOLD = 1e-3
+
+Found = TypeVar("Found")
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """What some consecutive steps of a recording say about the parameters by themselves."""
+
+    recording: int
+    begin: float
+    """Time of the first step [s]."""
+    end: float
+    difference: Float[np.ndarray, " p"]
+    """χ_b − χ of the increments; zero for parameters that are not free."""
+    std: Float[np.ndarray, " p"]
+    """Root of the diagonal of V_b."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Disagreement:
+    """How much pieces of the data differ, for each parameter."""
+
+    pieces: tuple[tuple[Piece, ...], ...]
+    """The data cut into few and more pieces."""
+    added: Float[np.ndarray, " p"]
+    """Variance that disagreement adds; zero where pieces agree."""
+    degrees: Float[np.ndarray, " p"]
+    """Degrees of freedom behind it: one less than the number of pieces; infinite where nothing is added."""
+    spread: Float[np.ndarray, " p"]
+    """τ: how much a parameter differs from piece to piece beyond noise."""
+
+
+def disagreement(
+    problem: Problem, point: Point, weights: Weights, free: Bool[np.ndarray, " p"], total: Float[np.ndarray, "p p"]
+) -> Disagreement:
+    """Cut the data into pieces and compare what they say; ``total`` is the information of all data, as rows have it."""
+    size = problem.parameters.size
+    added, spread, degrees = np.zeros(size), np.zeros(size), np.full(size, np.inf)
+    scales = []
+    for cuts in _partitions(problem):
+        with one_thread():
+            pieces = tuple(_piece(problem, point, weights, cut, free, total) for cut in cuts)
+        scales.append(pieces)
+        difference = np.array([piece.difference for piece in pieces])
+        std = np.array([piece.std for piece in pieces])
+        for i in np.flatnonzero(free):
+            extra, effect = random_effects(difference[:, i], std[:, i])
+            if extra > added[i]:
+                added[i], spread[i], degrees[i] = extra, effect, len(pieces) - 1
+    return Disagreement(tuple(scales), added, degrees, spread)
+
+
+def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> tuple[float, float]:
+    """Variance that the values' disagreement adds to their weighted mean's, and τ; zeros where they agree."""
+    known = np.isfinite(std) & (std > 0.0)
+    values, variance = values[known], std[known] ** 2
+    if len(values) < 2:
+        return 0.0, 0.0
+    weight = 1.0 / variance
+    mean = np.sum(weight * values) / np.sum(weight)
+    cochran, degrees = float(np.sum(weight * (values - mean) ** 2)), len(values) - 1
+    if special.chdtrc(degrees, cochran) > COINCIDENCE:
+        return 0.0, 0.0
+    effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
+    return float(1.0 / np.sum(1.0 / (variance + effect)) - 1.0 / np.sum(weight)), float(np.sqrt(effect))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Cut:
+    """Some steps of a recording."""
+
+    recording: int
+    first: int
+    last: int
+    """The step behind the last one."""
+
+
+def _partitions(problem: Problem) -> list[list[_Cut]]:
+    """The data in two, four, eight pieces; at least one for each recording, and none too short."""
+    recordings = len(problem.tracks)
+    found: list[list[_Cut]] = []
+    least = STEPS_PER_UNKNOWN * (problem.parameters.size + 2 * problem.plan.node_size)
+    for each in sorted({max(count // recordings, 1) for count in COUNTS}):
+        cuts = []
+        for index, track in enumerate(problem.tracks):
+            parts = max(min(each, track.steps // least), 1)
+            edges = np.linspace(0, track.steps, parts + 1).astype(int)
+            cuts += [_Cut(index, int(a), int(b)) for a, b in itertools.pairwise(edges)]
+        if len(cuts) > 1 and (not found or len(cuts) > len(found[-1])):
+            found.append(cuts)
+    return found
+
+
+def _piece(
+    problem: Problem,
+    point: Point,
+    weights: Weights,
+    cut: _Cut,
+    free: Bool[np.ndarray, " p"],
+    total: Float[np.ndarray, "p p"],
+) -> Piece:
+    plan, place = problem.plan, problem.parameters.places(cut.recording)
+    own = RecordingRows(problem, point, weights, cut.recording)
+    steps, begins = cut.last - cut.first, range(cut.first, cut.last, CHUNK)
+    nodes = jax.tree.map(lambda x: x[cut.first :], point.nodes[cut.recording])
+    shifted = dataclasses.replace(point, nodes=_replaced(point.nodes, cut.recording, nodes))
+    start = objective.start_rows_of(problem, shifted, weights, cut.recording)
+    assembly = front.Assembly(steps + plan.window - 1, plan.window, plan.node_size, plan.parameters)
+    for begin in begins:
+        assembly.add(own.tables(begin), begin - cut.first)
+    normal = assembly.normal(start)
+    factor, ridge = objective.undamped(normal)
+    chunks = functools.partial(_each_chunk, own, plan.window, begins)
+    projected = projection.project(chunks, start, factor, steps, ridge)
+    information, gradient = np.zeros_like(total), np.zeros(len(total))
+    variance = np.zeros_like(total)
+    np.add.at(information, np.ix_(place, place), projected.information)
+    np.add.at(gradient, place, projected.gradient)
+    np.add.at(variance, np.ix_(place, place), _score_variance(problem, cut.recording, projected, weights))
+    told, std = _own_estimate(information + HOLD * total, gradient, variance, free)
+    times = problem.tracks[cut.recording].times(problem.timestep)
+    return Piece(cut.recording, float(times[cut.first]), float(times[cut.last - 1]), told, std)
+
+
+def _score_variance(
+    problem: Problem, recording: int, projected: projection.Projection, weights: Weights
+) -> Float[np.ndarray, "p p"]:
+    """Variance of ``Tᵀe`` by the levels of the noise, in the scaling of the rows."""
+    layout, assumed = rows.groups(problem, recording), weights.reference**2
+    spreads = [assumed * np.eye(group.size) for group in layout]
+    repeats = layout[0].size // len(weights.impulse_ratio)
+    spreads[0] = assumed * np.diag(np.tile(weights.impulse_ratio**2, repeats))
+    return propagated(layout, projected, spreads, assumed)
+
+
+def _own_estimate(
+    information: np.ndarray, gradient: np.ndarray, variance: np.ndarray, free: Bool[np.ndarray, " p"]
+) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """``−H_b⁻¹ g_b`` and the standard deviations of it; zero and infinite for parameters that are not free."""
+    told, std = np.zeros(len(free)), np.full(len(free), np.inf)
+    kept = free & (np.diagonal(information) > 0.0)
+    if kept.any():
+        scale = 1.0 / np.sqrt(np.diagonal(information)[kept])
+        inverse = np.linalg.pinv(information[np.ix_(kept, kept)] * np.outer(scale, scale), hermitian=True)
+        inverse = inverse * np.outer(scale, scale)
+        told[kept] = -inverse @ gradient[kept]
+        std[kept] = np.sqrt(np.maximum(np.diagonal(inverse @ variance[np.ix_(kept, kept)] @ inverse), 0.0))
+    return told, std
+
+
+def _each_chunk(
+    own: RecordingRows, window: int, begins: range, work: Callable[[int, front.Rows], Found]
+) -> Iterable[Found]:
+    return in_threads(lambda begin: work(begin - begins.start, front.merge(own.tables(begin), window)), begins)
+
+
+def _replaced(parts: Sequence, index: int, part: object) -> tuple:
+    return tuple(part if i == index else one for i, one in enumerate(parts))

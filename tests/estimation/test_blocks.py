@@ -1,0 +1,52 @@
+"""Pieces of the data: random effects by hand, bars that widen where pieces disagree and stay where they agree."""
+
+import numpy as np
+import pytest
+
+from estimation.scenes import spring_slider, twin
+from shadowfit.estimation import Options, fit
+from shadowfit.estimation.uncertainty.blocks import random_effects
+
+OPTIONS = Options(timestep=0.02, unknowns="joint", correction="none", state_weight=1e6)
+FREE = {"rail.spring.stiffness": 8.0, "rail.spring.damping": 0.5}
+
+
+def recorded(stiffness, seed):
+    machine = spring_slider().set({"rail.spring.stiffness": stiffness})
+    return twin(machine, {"rail": 0.3}, 150, timestep=0.02, noise=1e-3, seed=seed)
+
+
+def test_values_that_agree_add_nothing():
+    assert random_effects(np.array([1.0, 1.1, 0.9, 1.0]), np.full(4, 0.1)) == (0.0, 0.0)
+
+
+def test_equal_bars_leave_the_spread_of_the_values():
+    """With equal bars DerSimonian and Laird's variance of the mean is that of the values, divided by their number."""
+    values, std = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), np.full(6, 0.1)
+    added, effect = random_effects(values, std)
+    assert added + 0.1**2 / 6 == pytest.approx(np.var(values, ddof=1) / 6)
+    assert effect**2 + 0.1**2 == pytest.approx(np.var(values, ddof=1))
+
+
+def test_pieces_without_information_have_no_say():
+    assert random_effects(np.array([1.0, 7.0]), np.array([0.1, np.inf])) == (0.0, 0.0)
+
+
+def test_bars_stay_where_pieces_agree():
+    stiffness = float(spring_slider().get("rail.spring.stiffness"))
+    estimate = fit(spring_slider(), [recorded(stiffness, seed) for seed in (1, 2)], FREE, options=OPTIONS)
+    np.testing.assert_allclose(estimate.uncertainty("blocks").std, estimate.uncertainty("gauss-newton").std, rtol=1e-9)
+
+
+def test_bars_span_recordings_that_disagree():
+    stiffness = float(spring_slider().get("rail.spring.stiffness"))
+    pair = [recorded(0.9 * stiffness, 1), recorded(1.1 * stiffness, 2)]
+    estimate = fit(spring_slider(), pair, FREE, options=OPTIONS)
+    row = estimate.table("blocks")[0]
+    assert estimate.uncertainty("gauss-newton").std[0] < 0.01 * stiffness
+    # Two values that differ by 0.2: their mean is known to about 0.1.
+    assert 0.05 * stiffness < row.std < 0.2 * stiffness
+    assert estimate.evidence.disagreement.spread[0] == pytest.approx(0.1 * np.sqrt(2.0) * stiffness, rel=0.3)
+    [coarsest, *_] = estimate.evidence.disagreement.pieces
+    own = [estimate.values["rail.spring.stiffness"] + piece.difference[0] for piece in coarsest]
+    assert own[1] - own[0] == pytest.approx(0.2 * stiffness, rel=0.3)
