@@ -212,3 +212,17 @@ def test_function_sensors_need_no_body() -> None:
 def test_a_box_has_no_negative_size() -> None:
     with pytest.raises(MechanismError, match=r"floor\.half_size\.x is -0\.1; it must be at least 0 \[m\]"):
         builtin.incline().set({"floor.half_size.x": -0.1})
+
+
+def test_groups_stand_for_their_numbers() -> None:
+    arm = hinge("world", "link1", friction=Coulomb(), laws={"motor": TorqueMotor(input=None)})
+    mechanism = Mechanism({"link1": Body(1.0, (1, 1, 1)), "tip": Body(1.0, (1, 1, 1))}, {"joint1": arm})
+    entries = ("xx", "yy", "zz", "xy", "xz", "yz")
+    inertial = ["link1.mass", *(f"link1.inertia.{e}" for e in entries), *(f"link1.com.{x}" for x in "xyz")]
+    assert set(mechanism.expand("link1.inertial")) == set(inertial)
+    assert set(mechanism.expand("link*.inertial")) == set(inertial)
+    assert set(mechanism.expand("joint*.friction")) == {"joint1.viscous", "joint1.coulomb"}
+    assert mechanism.expand("joint1.armature") == ["joint1.motor.shaft_inertia"]
+    assert mechanism.expand("joint1.gain") == ["joint1.motor.gain"]
+    assert mechanism.expand("joint1.motor.gain") == ["joint1.motor.gain"]
+    assert mechanism.expand("link1.weight") == ["link1.weight"]

@@ -16,6 +16,7 @@ from shadowfit.errors import MechanismError, UnknownNameError, nearest
 from shadowfit.mechanism import leaves
 from shadowfit.mechanism.body import Body
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact
+from shadowfit.mechanism.groups import members
 from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.leaves import Leaf, Parts
 from shadowfit.mechanism.sensors import JointPosition, JointSpeed, Sensor
@@ -83,16 +84,20 @@ class Mechanism(eqx.Module):
         return known[name]
 
     def match(self, pattern: str) -> list[str]:
-        """Names of tunable numbers that match a shell-style pattern such as ``*.inertia.*``."""
+        """Names of tunable numbers that match a shell-style pattern such as ``*.inertia.*``, or a group of them."""
         names = [name for name, leaf in self.leaves().items() if leaf.tunable]
-        found = fnmatch.filter(names, pattern)
+        found = members(pattern, names) or fnmatch.filter(names, pattern)
         if not found:
             raise UnknownNameError(f"{self.name} has no parameter {pattern!r}{nearest(pattern, self.leaves())}")
         return found
 
     def expand(self, name: str) -> list[str]:
-        """The names that a shell-style pattern matches; a plain name as it is, known or not."""
-        return self.match(name) if any(c in name for c in "*?[") else [name]
+        """The names that a pattern or a group (``arm.inertial``) stands for; a plain name as it is, known or not."""
+        if any(c in name for c in "*?["):
+            return self.match(name)
+        known = self.leaves()
+        group = [] if name in known else members(name, (one for one, leaf in known.items() if leaf.tunable))
+        return group or [name]
 
     def get(self, name: str) -> Any:
         """Value of a named number: a float, or four quaternion components."""
