@@ -15,11 +15,12 @@ from shadowfit.mechanism.joint_types import (
     JointType,
     Lock,
     Planar,
+    SameAngle,
     Slider,
     differentiate,
 )
 
-KINDS = [Hinge(), Slider(), Ball(), Planar(), Lock(), Distance(0.7)]
+KINDS = [Hinge(), Slider(), Ball(), Planar(), Lock(), Distance(0.7), SameAngle()]
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
 with_axis = pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: type(kind).__name__)
 

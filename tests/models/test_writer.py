@@ -47,7 +47,7 @@ from shadowfit.mechanism import (
     slider,
     touch,
 )
-from shadowfit.mechanism.joint_types import Planar
+from shadowfit.mechanism.joint_types import Planar, SameAngle
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import (
     ModelFileError,
@@ -92,6 +92,7 @@ def everything():
         "k": ball("b1", "b2", child_point=(0.1, 0.2, 0.3)),
         "w": lock("b2", "b3", zero_rotation=(0.0, 1.0, 0.0, 0.0)),
         "d": distance("b3", "b4", 0.25),
+        "e": connect(SameAngle(), "b2", "b5", axis=(0.0, 1.0, 0.0)),
         "p": connect(Planar(), "world", "b4", axis=(0.0, 0.0, 1.0)),
     }
     contacts = {

@@ -220,6 +220,21 @@ class Lock(JointType):
         return _stack(_coincidence_rows(), _aligned_rows(a, b))
 
 
+class SameAngle(JointType):
+    """Two bodies keep the angle between them about the parent's x axis: ``g = y_a·z_b``, for axes that stay parallel.
+
+    What a parallelogram does to the bodies at its ends, whatever its rods.
+    """
+
+    linear_rows = 0
+
+    def gap(self, a: Frame, b: Frame) -> Float[Array, "1"]:
+        return (a.axes[:, 1] @ b.axes[:, 2])[None]
+
+    def gap_rows(self, a: Frame, b: Frame) -> FrameRows:
+        return _dot_rows(a.axes[None, :, 1], b.axes[None, :, 2])
+
+
 class Distance(JointType):
     """Two points at a fixed distance: ``g = |r_a − r_b| − length``; the length [m] must be positive."""
 

@@ -41,7 +41,7 @@ from shadowfit.mechanism import (
     TorqueMotor,
     VelocityMotor,
 )
-from shadowfit.mechanism.joint_types import Ball, Distance, Hinge, Lock, Planar, Slider
+from shadowfit.mechanism.joint_types import Ball, Distance, Hinge, Lock, Planar, SameAngle, Slider
 
 JOINT_TYPES: dict[str, type] = {
     "hinge": Hinge,
@@ -50,6 +50,7 @@ JOINT_TYPES: dict[str, type] = {
     "planar": Planar,
     "lock": Lock,
     "distance": Distance,
+    "same_angle": SameAngle,
 }
 FRICTION_LAWS: dict[str, type] = {"coulomb": Coulomb, "stribeck": Stribeck}
 AXIS_LAWS: dict[str, type] = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.robots.urdfs import urdfs
 from reference import mujoco_files, newton_euler
-from shadowfit.dynamics import assemble, energy, place
+from shadowfit.dynamics import assemble, energy, place, simulate
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.errors import ShadowfitError
 from shadowfit.models import ModelFileError, load_model, parse_model, read_model
@@ -245,3 +245,59 @@ def test_repair_replaces_and_says_so(tmp_path):
     robot = read_robot(path, Reading(repair=True))
     assert any("nearest possible" in note for note in robot.notes)
     assert 'iyy="0.0433333"' in robot.notes[0]
+
+
+PARALLELOGRAM = ARM.replace(
+    '<joint name="flange" type="fixed">',
+    '<joint name="wrist" type="revolute"><axis xyz="0 {sign} 0"/>'
+    '<mimic joint="shoulder" multiplier="{ratio}" offset="{c}"/>',
+).replace('damping="0.2" friction="0.3"', "")
+
+
+def parallelogram(folder, sign, ratio):
+    text = PARALLELOGRAM.replace("{sign}", str(sign)).replace("{ratio}", str(ratio)).replace("{c}", "0.2")
+    return read_model(write(folder, text))
+
+
+def turned(joint, angle):
+    """Matrix of a hinge's child in its parent."""
+    about = newton_euler.matrix([np.cos(angle / 2), np.sin(angle / 2), 0.0, 0.0])
+    return newton_euler.matrix(joint.parent_rotation) @ about @ newton_euler.matrix(joint.child_rotation).T
+
+
+@pytest.mark.parametrize(("sign", "ratio"), [(1, -1), (-1, 1)])
+def test_a_joint_that_mimics_as_in_a_parallelogram(sign, ratio, tmp_path):
+    """The tool keeps its attitude exactly where the file's own equation holds."""
+    mechanism = parallelogram(tmp_path, sign, ratio)
+    assert tuple(mechanism.sensors) == ("shoulder_position",)
+    assert tuple(mechanism.inputs) == ("shoulder_effort",)
+    kept = mechanism.joints["wrist_mimic"]
+    assert (kept.parent, kept.child) == ("world", "tool")
+    for angle in (-0.7, 0.0, 0.5):
+        for off in (0.0, 0.1):
+            wrist = ratio * angle + 0.2 + off
+            tool = turned(mechanism.joints["shoulder"], angle) @ turned(mechanism.joints["wrist"], wrist)
+            frames = newton_euler.matrix(kept.parent_rotation), tool @ newton_euler.matrix(kept.child_rotation)
+            gap = frames[0][:, 1] @ frames[1][:, 2]
+            assert abs(gap) == pytest.approx(abs(np.sin(off)), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_a_parallelogram_falls_as_one(tmp_path):
+    """As a pendulum to whose end the tool's mass is tied."""
+    mechanism = parallelogram(tmp_path, 1, -1)
+    state = place(mechanism, positions={"shoulder": 0.5})
+    assert float(StateView(mechanism, state).joint_position("wrist")) == pytest.approx(-0.3, abs=1e-9)
+    run = simulate(mechanism, state, timestep=1e-3, steps=100, discretization="exact")
+    inertia = 0.02 + 2.0 * 0.1**2 + 0.5 * 0.3**2
+    fallen, time = float(run.readings["shoulder_position"][-1]) - 0.5, float(run.time[-1])
+    start = 9.81 * (2.0 * 0.1 + 0.5 * 0.3) * np.cos(0.5) / inertia
+    slope = -9.81 * (2.0 * 0.1 + 0.5 * 0.3) * np.sin(0.5) / inertia
+    assert fallen == pytest.approx(start * time**2 / 2 * (1 + slope * time**2 / 12), rel=2e-3)
+
+
+def test_other_joints_that_mimic_are_held(tmp_path):
+    text = PARALLELOGRAM.replace("{sign}", "1").replace("{ratio}", "0.5").replace("{c}", "0.2")
+    loaded = load_model(write(tmp_path, text))
+    assert tuple(loaded.mechanism.joints) == ("shoulder",)
+    assert any("wrist" in note for note in loaded.notes)

@@ -12,6 +12,7 @@ from shadowfit.mechanism import (
     WORLD,
     AxisLaw,
     Body,
+    Compliance,
     Coulomb,
     Gravity,
     Input,
@@ -25,7 +26,7 @@ from shadowfit.mechanism import (
     TorqueMotor,
     connect,
 )
-from shadowfit.mechanism.joint_types import Ball, Hinge, JointType, Lock, Planar, Slider
+from shadowfit.mechanism.joint_types import Ball, Hinge, JointType, Lock, Planar, SameAngle, Slider
 from shadowfit.models import vocabulary
 from shadowfit.models.robots.description import AXIS_KINDS, Actuator, Description, Loop, RobotJoint, RobotSensor
 from shadowfit.models.robots.lump import Lumped, lump
@@ -33,7 +34,11 @@ from shadowfit.models.robots.naming import Names
 from shadowfit.models.start import Start
 
 KINDS: dict[str, JointType] = {"hinge": Hinge(), "slider": Slider(), "ball": Ball(), "planar": Planar()}
+LOOPS: dict[str, JointType] = {"ball": Ball(), "lock": Lock(), "same_angle": SameAngle()}
 MOTOR = "motor"
+# How far joints give under the robot's own weight, relative to its size: not at all, for what recordings can tell.
+SAG = 1e-6
+STANDARD_GRAVITY = 9.81  # m/s²
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,15 +71,12 @@ def build(robot: Description, *, limits: bool = False) -> Robot:
     }
     sensors, left_out = _sensors(robot, lumped, joints, bodies, names)
     loops = {loop.name: names.take(loop.name) for loop in robot.loops}
+    compliance = _compliance(robot, lumped)
+    laws = {name: _laws(moving[name], actuators.get(name), inputs.get(name)) for name in joints}
     mechanism = Mechanism(
         {bodies[body]: Body(mass.mass, mass.inertia, tuple(mass.com)) for body, mass in lumped.masses.items()},
-        {
-            joints[name]: _joint(
-                moving[name], lumped, bodies, _laws(moving[name], actuators.get(name), inputs.get(name))
-            )
-            for name in joints
-        }
-        | {loops[loop.name]: _loop(loop, lumped, bodies) for loop in robot.loops},
+        {joints[name]: _joint(moving[name], lumped, bodies, laws[name], compliance) for name in joints}
+        | {loops[loop.name]: _loop(loop, lumped, bodies, compliance) for loop in robot.loops},
         contacts={stop: JointLimit(joints[name], *_stops(moving[name])) for name, stop in stops.items()},
         sensors=sensors,
         inputs={inputs[name]: _input(moving[name], part) for name, part in actuators.items()},
@@ -88,7 +90,23 @@ def build(robot: Description, *, limits: bool = False) -> Robot:
     return Robot(robot, lumped, mechanism, start, bodies, joints, tuple(notes))
 
 
-def _joint(joint: RobotJoint, lumped: Lumped, bodies: dict[str, str], laws: dict[str, AxisLaw]) -> Joint:
+def _compliance(robot: Description, lumped: Lumped) -> Compliance:
+    """Of all joints: M g bends them by ``SAG`` of the length L of all links one behind the other.
+
+    ``c = SAG·L/(M g)`` for lengths [m/N], ``c = SAG/(M g L)`` for angles [rad/(N m)], with standard gravity,
+    both to the power of ten below.
+    """
+    parts = lumped.masses.values()
+    sizes = [np.linalg.norm(part.com) + np.sqrt(np.trace(part.inertia) / part.mass) for part in parts]
+    length = float(sum(sizes) + sum(np.linalg.norm(joint.position) for joint in robot.joints.values()))
+    weight = STANDARD_GRAVITY * sum(part.mass for part in parts)
+    exact = np.array([SAG * length / weight, SAG / (weight * length)])
+    return Compliance(*(10.0 ** np.floor(np.log10(exact))))
+
+
+def _joint(
+    joint: RobotJoint, lumped: Lumped, bodies: dict[str, str], laws: dict[str, AxisLaw], compliance: Compliance
+) -> Joint:
     base = lumped.places[joint.parent]
     rotation = base.rotation @ joint.rotation
     free = joint.kind in AXIS_KINDS
@@ -103,6 +121,7 @@ def _joint(joint: RobotJoint, lumped: Lumped, bodies: dict[str, str], laws: dict
         viscous=joint.damping if free else 0.0,
         friction=Coulomb(coulomb=joint.friction) if free else None,
         laws=laws,
+        compliance=compliance,
     )
 
 
@@ -133,16 +152,18 @@ def _input(joint: RobotJoint, actuator: Actuator) -> Input:
     return Input(gain=actuator.gain, unit="rad" if turns else "m")
 
 
-def _loop(loop: Loop, lumped: Lumped, bodies: dict[str, str]) -> Joint:
+def _loop(loop: Loop, lumped: Lumped, bodies: dict[str, str], compliance: Compliance) -> Joint:
     parent, child = lumped.places[loop.parent], lumped.places[loop.child]
     turn = parent.rotation @ loop.rotation @ child.rotation.T
     return connect(
-        Ball() if loop.kind == "ball" else Lock(),
+        LOOPS[loop.kind],
         bodies[parent.body],
         bodies[child.body],
         parent_point=parent.position + parent.rotation @ loop.parent_point,
         child_point=child.position + child.rotation @ loop.child_point,
         zero_rotation=rotations.from_matrix(turn),
+        axis=parent.rotation @ loop.axis,
+        compliance=compliance,
     )
 
 
@@ -155,7 +176,7 @@ def _sensors(
     sensors: dict[str, Sensor] = {
         names.take(f"{name}_position"): JointPosition(joint=joints[name], rotary=turns)
         for name, turns in rotary.items()
-        if name not in stated
+        if name not in stated and name not in robot.followers
     }
     left_out = []
     for stated_sensor in robot.sensors:

@@ -16,6 +16,8 @@ from shadowfit.models.robots.inertia import MassProperties
 JointKind = Literal["hinge", "slider", "ball", "planar", "fixed", "free"]
 AXIS_KINDS = ("hinge", "slider")
 NOWHERE = np.zeros(3)
+# Axes and ratios of a parallelogram may be off by the digits in which files are written.
+PARALLEL = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,16 +85,18 @@ class Actuator:
 
 @dataclasses.dataclass(frozen=True)
 class Loop:
-    """A joint that closes a loop: a point, or a whole frame, of one link stays at that of another."""
+    """A joint that closes a loop: a point, a frame, or an angle of one link stays at that of another."""
 
     name: str
-    kind: Literal["ball", "lock"]
+    kind: Literal["ball", "lock", "same_angle"]
     parent: str
     child: str
     parent_point: np.ndarray
     child_point: np.ndarray
     rotation: np.ndarray
-    """Of the child's frame in the parent's, for a lock (matrix)."""
+    """Of the child's frame in the parent's, for a lock or an angle (matrix)."""
+    axis: np.ndarray = dataclasses.field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    """About which an angle stays, in the parent's frame."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +134,8 @@ class Description:
     actuators: tuple[Actuator, ...] = ()
     loops: tuple[Loop, ...] = ()
     mimics: tuple[Mimic, ...] = ()
+    followers: tuple[str, ...] = ()
+    """Joints that others move; recordings do not have them."""
     sensors: tuple[RobotSensor, ...] = ()
     gravity: np.ndarray = dataclasses.field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     start: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -160,14 +166,51 @@ class Description:
         return dataclasses.replace(self, joints=joints)
 
     def without_mimics(self) -> Description:
-        """The robot with joints that follow others held where they are while their leaders are at zero."""
-        joints, names = dict(self.joints), [mimic.joint for mimic in self.mimics]
+        """The robot with each joint that follows another one as a parallelogram, if it is one, or held at its offset.
+
+        A parallelogram keeps the angle of two bodies: a follower behind its leader that turns back as far as that one
+        turns, or one beside it that turns as far.
+        """
+        joints, loops, held = dict(self.joints), list(self.loops), []
         for mimic in self.mimics:
-            joints[mimic.joint] = self.joints[mimic.joint].held(mimic.offset)
-        note = f"joints that follow others are held at their offset: {', '.join(names)}"
-        actuators = tuple(actuator for actuator in self.actuators if actuator.joint not in names)
-        notes = (*self.notes, note) if names else self.notes
-        return dataclasses.replace(self, joints=joints, mimics=(), actuators=actuators, notes=notes)
+            loop = self._parallelogram(mimic)
+            if loop is None:
+                held.append(mimic.joint)
+                joints[mimic.joint] = self.joints[mimic.joint].held(mimic.offset)
+            else:
+                loops.append(loop)
+        followers = {mimic.joint for mimic in self.mimics}
+        note = f"joints that follow others, but not as in a parallelogram, are held at their offset: {', '.join(held)}"
+        return dataclasses.replace(
+            self,
+            joints=joints,
+            loops=tuple(loops),
+            mimics=(),
+            followers=tuple(followers - {*held}),
+            actuators=tuple(actuator for actuator in self.actuators if actuator.joint not in followers),
+            notes=(*self.notes, note) if held else self.notes,
+        )
+
+    def _parallelogram(self, mimic: Mimic) -> Loop | None:
+        """The loop that a mimicking hinge stands for; None where it does not keep an angle between two bodies."""
+        leader, follower = self.joints[mimic.leader], self.joints[mimic.joint]
+        if leader.kind != "hinge" or follower.kind != "hinge":
+            return None
+        behind = follower.parent == leader.child
+        if not behind and follower.parent != leader.parent:
+            return None
+        base = leader.rotation if behind else np.eye(3)
+        first, second = leader.rotation @ leader.axis, base @ follower.rotation @ follower.axis
+        sense = float(first @ second)
+        wanted = -sense if behind else sense
+        if abs(abs(sense) - 1.0) > PARALLEL or abs(mimic.ratio - wanted) > PARALLEL:
+            return None
+        # Both at zero of the leader: the follower's child, seen from the leader's parent or from its child.
+        child = base @ follower.held(mimic.offset).rotation
+        parent = leader.parent if behind else leader.child
+        seen = child if behind else leader.rotation.T @ child
+        axis = first if behind else leader.axis
+        return Loop(f"{mimic.joint}_mimic", "same_angle", parent, follower.child, NOWHERE, NOWHERE, seen, axis)
 
     def driven(self, drive: str | None) -> Description:
         """The robot with all actuators of one kind, ``"torque"`` or ``"position"``; None leaves them as they are."""
