@@ -115,6 +115,7 @@ def test_loops_sensors_and_motors(tmp_path):
     assert tuple(mechanism.inputs) == ("a_effort",)
     told = " ".join(loaded.notes)
     assert "clock" in told
+    assert "turned" not in told
     assert "actuators other than" in told
     assert len(place(mechanism).pose.position) == 3
 
@@ -173,3 +174,17 @@ def test_all_torques_if_that_is_wanted(tmp_path):
     text = FOUR_BAR.replace('<velocity joint="b" kv="2"/>', '<position joint="b" kp="5" dampratio="1"/>')
     mechanism = read_robot(write(tmp_path, text, "robot.xml"), Reading(drive="torque")).mechanism
     assert tuple(mechanism.inputs) == ("a_effort", "b_effort")
+
+
+def test_position_actuators_are_position_loops(tmp_path):
+    text = FOUR_BAR.replace(
+        '<velocity joint="b" kv="2"/>', '<position joint="b" kp="5" kv="0.5" gear="2" forcerange="-3 3"/>'
+    )
+    mechanism = read_robot(write(tmp_path, text, "robot.xml")).mechanism
+    assert tuple(mechanism.inputs) == ("a_effort", "b_target")
+    law = mechanism.joints["b"].laws["motor"]
+    assert (float(law.kp), float(law.kd), float(law.limit)) == (20.0, 2.0, 6.0)
+    assert mechanism.get("b_target.gain") == 0.5
+    loops = read_robot(tmp_path / "robot.xml", Reading(drive="position")).mechanism
+    assert tuple(loops.inputs) == ("a_target", "b_target")
+    assert np.array_equal(loops.sensors["turned"].mounting, mechanism.sensors["turned"].mounting)

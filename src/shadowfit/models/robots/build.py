@@ -20,6 +20,7 @@ from shadowfit.mechanism import (
     JointLimit,
     JointPosition,
     Mechanism,
+    PositionMotor,
     Rotor,
     Sensor,
     Spring,
@@ -128,7 +129,7 @@ def _joint(
 def _laws(joint: RobotJoint, actuator: Actuator | None, command: str | None) -> dict[str, AxisLaw]:
     laws: dict[str, AxisLaw] = {}
     if actuator is not None and actuator.kp is not None:
-        laws[MOTOR] = vocabulary.AXIS_LAWS["position"](
+        laws[MOTOR] = PositionMotor(
             kp=actuator.kp,
             kd=actuator.kd,
             limit=actuator.limit,

@@ -7,11 +7,9 @@ from pathlib import Path
 
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.build import Robot, build
-from shadowfit.models.robots.description import Description
 from shadowfit.models.robots.markup import Element, parse_markup
 from shadowfit.models.robots.mjcf import read_mjcf
 from shadowfit.models.robots.urdf import read_urdf
-from shadowfit.models.vocabulary import AXIS_LAWS
 
 DRIVES = ("torque", "position")
 SUFFIXES = (".urdf", ".xml", ".mjcf", ".xacro")
@@ -51,19 +49,8 @@ def read_robot(path: Path, reading: Reading | None = None, content: bytes | None
         description = read_mjcf(path, content)
     else:
         raise _unknown(root)
-    robot = description.welded(reading.weld).without_mimics().driven(_drive(description, reading))
+    robot = description.welded(reading.weld).without_mimics().driven(reading.drive)
     return build(robot, limits=reading.limits)
-
-
-def _drive(description: Description, reading: Reading) -> str | None:
-    controlled = reading.drive == "position" or (
-        reading.drive is None and any(actuator.kp is not None for actuator in description.actuators)
-    )
-    if controlled and "position" not in AXIS_LAWS:
-        if reading.drive == "position":
-            raise description.error("position controllers are not in the vocabulary of model files")
-        return "torque"
-    return reading.drive
 
 
 def read_bytes(path: Path) -> bytes:
