@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shadowfit.estimation import Estimate
+from shadowfit.evaluation.compliance import giving_joints
 
 # Robust standard deviations this many times larger are worth a word.
 DISAGREEMENT = 2.0
@@ -35,4 +36,4 @@ def cautions(estimate: Estimate) -> list[str]:
                 f"{std * estimate.weights.reference:.2g}: raise it, or state_weight is too large for this model"
             )
     found += [f"not identifiable: {finding.text}" for finding in estimate.findings if len(finding.names) > 1]
-    return found
+    return found + giving_joints(estimate)

@@ -1,0 +1,52 @@
+"""Joints that a fit took for rigid although the model says that they give, where that would matter.
+
+A joint of compliance c that carries a mass m (an inertia, for turning) which moves at the rate ω gives by c m ω² of the
+motion, and the mass seems larger by that fraction. It matters where estimated masses and inertias are known better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shadowfit.estimation import Estimate
+from shadowfit.mechanism.joint import DEFAULT_COMPLIANCE, WORLD
+
+INERTIAL_UNITS = ("kg", "kg m²")
+
+
+def giving_joints(estimate: Estimate) -> list[str]:
+    """A sentence for each fit with rigid joints whose model says that one gives by more than the error bars show."""
+    known = [
+        row.std / abs(row.value)
+        for row in estimate.parameters
+        if row.unit in INERTIAL_UNITS and row.identifiable and not row.at_bound and row.value != 0.0
+    ]
+    if not estimate.problem.plan.unknowns.scope.rigid or not known:
+        return []
+    effects = _effects(estimate)
+    name = max(effects, key=lambda joint: effects[joint], default="")
+    if not name or not effects[name] > min(known):
+        return []
+    return [
+        f"joints are taken as rigid, but the model says that {name} gives: inertias may be off by "
+        f"{100.0 * effects[name]:.2g} %, {effects[name] / min(known):.1f} of their standard deviations. If it does "
+        "give, fit with poses of the bodies (--unknowns configuration); if not, lower its compliance"
+    ]
+
+
+def _effects(estimate: Estimate) -> dict[str, float]:
+    """c m ω² of each joint whose compliance was stated; the default one of model files says nothing."""
+    given, trajectory = estimate.problem.given, estimate.trajectory()
+    velocity = np.asarray(trajectory.states.velocity)
+    change = np.diff(velocity, axis=0) / estimate.problem.timestep
+    found = {}
+    for name, joint in given.joints.items():
+        carried = joint.child if joint.child != WORLD else joint.parent
+        place, body = given.bodies.index(carried), given.bodies[carried]
+        moving = float(np.sqrt(np.mean(velocity[:, place] ** 2)))
+        rate = float(np.sqrt(np.mean(change[:, place] ** 2))) / moving if moving > 0.0 else 0.0
+        inertia = max(float(getattr(body.inertia, axis)) for axis in ("xx", "yy", "zz"))
+        parts = ((joint.compliance.linear, float(body.mass)), (joint.compliance.rotational, inertia))
+        stated = [float(c) * size for c, size in parts if float(c) != DEFAULT_COMPLIANCE]
+        found[name] = rate**2 * max(stated, default=0.0)
+    return found
