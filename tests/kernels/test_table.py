@@ -5,6 +5,7 @@ example each, in which its primitive must occur. A row without a test fails.
 """
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +14,9 @@ import pytest
 from jax import lax
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.kernels import kernel, slopes
-from shadowfit.kernels.row import TABLE
+from shadowfit.kernels import UnsupportedError, code, kernel, slopes
+from shadowfit.kernels.row import TABLE, Row
+from shadowfit.kernels.rules.entries import elementwise
 
 NUMBERS = [0.3, -0.7, 1.2, -2.4, 0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -3.5, 40.0, 1e-9, np.inf, -np.inf, np.nan]
 FEW = [0.3, -0.7, 1.2, 0.0, 2.0, -1.0, np.inf, -np.inf, np.nan]
@@ -337,6 +339,16 @@ def test_nothing():
     ours = kernel(lambda s, c, v: all_of(v[0]), [], [], [x[0] for x in given], None)([], [], given)
     for name, a, b in zip(EMPTY, ours, jax.jit(all_of)(nothing[0]), strict=True):
         np.testing.assert_array_equal(a[0], b, err_msg=name)
+
+
+def test_a_row_can_be_added(monkeypatch):
+    """The example of docs/kernels.md."""
+    numbers = np.array([0.3, 1.0, 2.5, -0.5, 0.0, np.inf, np.nan])
+    monkeypatch.setitem(TABLE, "lgamma", Row(elementwise, np.vectorize(math.lgamma), None, code.library("lgamma")))
+    found = kernel(lambda s, c, v: [lax.lgamma(v[0])], [], [], [numbers[0]], None)([], [], [numbers])[0]
+    np.testing.assert_allclose(found, jax.jit(lax.lgamma)(numbers), rtol=1e-12)
+    with pytest.raises(UnsupportedError, match="derivative of 'lgamma'"):
+        kernel(lambda s, c, v: [slopes(lax.lgamma, v[0])[1]], [], [], [numbers[:1]], None)
 
 
 def test_every_row_has_a_test():
