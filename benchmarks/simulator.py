@@ -1,248 +1,201 @@
 """How fast the simulator is, with MuJoCo on the same mechanism as the yardstick.
 
-Method: the Furuta pendulum in double precision, released from near upright with a sinusoidal motor voltage. A single
-trajectory has ``--steps`` steps, a batch 256 trajectories of a fiftieth of that; times are the best of ``--repeat``
-runs of a compiled program, compilation is the wall time of tracing and compiling it once in this process, without a
-cache on disk. MuJoCo runs its own C loop (``mujoco.rollout``, one thread, semi-implicit Euler) on the model that the
-tests use.
+Method: double precision, time-steps of 2 ms, no contacts. The Furuta pendulum is released from near upright with a
+sinusoidal motor voltage, with and without dry friction in both hinges; a seven-axis arm and a humanoid of 32 hinges
+(``trees.py``) fall from a random configuration. Rigid joints are stepped in joint coordinates by machine code
+(``dynamics.rigid``, Newton's iteration to rounding errors), compliant ones by XLA (``rollout``). MuJoCo runs its own C
+loop (``mujoco.rollout``, one thread, semi-implicit Euler, one evaluation a step). Times are processor time, the best of
+``--repeat`` runs taken in turns; ratios are of one run. A batch has 64 trajectories; its gain on all cores over one
+core is of wall times, and means something only on an idle machine. First calls are wall times in processes of their
+own, with an empty and with a filled cache.
 
-Targets: 20,000 steps/s for one trajectory without dry friction, 3,000 with it in both hinges, a batch of 256 ten times
-that in total, and compilation below 4 s.
+Targets: at least half of MuJoCo's steps per second; a batch on two cores 1.6 times that on one.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
+import mujoco
 import numpy as np
+from mujoco import rollout as engine
 from rich.console import Console
 from rich.table import Table
 
-from shadowfit.dynamics import State, exact, place, rollout, rollouts, spook
-from shadowfit.dynamics.elements import assembled
-from shadowfit.dynamics.kinematics import read_sensors
-from shadowfit.dynamics.velocity_problem import complementary_count
+from shadowfit.dynamics import State, place, rigid, rollout
+from shadowfit.dynamics.tree import tree_of
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from reference.mujoco_models import furuta_mjcf
-from reference.reduced_ode import Furuta
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parents[1])]
+from benchmarks import trees  # noqa: E402
+from reference.mujoco_models import furuta_mjcf  # noqa: E402
+from reference.reduced_ode import Furuta  # noqa: E402
 
 TIMESTEP = 2e-3
-BATCH = 256
-STEPPERS = {"spook": spook, "exact": exact}
+BATCH = 64
 
 
-class Timing(NamedTuple):
-    """One line of the table."""
+class Machine(NamedTuple):
+    """A mechanism and the same for MuJoCo, with the positions of its joints at the start."""
 
-    what: str
-    steps_per_second: float
-    compile_seconds: float | None
-    target: float | None
-
-
-def best(function: Callable[[], Any], repeat: int) -> float:
-    """Shortest wall time [s] of a call, results included."""
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        jax.block_until_ready(function())
-        times.append(time.perf_counter() - start)
-    return min(times)
+    name: str
+    mechanism: Mechanism
+    mjcf: str
+    start: list[float]
+    """In the order of the mechanism's joints."""
+    places: list[int]
+    """Of these among MuJoCo's coordinates."""
 
 
-def compiled(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[..., Any], float]:
-    """A compiled function and the wall time [s] it took."""
-    start = time.perf_counter()
-    program = jax.jit(function).lower(*arguments).compile()
-    return program, time.perf_counter() - start
+def furuta(friction: bool) -> Machine:
+    """The pendulum near upright."""
+    reduced = Furuta(arm_inertia=(0.01, 0.01, 0.01), pendulum_inertia=(1e-4, 0.01, 0.01), viscous=(1e-4, 1e-4))
+    text = furuta_mjcf(reduced).replace('integrator="RK4"', f'integrator="Euler" timestep="{TIMESTEP}"')
+    if friction:
+        text = text.replace("damping=", 'frictionloss="1e-3" damping=')
+    name = f"furuta, {'dry friction' if friction else 'no dry friction'}"
+    return Machine(name, builtin.furuta(friction=friction), text, [0.0, np.pi - 0.05], [0, 1])
 
 
-def start_of(mechanism: Mechanism) -> State:
-    """The pendulum at rest near upright."""
-    return place(mechanism, {"hinge2": np.pi - 0.05})
+def tree(name: str, parts: list[trees.Part]) -> Machine:
+    """A tree of hinges somewhere."""
+    start = (0.3 * np.random.default_rng(0).normal(size=len(parts))).tolist()
+    text = trees.mjcf(parts, TIMESTEP)
+    model = mujoco.MjModel.from_xml_string(text)
+    places = [int(model.joint(f"j{i}").qposadr[0]) for i in range(len(parts))]
+    return Machine(name, trees.mechanism(parts), text, start, places)
 
 
 def wave(steps: int) -> np.ndarray:
-    """A sinusoidal motor voltage."""
-    return np.sin(0.01 * np.arange(steps))[None]
+    """A sinusoidal command."""
+    return np.sin(0.01 * np.arange(steps))
 
 
-def ours(friction: bool, stepper: str, batch: int, steps: int, repeat: int) -> Timing:
-    """Steps per second of :func:`rollout`, readings of the sensors included."""
-    mechanism = builtin.furuta(friction=friction)
-    state, signals = start_of(mechanism), wave(steps)
-
-    def run(mechanism: Mechanism, state: State, signals: np.ndarray) -> dict[str, jax.Array]:
-        return rollout(mechanism, state, signals, TIMESTEP, stepper).readings
-
-    def run_all(mechanism: Mechanism, states: State, signals: np.ndarray) -> dict[str, jax.Array]:
-        return rollouts(mechanism, states, signals, TIMESTEP, stepper).readings
-
-    if batch > 1:
-        rng = np.random.default_rng(0)
-        speeds = 0.5 * rng.normal(size=batch)
-        states = [place(mechanism, {"hinge2": np.pi - 0.05 - 0.1 * abs(s)}, {"hinge1": s}) for s in speeds]
-        state = jax.tree.map(lambda *x: jnp.stack(x), *states)
-    program, seconds = compiled(run_all if batch > 1 else run, mechanism, state, signals)
-    duration = best(lambda: program(mechanism, state, signals), repeat)
-    target = (3_000 if friction else 20_000) * (10 if batch > 1 else 1) if stepper == "spook" else None
-    if batch > 1 and not friction:
-        target = None
-    dry = "dry friction" if friction else "no dry friction"
-    return Timing(f"{stepper}, {dry}, batch {batch}", batch * steps / duration, seconds, target)
+def start_of(machine: Machine) -> State:
+    """The mechanism at rest."""
+    return place(machine.mechanism, dict(zip(machine.mechanism.joints, machine.start, strict=True)))
 
 
-def theirs(friction: bool, batch: int, steps: int, repeat: int) -> Timing:
-    """MuJoCo's own loop on the same pendulum."""
-    import mujoco  # noqa: PLC0415  (the yardstick is optional)
-    from mujoco import rollout as engine  # noqa: PLC0415
+def ours(machine: Machine, steps: int) -> Callable[[], Any]:
+    """One trajectory of rigid joints."""
+    structure, state = tree_of(machine.mechanism), start_of(machine)
+    command = wave(steps)[:, None]
 
-    furuta = Furuta(arm_inertia=(0.01, 0.01, 0.01), pendulum_inertia=(1e-4, 0.01, 0.01), viscous=(1e-4, 1e-4))
-    text = furuta_mjcf(furuta).replace('integrator="RK4"', f'integrator="Euler" timestep="{TIMESTEP}"')
-    if friction:
-        text = text.replace("damping=", 'frictionloss="1e-3" damping=')
-    model = mujoco.MjModel.from_xml_string(text)
+    def run() -> rigid.Run:
+        found = rigid.run(structure, machine.mechanism, state, command, TIMESTEP)
+        assert not np.any(found.status)
+        return found
+
+    return run
+
+
+def by_xla(machine: Machine, steps: int) -> Callable[[], Any]:
+    """One trajectory of compliant joints."""
+    arguments = (machine.mechanism, start_of(machine), wave(steps)[None])
+    program = jax.jit(lambda m, s, u: rollout(m, s, u, TIMESTEP).readings).lower(*arguments).compile()
+    return lambda: jax.block_until_ready(program(*arguments))
+
+
+def theirs(machine: Machine, steps: int) -> Callable[[], Any]:
+    """MuJoCo's own loop."""
+    model = mujoco.MjModel.from_xml_string(machine.mjcf)
     data = mujoco.MjData(model)
-    data.qpos[:] = [0.0, np.pi - 0.05]
-    size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
-    initial = np.zeros(size)
-    mujoco.mj_getState(model, data, initial, mujoco.mjtState.mjSTATE_FULLPHYSICS)
-    states = np.tile(initial, (batch, 1))
-    control = np.tile(wave(steps)[0][:, None], (batch, 1, 1))
-    with engine.Rollout(nthread=0) as pool:
-        duration = best(lambda: pool.rollout(model, data, states, control), repeat)
-    dry = "dry friction" if friction else "no dry friction"
-    return Timing(f"MuJoCo, {dry}, batch {batch}", batch * steps / duration, None, None)
+    data.qpos[machine.places] = machine.start
+    kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    initial = np.zeros(mujoco.mj_stateSize(model, kind))
+    mujoco.mj_getState(model, data, initial, kind)
+    pool = engine.Rollout(nthread=0)
+    return lambda: pool.rollout(model, data, initial[None], wave(steps)[None, :, None])
 
 
-def loop(step: Callable[[State], State], state: State, steps: int, repeat: int) -> float:
-    """Time [µs] of one step of a compiled loop."""
-    program, _ = compiled(lambda s: jax.lax.scan(lambda c, _: (step(c), None), s, None, length=steps)[0], state)
-    return 1e6 * best(lambda: program(state), repeat) / steps
+def in_turns(programs: list[Callable[[], Any]], repeat: int) -> list[float]:
+    """Shortest processor time of each [s]."""
+    times: list[list[float]] = [[] for _ in programs]
+    for _ in range(repeat + 1):
+        for program, own in zip(programs, times, strict=True):
+            begin = time.process_time()
+            program()
+            own.append(time.process_time() - begin)
+    return [min(own[1:]) for own in times]
 
 
-def split(stepper: str, steps: int, repeat: int) -> list[tuple[str, float]]:
-    """Where a step's time goes [µs]: loops that do more and more of a step, and the differences between them."""
-    module = STEPPERS[stepper]
-    smooth, rough = builtin.furuta(friction=False), builtin.furuta()
-    command, timestep = jnp.zeros(1), jnp.asarray(TIMESTEP)
-
-    def only_move(state: State) -> State:
-        return State(state.pose.plus(timestep * state.velocity), state.velocity)
-
-    def rows_too(mechanism: Mechanism) -> Callable[[State], State]:
-        elements = assembled(mechanism)
-
-        def step(state: State) -> State:
-            guess = jnp.concatenate([state.velocity, jnp.zeros((1, 6))])
-            arguments = (elements, state, command, timestep) + ((guess,) if stepper == "exact" else ())
-            problem = module.velocity_problem(*arguments)
-            # Everything that was computed has to matter, or the compiler drops it.
-            used = sum(jnp.sum(leaf) for leaf in jax.tree.leaves(problem))
-            return only_move(State(state.pose, state.velocity + 1e-300 * used))
-
-        return step
-
-    def whole(mechanism: Mechanism) -> Callable[[State], State]:
-        elements = assembled(mechanism)
-        guess = jnp.zeros(complementary_count(elements), bool)
-        return lambda state: module.step(elements, state, command, timestep, guess)[0]
-
-    moved, with_rows, linear = (
-        loop(step, start_of(smooth), steps, repeat) for step in (only_move, rows_too(smooth), whole(smooth))
-    )
-    frictional_rows, frictional = (
-        loop(step, start_of(rough), steps, repeat) for step in (rows_too(rough), whole(rough))
-    )
-    states = jax.tree.map(lambda x: jnp.tile(x[None], (steps, *([1] * x.ndim))), start_of(smooth))
-    elements = assembled(smooth)
-    readings, _ = compiled(jax.vmap(lambda state: read_sensors(smooth, elements, state)), states)
-    name = "linear solve" if stepper == "spook" else "Newton iterations (rows and linear solves)"
-    return [
-        ("loop and pose update", moved),
-        ("geometry, forces, rows", with_rows - moved),
-        (name, linear - with_rows),
-        ("dry friction: more rows", frictional_rows - with_rows),
-        ("dry friction: complementarity", (frictional - frictional_rows) - (linear - with_rows)),
-        ("sensors, after the loop", 1e6 * best(lambda: readings(states), repeat) / steps),
-    ]
+def batch_seconds(machine: Machine, steps: int, repeat: int, cores: int) -> float:
+    """Wall time of a batch on so many cores [s]."""
+    structure, state = tree_of(machine.mechanism), start_of(machine)
+    states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], BATCH, axis=0), state)
+    command = np.random.default_rng(0).normal(size=(BATCH, 1, 1)) * wave(steps)[None, :, None]
+    available = os.sched_getaffinity(0)
+    times = []
+    try:
+        os.sched_setaffinity(0, set(sorted(available)[:cores]))
+        for _ in range(repeat + 1):
+            begin = time.perf_counter()
+            rigid.run(structure, machine.mechanism, states, command, TIMESTEP)
+            times.append(time.perf_counter() - begin)
+    finally:
+        os.sched_setaffinity(0, available)
+    return min(times[1:])
 
 
-def cold_simulate(friction: bool, stepper: str) -> tuple[float, float]:
-    """Wall time [s] of the first `place` and the first `simulate` of 1000 steps, in a process of its own."""
+def first_simulation(folder: str) -> float:
+    """Wall time of the first `simulate` of 1000 steps in a process of its own [s], with kernels in a folder."""
     program = (
-        "import time, jax; jax.config.update('jax_enable_x64', True)\n"
-        "from shadowfit.dynamics import place, simulate\n"
-        "from shadowfit.models import builtin\n"
-        f"mechanism = builtin.furuta(friction={friction})\n"
-        "jax.numpy.zeros(3).block_until_ready(); a = time.perf_counter()\n"
-        "state = place(mechanism, {'hinge2': 3.0}); b = time.perf_counter()\n"
-        f"simulate(mechanism, state, timestep=2e-3, steps=1000, discretization={stepper!r}); c = time.perf_counter()\n"
-        "print(b - a, c - b)\n"
+        "import time\nfrom shadowfit import load_model, place, simulate\n"
+        "mechanism = load_model('furuta').mechanism\nstate = place(mechanism, {'hinge2': 3.0})\n"
+        "begin = time.perf_counter()\n"
+        "simulate(mechanism, state, timestep=2e-3, steps=1000, joints='rigid')\nprint(time.perf_counter() - begin)\n"
     )
-    import subprocess  # noqa: PLC0415
-
-    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    placed, simulated = map(float, output.split())
-    return placed, simulated
+    environment = {**os.environ, "SHADOWFIT_KERNELS": folder}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    return float(run.stdout)
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=20_000, help="steps of a single trajectory")
-    parser.add_argument("--repeat", type=int, default=3, help="runs of which the fastest counts")
+    parser.add_argument("--steps", type=int, default=10_000, help="steps of a single trajectory")
+    parser.add_argument("--repeat", type=int, default=5, help="runs of which the fastest counts")
+    parser.add_argument("--no-xla", action="store_true", help="leave out compliant joints, which take long to compile")
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
     console = Console()
-    load = os.getloadavg()[0]
-    console.print(
-        f"{os.cpu_count()} cores, load {load:.1f} at the start, JAX {jax.__version__}, time-step {TIMESTEP} s"
-    )
+    console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start, JAX {jax.__version__}")
+    machines = [furuta(False), furuta(True), tree("arm, 7 axes", trees.arm()), tree("32 hinges", trees.humanoid())]
 
-    table = Table("program", "steps/s", "target", "compile [s]", title="Furuta pendulum, float64")
-    for friction in (False, True):
-        for batch in (1, BATCH):
-            steps = options.steps if batch == 1 else max(options.steps // 50, 1)
-            timings = [ours(friction, stepper, batch, steps, options.repeat) for stepper in STEPPERS]
-            timings.append(theirs(friction, batch, steps, options.repeat))
-            for timing in timings:
-                target = "" if timing.target is None else f"{timing.target:,.0f}"
-                seconds = "" if timing.compile_seconds is None else f"{timing.compile_seconds:.1f}"
-                table.add_row(timing.what, f"{timing.steps_per_second:,.0f}", target, seconds)
-        table.add_section()
+    table = Table("machine", "rigid [steps/s]", "MuJoCo [steps/s]", "ratio (≥ 0.5)", "compliant, XLA [steps/s]")
+    for machine in machines:
+        programs = [ours(machine, options.steps), theirs(machine, options.steps)]
+        if not options.no_xla and len(machine.start) < 3:
+            programs.append(by_xla(machine, options.steps))
+        rates = [options.steps / seconds for seconds in in_turns(programs, options.repeat)]
+        rest = [f"{rate:,.0f}" for rate in rates[2:]] or [""]
+        table.add_row(machine.name, f"{rates[0]:,.0f}", f"{rates[1]:,.0f}", f"{rates[0] / rates[1]:.2f}", *rest)
     console.print(table)
 
-    parts = Table(
-        "part of a step", *(f"{stepper} [µs]" for stepper in STEPPERS), title="Where the time goes, one trajectory"
-    )
-    columns = [split(stepper, options.steps // 4, options.repeat) for stepper in STEPPERS]
-    for spook_part, exact_part in zip(*columns, strict=True):
-        name = spook_part[0] if spook_part[0] == exact_part[0] else f"{spook_part[0]} / {exact_part[0]}"
-        parts.add_row(name, f"{spook_part[1]:.1f}", f"{exact_part[1]:.1f}")
-    console.print(parts)
+    batches = Table("machine", "one core [steps/s]", "all cores [steps/s]", "gain (≥ 1.6 on two)")
+    for machine in machines[:3]:
+        steps = max(options.steps // 20, 1)
+        rates = [
+            BATCH * steps / batch_seconds(machine, steps, options.repeat, n) for n in (1, len(os.sched_getaffinity(0)))
+        ]
+        batches.add_row(machine.name, f"{rates[0]:,.0f}", f"{rates[1]:,.0f}", f"{rates[1] / rates[0]:.2f}")
+    console.print(batches)
 
-    cold = Table(
-        "program", "place [s]", "simulate [s]", title="First calls in a new process, 1000 steps, no cache (target: 4 s)"
+    with tempfile.TemporaryDirectory() as folder:
+        cold, warm = first_simulation(folder), first_simulation(folder)
+    console.print(
+        f"first `simulate` of 1000 steps in a process: {cold:.2f} s, with kernels of an earlier run {warm:.2f} s"
     )
-    for stepper in STEPPERS:
-        for friction in (False, True):
-            placed, simulated = cold_simulate(friction, stepper)
-            cold.add_row(
-                f"{stepper}, {'dry friction' if friction else 'no dry friction'}", f"{placed:.1f}", f"{simulated:.1f}"
-            )
-    console.print(cold)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,8 @@ def run(
         back = along(_move, None, [*motion, -timestep * rates], tree)
         before = _placed(tree, mechanism, back)[0]
         zero = np.zeros(len(rates))
-        start = [*back, timestep * rates, *before, zero, timestep * rates, zero, zero]
+        last = timestep * rates
+        start = [*back, last, last, *before, np.full_like(zero, rigid_step.UNSEEN), zero, last, zero, zero]
         shaped = [x.reshape((*batch, *x.shape[1:])) for x in start]
         return stepper(settings, constants, shaped, [command])
 
@@ -80,7 +81,9 @@ def _stepper(tree: Tree, structure: Any, own: bool, inputs: int) -> Sequence:
     places, turns = np.zeros((count, 3)), np.zeros((count, 4))
     number = np.zeros(())
     layout = Layout(
-        [places, turns, np.zeros(size), places, turns, number], [np.zeros(size), number, number], [np.zeros(inputs)]
+        [places, turns, np.zeros(size), np.zeros(size), places, turns, number, number],
+        [np.zeros(size), number, number],
+        [np.zeros(inputs)],
     )
     return Sequence(
         functools.partial(_step, tree, structure), layout, f"rigid step {tree} {structure}" if own else None
@@ -89,8 +92,8 @@ def _stepper(tree: Tree, structure: Any, own: bool, inputs: int) -> Sequence:
 
 def _step(tree: Tree, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Arrays:
     mechanism = jax.tree.unflatten(structure, settings)
-    carried = Carried(Pose(*varying[:2]), varying[2], Pose(*varying[3:5]), varying[5])
-    found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[6:9]), varying[9])
+    carried = Carried(Pose(*varying[:2]), *varying[2:4], Pose(*varying[4:6]), *varying[6:8])
+    found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:11]), varying[11])
     return jax.tree.leaves(found)
 
 

@@ -44,6 +44,10 @@ from shadowfit.mechanism.mechanism import Mechanism
 MAX_ROUNDS = 30
 # Newton stops when the next change of the speeds is expected below this, relative to their size (plus 1 m/s or rad/s).
 TOLERANCE = 1e-12
+# How much larger the next change is taken than the last ones let expect.
+CAUTION = 4.0
+# Curvature before it has been seen: the first step takes more than one round.
+UNSEEN = 1e30
 # Speeds are differences of positions, whose rounding errors [relative] they inherit over the time-step.
 ROUNDING = 16.0 * float(np.finfo(float).eps)
 
@@ -55,8 +59,12 @@ class Carried(NamedTuple):
     """Of all bodies, a step ago."""
     last: Float[Array, "d"]
     """Increment that led from there to the present."""
+    earlier: Float[Array, "d"]
+    """The increment before that."""
     pose: Pose
     """Of all bodies, a step ago."""
+    curvature: Float[Array, ""]
+    """Change of a round over the square of the last one's, where it was seen [s]."""
     status: Float[Array, ""]
 
 
@@ -111,16 +119,22 @@ def step(
     size = jnp.max(jnp.abs(jnp.append(change, 0.0))) / timestep
     fast = 1.0 + jnp.max(jnp.abs(jnp.append(increment, 0.0))) / timestep
     floor = TOLERANCE * fast + ROUNDING * jnp.max(jnp.abs(after.pose.position)) / timestep
-    # The rounds converge quadratically: the next change follows from the last two.
-    expected = jnp.where(trial.rounds == 0.0, size, size * (size / trial.change) ** 2)
+    # The rounds converge quadratically: the next change follows from this one and the curvature, which a step whose
+    # guess is good takes from the steps before it.
+    first = trial.rounds == 0.0
+    curvature = jnp.where(first, carried.curvature, size / trial.change**2)
+    expected = CAUTION * curvature * size**2
+    # Forgotten by halves: what a single round lets see may be small by chance.
+    before = jnp.where(carried.curvature < UNSEEN, 0.5 * carried.curvature, 0.0)
+    remembered = jnp.where(first, curvature, jnp.maximum(curvature, before))
     settled = expected <= floor
     failed = ~settled & ((trial.rounds + 1.0 >= MAX_ROUNDS) | ~jnp.isfinite(size))
     status = jnp.where(failed, float(exact.NewtonStatus.NOT_SETTLED), 0.0)
     status = jnp.where(carried.status == 0.0, status, carried.status)
     again = ~settled & (status == 0.0)
-    following = jnp.where(again, increment, 2.0 * increment - carried.last)
+    following = jnp.where(again, increment, 3.0 * (increment - carried.last) + carried.earlier)
     return (
-        Carried(motion, increment, now.pose, status),
+        Carried(motion, increment, carried.last, now.pose, remembered, status),
         Trial(following, jnp.where(again, size, 0.0), jnp.where(again, trial.rounds + 1.0, 0.0)),
         jnp.where(again, 1.0, 0.0),
         Found(now.pose.position, now.pose.orientation, velocity, increment, status),
