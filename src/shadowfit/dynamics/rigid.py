@@ -92,7 +92,8 @@ def _stepper(tree: Tree, structure: Any, own: bool, inputs: int) -> Sequence:
 
 def _step(tree: Tree, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Arrays:
     mechanism = jax.tree.unflatten(structure, settings)
-    carried = Carried(Pose(*varying[:2]), *varying[2:4], Pose(*varying[4:6]), *varying[6:8])
+    last, earlier, *pose, curvature, status = varying[2:8]
+    carried = Carried(Pose(*varying[:2]), last, earlier, Pose(*pose), curvature, status)
     found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:11]), varying[11])
     return jax.tree.leaves(found)
 
