@@ -7,8 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from shadowfit.cli.app import app
-from shadowfit.cli.options import OptionError, free_parameters, impulse_variances, state_weight
+from shadowfit.cli.options import OptionError, free_parameters, impulse_variances, prior_stds, state_weight
 from shadowfit.dynamics import simulate
+from shadowfit.errors import MechanismError
 from shadowfit.estimation import Free
 from shadowfit.evaluation.columns import write_csv
 from shadowfit.models import builtin, load_model, read_model
@@ -223,3 +224,22 @@ def test_a_part_without_samples_is_refused(csv, tmp_path):
     result = run("fit", "pendulum", csv, "--channel", "theta=alpha", "--from", 7, "--out", tmp_path / "none")
     assert result.exit_code == 2
     assert "0 samples lie between 7 and inf s" in result.output
+
+
+def test_priors_in_per_cent_have_the_size_of_their_link():
+    pendulum = read_model("pendulum")
+    body = next(iter(pendulum.bodies))
+    mass, moments = (
+        pendulum.get(f"{body}.mass"),
+        [pendulum.get(f"{body}.inertia.{axis}") for axis in ("xx", "yy", "zz")],
+    )
+    found = prior_stds([f"{body}.inertial=10%", "theta.offset=0.2"], pendulum)
+    assert len(found) == 11
+    assert found["theta.offset"] == 0.2
+    assert found[f"{body}.mass"] == pytest.approx(0.1 * mass)
+    assert found[f"{body}.com.y"] == pytest.approx(0.1 * (sum(moments) / (2.0 * mass)) ** 0.5)
+    assert found[f"{body}.inertia.xy"] == found[f"{body}.inertia.zz"] == pytest.approx(0.1 * sum(moments) / 3.0)
+    with pytest.raises(MechanismError, match=r"theta\.offset has no size of its own"):
+        prior_stds(["theta.offset=10%"], pendulum)
+    with pytest.raises(OptionError, match="'ten' is not a number"):
+        prior_stds([f"{body}.mass=ten%"], pendulum)

@@ -29,6 +29,7 @@ from shadowfit.cli.options import (
     free_parameters,
     impulse_variances,
     numbers,
+    prior_stds,
     state_weight,
 )
 
@@ -163,7 +164,7 @@ def fit(
 
     loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
-    parameters = free_parameters(free or (), mechanism, numbers(prior or (), "--prior"), each or ())
+    parameters = free_parameters(free or (), mechanism, prior_stds(prior or (), mechanism), each or ())
     measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=quiet)
     preset = Options.physical(mechanism) if physical else Options()
     options = Options(

@@ -142,6 +142,24 @@ def free_parameters(
     return found
 
 
+def prior_stds(texts: Iterable[str], mechanism: Mechanism) -> dict[str, float]:
+    """``["arm.mass=0.1", "link*.inertial=10%"]`` → name or pattern → standard deviation.
+
+    Per cent are those of a number's own size or, for the inertial numbers of a body, of its link's.
+    """
+    from shadowfit.mechanism.natural_size import natural_size
+
+    found = {}
+    for pattern, text in assignments(texts, "--prior").items():
+        where = f"--prior {pattern}"
+        if not text.endswith("%"):
+            found[pattern] = _number(text, where)
+            continue
+        share = 0.01 * _number(text.removesuffix("%"), where)
+        found |= {name: share * natural_size(mechanism, name) for name in mechanism.expand(pattern)}
+    return found
+
+
 def _named_free(pattern: str, mechanism: Mechanism, found: Mapping[str, Free], option: str) -> list[str]:
     """Free parameters of a name or pattern."""
     chosen = [name for name in mechanism.expand(pattern) if name in found]
