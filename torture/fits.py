@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 from shadowfit.dynamics import simulate
-from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit, physical_options
+from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
 from shadowfit.evaluation import load_result, save_estimate
 from shadowfit.models import load_model
 from shadowfit.models.twins import furuta_swing_up
@@ -119,7 +119,7 @@ def wrong_data(folder: Path, names: tuple[str, ...] = tuple(WRONG)) -> Tally:
     def attack(recording: Recording) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            estimate = fit(mechanism, recording, twin.free, options=physical_options(mechanism))
+            estimate = fit(mechanism, recording, twin.free, options=Options.physical(mechanism))
             return _colour(save_estimate(estimate, folder / "wrong"))
 
     for name in names:
