@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from shadowfit.dynamics.memory import require
 from shadowfit.dynamics.tree import tree_of
+from shadowfit.errors import MechanismError
 from shadowfit.estimation.problem.options import Options
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
@@ -47,7 +49,9 @@ def _bytes_of_a_step(mechanism: Mechanism, parameters: int, options: Options) ->
     bodies = max(len(mechanism.bodies), 1)
     unknowns = {"joint": 6.0 * bodies, "configuration": 6.0 * bodies, "full": 12.0 * bodies}[options.unknowns]
     if options.unknowns == "joint":
-        unknowns = float(tree_of(mechanism).size)
+        # A mechanism that is no tree is refused by the plan, with what to do.
+        with contextlib.suppress(MechanismError):
+            unknowns = float(tree_of(mechanism).size)
     equations = 8.0 * COPIES * (3.0 * unknowns**2 + unknowns * parameters)
     return equations + bodies * (BODY if options.correction == "none" else FINE_BODY)
 
