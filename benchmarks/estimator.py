@@ -81,8 +81,8 @@ def peak_memory() -> int:
 
 def report_split() -> None:
     """Medians of a warm fit and of its parts, for two kinds of unknowns."""
-    _report_split(Options())
-    _report_split(Options(unknowns="joint"))
+    _report_split(Options(unknowns="configuration", correction="none", state_weight=100.0))
+    _report_split(Options(unknowns="joint", correction="none", state_weight=100.0))
 
 
 def _report_split(options: Options) -> None:
@@ -134,7 +134,7 @@ def build(
     mechanism: Mechanism, recording: Recording, free: FreeParameters, unknowns: UnknownsName = "configuration"
 ) -> Problem:
     """The problem of a fit."""
-    options = Options(timestep=0.01, unknowns=unknowns)
+    options = Options(timestep=0.01, unknowns=unknowns, correction="none", state_weight=100.0)
     return build_problem(mechanism, [recording], parameter_set(mechanism, free), options)
 
 

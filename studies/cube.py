@@ -32,7 +32,7 @@ FITTED = 8
 START = {"table.friction": 0.18, "table.damping": 4e-3}
 # Impacts are sharp: the first trajectory must not smooth them away. Sticking is regularised less than usual, because
 # cubes that come to rest are half of the data.
-OPTIONS = Options(timestep=TIMESTEP, state_weight=100.0, cutoff=60.0, stick_time=1e-4)
+OPTIONS = Options(timestep=TIMESTEP, correction="none", state_weight=100.0, cutoff=60.0, stick_time=1e-4)
 
 
 def main() -> None:

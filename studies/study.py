@@ -29,6 +29,8 @@ HERE = Path(__file__).parent
 # The impulse that a step may lack is to be about 1e-4 of the typical impulse of a step: this κ for rigs of some 0.1 kg
 # and encoders of some 0.1 mrad. docs/real-data.md has the measurements behind it.
 STATE_WEIGHTS = ("1e4",)
+# The studies were made with poses of the bodies and the stepper's own equations.
+STEPPER = ("--unknowns", "configuration", "--correction", "none")
 # The first state of a rollout in a figure is estimated from this much of the recording [s].
 START = 1.0
 
@@ -63,7 +65,19 @@ def run_fit(
         last = place == len(state_weights) - 1
         folder = out if last else out / f"state-weight-{weight}"
         if not (folder / "result.json").exists():
-            _call("fit", start, *recordings, *names, "--state-weight", weight, *options, "--out", folder, "--quiet")
+            _call(
+                "fit",
+                start,
+                *recordings,
+                *names,
+                *STEPPER,
+                "--state-weight",
+                weight,
+                *options,
+                "--out",
+                folder,
+                "--quiet",
+            )
         start = folder / "model.toml"
     return json.loads((out / "result.json").read_text())
 

@@ -1,10 +1,10 @@
 """shadowfit, as its documentation recommends for physical parameters of a machine with stiff bearings.
 
-``PHYSICAL``: what `Options.physical` chooses, joint coordinates, the state weight and the sensors' noise from the data,
+``PHYSICAL``: what the defaults come to, joint coordinates, the state weight and the sensors' noise from the data,
 errors of the discretisation corrected, steps of 10 ms (the default: five samples in a step). ``POSES``: the same with
 poses of the bodies as unknowns. ``PLAIN``: these without correction, with one step for each sample.
-``DEFAULT``: all settings as they are (κ = 100, 10 ms). ``PAPER``: the residual, the unknowns and the damping of the
-paper, SPOOK, its compliance.
+``DEFAULT``: poses with the paper's weight (κ = 100, 10 ms), nothing corrected. ``PAPER``: the residual, the unknowns
+and the damping of the paper, SPOOK, its compliance.
 """
 
 from __future__ import annotations
@@ -31,11 +31,19 @@ PHYSICAL = (
     LevenbergMarquardt(),
     COMPLIANCE,
 )
-POSES = (Options(state_weight="auto", correction="deferred"), LevenbergMarquardt(), COMPLIANCE)
-PLAIN = (Options(state_weight="auto", timestep=INTERVAL), LevenbergMarquardt(), COMPLIANCE)
-DEFAULT = (Options(), LevenbergMarquardt(), COMPLIANCE)
+POSES = (Options(unknowns="configuration", correction="deferred"), LevenbergMarquardt(), COMPLIANCE)
+PLAIN = (
+    Options(unknowns="configuration", correction="none", timestep=INTERVAL),
+    LevenbergMarquardt(),
+    COMPLIANCE,
+)
+DEFAULT = (
+    Options(unknowns="configuration", correction="none", state_weight=100.0),
+    LevenbergMarquardt(),
+    COMPLIANCE,
+)
 PAPER = (
-    Options(residual="inverse", discretization="spook", unknowns="full", stick_time=None),
+    dataclasses.replace(Options.paper(), timestep=None, stick_time=None),
     LevenbergMarquardt(damping="identity"),
     PAPER_COMPLIANCE,
 )

@@ -35,6 +35,10 @@ from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
 
+# Settings of tests about poses and the stepper's own equations, which nothing corrects; the second with the paper's κ.
+POSES: dict[str, Any] = {"unknowns": "configuration", "correction": "none"}
+STEPPER: dict[str, Any] = {**POSES, "state_weight": 100.0}
+
 
 def with_joint(mechanism: Mechanism, name: str, **fields: Any) -> Mechanism:
     """The mechanism with other fields in one joint."""
@@ -133,7 +137,10 @@ def problem_of(mechanism: Mechanism, recordings: Any, free: Any = (), **options:
     """A problem with options by name."""
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
     return build_problem(
-        mechanism, listed, parameter_set(mechanism, free, len(listed)), Options(**{"stick_time": None, **options})
+        mechanism,
+        listed,
+        parameter_set(mechanism, free, len(listed)),
+        Options(**{**STEPPER, "stick_time": None, **options}),
     )
 
 

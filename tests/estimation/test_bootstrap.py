@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimation.scenes import spring_slider, twin
+from estimation.scenes import STEPPER, spring_slider, twin
 from shadowfit.errors import UnknownNameError
 from shadowfit.estimation import Free, Options, fit
 from shadowfit.estimation.refits.bootstrap import bootstrap, replicate
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 NAMES = ("rail.spring.stiffness", "rail.spring.damping")
 # Impulse errors of 1e-3 N s against readings of 1e-2 m.
-OPTIONS = Options(timestep=0.02, state_weight=1e2)
+OPTIONS = Options(**STEPPER, timestep=0.02)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from estimation.dense import dense_factorise
-from estimation.scenes import all_rows, problem_of
+from estimation.scenes import STEPPER, all_rows, problem_of
 from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.linear import front
@@ -216,7 +216,7 @@ def test_elimination_equals_full_matrices():
 @STEPPERS
 def test_a_stop_and_its_damping_are_found(discretization):
     mechanism, motion = motion_of("pendulum", discretization)
-    options = Options(timestep=TIMESTEP, discretization=discretization, stick_time=None, cutoff=200.0)
+    options = Options(**STEPPER, timestep=TIMESTEP, discretization=discretization, stick_time=None, cutoff=200.0)
     # A stop beyond the motion would tell nothing.
     start = {"stop.lower": -0.19, "stop.damping": 4e-3, "rod.inertia.yy": 6e-3, "pin.coulomb": 0.0}
     found = fit(mechanism, recorded(mechanism, motion, slice(None)), start, options=options)
@@ -227,7 +227,7 @@ def test_a_stop_and_its_damping_are_found(discretization):
 @pytest.mark.parametrize("scene", ["ball", "box"])
 def test_friction_and_damping_of_a_contact_are_found(scene):
     mechanism, motion = motion_of(scene, "exact")
-    options = Options(timestep=TIMESTEP, stick_time=None, cutoff=200.0)
+    options = Options(**STEPPER, timestep=TIMESTEP, stick_time=None, cutoff=200.0)
     start = {"floor.friction": 0.15, "floor.damping": 2.0 * mechanism.get("floor.damping")}
     found = fit(mechanism, recorded(mechanism, motion, slice(None)), start, options=options)
     for parameter in found.parameters:

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimation.scenes import with_joint
+from estimation.scenes import POSES, with_joint
 from reference.reduced_ode import Pendulum, solve
 from shadowfit.dynamics import sliding
 from shadowfit.estimation import Options, fit
@@ -38,7 +38,7 @@ def recording():
 def errors(recording, **options):
     """Relative errors, and the estimate."""
     start = {name: 1.2 * value for name, value in TRUTH.items()}
-    found = fit(rigid_pendulum(), recording, start, options=Options(state_weight=1e6, **options))
+    found = fit(rigid_pendulum(), recording, start, options=Options(**{**POSES, "state_weight": 1e6, **options}))
     assert found.converged
     return np.array([row.value / TRUTH[row.name] - 1.0 for row in found.parameters]), found
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dynamics.scenes import with_joints
-from estimation.scenes import pulses, twin, with_joint
+from estimation.scenes import POSES, STEPPER, pulses, twin, with_joint
 from shadowfit.dynamics import place, simulate
 from shadowfit.errors import ShadowfitError, UnknownNameError
 from shadowfit.estimation import Free, LevenbergMarquardt, Options, Status, fit
@@ -45,7 +45,7 @@ def planted(mechanism, recordings, free, **options):
         mechanism,
         recordings,
         free,
-        options=Options(**{"state_weight": 1e4, "stick_time": None, **options}),
+        options=Options(**{**POSES, "state_weight": 1e4, "stick_time": None, **options}),
         optimiser=TIGHT,
     )
     again = dataclasses.replace(TIGHT, start_damping=1e-8)
@@ -195,7 +195,7 @@ def refitted(estimate, parameters):
 
 def assert_quick(mechanism, recording, discretization):
     """At most ten iterations to the minimum that is found from the true parameters too."""
-    estimate = fit(mechanism, recording, STUDY, options=Options(discretization=discretization))
+    estimate = fit(mechanism, recording, STUDY, options=Options(**STEPPER, discretization=discretization))
     assert estimate.converged, estimate.summary()
     assert estimate.iterations <= 10, estimate.summary()
     other = refitted(estimate, TRUE)
@@ -223,7 +223,9 @@ def test_exact_discretisation_gives_physical_inertias_where_spook_is_biased(stud
     plain, recording = study
     found = {}
     for discretization in ("exact", "spook"):
-        estimate = fit(with_compliance(plain, 1e-6), recording, STUDY, options=Options(discretization=discretization))
+        estimate = fit(
+            with_compliance(plain, 1e-6), recording, STUDY, options=Options(**STEPPER, discretization=discretization)
+        )
         assert estimate.converged
         found[discretization] = values_of(estimate)
     assert found["exact"]["arm.inertia.zz"] == pytest.approx(0.003, rel=0.02), found
@@ -233,7 +235,7 @@ def test_exact_discretisation_gives_physical_inertias_where_spook_is_biased(stud
 
 def test_the_papers_residual_breaks_down_for_stiff_joints(study):
     plain, recording = study
-    options = Options(residual="inverse", discretization="spook", unknowns="full")
+    options = dataclasses.replace(Options.paper(), timestep=None)
     papers = LevenbergMarquardt(max_iterations=20, damping="identity")
     estimate = fit(with_compliance(plain, 1e-8), recording, STUDY, options=options, optimiser=papers)
     assert not estimate.converged or abs(values_of(estimate)["pendulum.inertia.yy"] / 0.004 - 1.0) > 0.1
@@ -246,7 +248,7 @@ def test_random_starts_reach_the_same_minimum(study):
     reached = []
     for _ in range(4):
         start = {name: value * 5.0 ** rng.uniform(-1.0, 1.0) for name, value in TRUE.items()}
-        estimate = fit(mechanism, recording, start)
+        estimate = fit(mechanism, recording, start, options=Options(**STEPPER))
         assert estimate.converged, estimate.summary()
         reached.append([values_of(estimate)[name] for name in ("arm.inertia.zz", "pendulum.inertia.yy")])
     # The weight of the dynamics is the mass at the start, so that minima differ a little between starts.
@@ -299,7 +301,7 @@ def test_gain_offset_and_delay_of_an_input():
 
 
 def test_states_alone(noisy):
-    estimate = fit(PENDULUM, noisy)
+    estimate = fit(PENDULUM, noisy, options=Options(**STEPPER))
     assert estimate.converged
     assert estimate.parameters == ()
     motion = simulate(PENDULUM, place(PENDULUM, {"hinge": 2.5}), {}, timestep=0.01, steps=200, discretization="exact")
@@ -314,7 +316,7 @@ def test_huber_loss_ignores_outliers(noisy):
     recording = dataclasses.replace(noisy, channels={"theta": spoiled})
     clean = values_of(fit(PENDULUM, noisy, AWAY))["pendulum.inertia.yy"]
     plain = values_of(fit(PENDULUM, recording, AWAY))["pendulum.inertia.yy"]
-    robust = values_of(fit(PENDULUM, recording, AWAY, options=Options(huber=2.0)))["pendulum.inertia.yy"]
+    robust = values_of(fit(PENDULUM, recording, AWAY, options=Options(**STEPPER, huber=2.0)))["pendulum.inertia.yy"]
     assert abs(robust - clean) < 0.2 * abs(plain - clean), (clean, plain, robust)
 
 
@@ -347,7 +349,7 @@ def test_priors_hold_parameters_and_bounds_are_kept(noisy):
     held = {**AWAY, "hinge.viscous": Free(start=1e-3, prior=1e-9)}
     believed = values_of(fit(PENDULUM, noisy, held))
     assert believed["hinge.viscous"] == pytest.approx(1e-3, rel=1e-3)
-    bounded = fit(PENDULUM, noisy, {**AWAY, "pendulum.inertia.yy": Free(0.01, 0.006, 0.02)})
+    bounded = fit(PENDULUM, noisy, {**AWAY, "pendulum.inertia.yy": Free(0.01, 0.006, 0.02)}, options=Options(**STEPPER))
     row = next(row for row in bounded.parameters if row.name == "pendulum.inertia.yy")
     assert free["pendulum.inertia.yy"] < 0.006 == row.value
     assert row.at_bound
@@ -369,7 +371,7 @@ def test_unknown_parameters_are_refused_before_anything_is_computed(release):
 
 
 def test_a_wild_start_ends_with_a_status(release):
-    estimate = fit(PENDULUM, release, {**AWAY, "pendulum.inertia.yy": 1e160})
+    estimate = fit(PENDULUM, release, {**AWAY, "pendulum.inertia.yy": 1e160}, options=Options(**STEPPER))
     assert estimate.status is Status.NUMERICS
     assert not estimate.converged
     assert "no longer finite" in estimate.status.value
@@ -380,6 +382,8 @@ def test_data_of_another_kind_end_with_a_status():
     """Noise instead of motion: whatever is found, it is finite and has a status."""
     time = 0.01 * np.arange(201)
     recording = Recording(time, {"theta": 3.0 * np.random.default_rng(0).standard_normal(201)})
-    estimate = fit(PENDULUM, recording, AWAY, optimiser=LevenbergMarquardt(max_iterations=5))
+    estimate = fit(
+        PENDULUM, recording, AWAY, options=Options(**STEPPER), optimiser=LevenbergMarquardt(max_iterations=5)
+    )
     assert np.isfinite(estimate.cost)
     assert np.all(np.isfinite(list(values_of(estimate).values())))

@@ -24,7 +24,7 @@ def rigid(mechanism):
 
 
 def fitted(mechanism, recording, free, unknowns="joint", **options):
-    settings = Options(**{"state_weight": 1e4, "unknowns": unknowns, **options})
+    settings = Options(**{"state_weight": 1e4, "correction": "none", "unknowns": unknowns, **options})
     return fit(mechanism, recording, free, options=settings, optimiser=TIGHT)
 
 

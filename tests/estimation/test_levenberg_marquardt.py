@@ -122,7 +122,7 @@ def test_a_warm_start_continues(problem, estimate):
 
 def test_steps_stay_in_the_box_all_the_way(problem):
     free = {**AWAY, "pendulum.inertia.yy": Free(0.01, 0.008, 0.02), "hinge.dry": Free(5e-4, 0.0, 1e-3)}
-    bounded = fit(PENDULUM, problem.tracks[0].recording, free)
+    bounded = fit(PENDULUM, problem.tracks[0].recording, free, options=problem.options)
     for line in bounded.log:
         assert 0.008 <= line.parameters["pendulum.inertia.yy"] <= 0.02
         assert 0.0 <= line.parameters["hinge.dry"] <= 1e-3

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from estimation.scenes import spring_slider, twin
+from estimation.scenes import POSES, spring_slider, twin
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.noise import deviance, log_determinant
 from shadowfit.estimation.problem.weights import default_weights
@@ -27,7 +27,7 @@ def recording():
 
 def test_level_counts_the_unknowns_that_a_sensor_determines(recording):
     """γ = ∂ log det H/∂ log(1/σ²), here by differences."""
-    estimate = fit(spring_slider(), recording, FREE, options=Options(timestep=0.02, state_weight=10.0))
+    estimate = fit(spring_slider(), recording, FREE, options=Options(**POSES, timestep=0.02, state_weight=10.0))
     here, weights = estimate.outcome.linearisation, estimate.weights
     values = []
     for factor in (np.exp(-5e-4), np.exp(5e-4)):
@@ -43,9 +43,11 @@ def test_estimated_weight_lies_on_the_plateau_of_the_sweep(recording):
     """No impulse errors: from some κ on the estimates stay, and the estimated κ lies there."""
     found = {}
     for state_weight in (1.0, 1e2, 1e4, 1e6):
-        estimate = fit(spring_slider(), recording, FREE, options=Options(timestep=0.02, state_weight=state_weight))
+        estimate = fit(
+            spring_slider(), recording, FREE, options=Options(**POSES, timestep=0.02, state_weight=state_weight)
+        )
         found[state_weight] = np.array([row.value for row in estimate.parameters])
-    auto = fit(spring_slider(), recording, FREE, options=Options(timestep=0.02, state_weight="auto"))
+    auto = fit(spring_slider(), recording, FREE, options=Options(**POSES, timestep=0.02, state_weight="auto"))
     values = np.array([row.value for row in auto.parameters])
     std = np.array([row.std for row in auto.parameters])
     assert auto.state_weight >= 1e2
@@ -56,7 +58,7 @@ def test_estimated_weight_lies_on_the_plateau_of_the_sweep(recording):
 
 def test_slope_and_scale_belong_to_the_likelihood(recording):
     """``∂(−2 log L)/∂ log κ`` by differences, at the most likely common scale."""
-    estimate = fit(spring_slider(), recording, FREE, options=Options(timestep=0.02, state_weight=100.0))
+    estimate = fit(spring_slider(), recording, FREE, options=Options(**POSES, timestep=0.02, state_weight=100.0))
     tight = LevenbergMarquardt(start_damping=1e-12, decrease_tolerance=1e-12)
 
     def at(state_weight):
@@ -82,7 +84,7 @@ def test_wrong_stated_noise_and_peak_of_the_likelihood():
     for stated in (1e-3, 5e-3):
         model = study.mechanism.set({"theta1.std": stated})
         starts = {name: study.mechanism.get(name) for name in study.free}
-        found.append(fit(model, recording, starts, options=Options(state_weight="auto", stick_time=None)))
+        found.append(fit(model, recording, starts, options=Options(**POSES, stick_time=None)))
     for estimate in found:
         assert estimate.converged
         assert estimate.iterations <= 60
@@ -102,7 +104,9 @@ def test_interruption_ends_the_scan(recording):
         if len(seen) == 9:
             raise KeyboardInterrupt
 
-    estimate = fit(spring_slider(), recording, FREE, options=Options(timestep=0.02, state_weight="auto"), progress=stop)
+    estimate = fit(
+        spring_slider(), recording, FREE, options=Options(**POSES, timestep=0.02, state_weight="auto"), progress=stop
+    )
     assert estimate.status is Status.INTERRUPTED
     assert len(seen) <= 10
     assert all(np.isfinite(row.value) for row in estimate.parameters)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics.scenes import with_joints
-from estimation.scenes import all_rows, problem_of, twin
+from estimation.scenes import POSES, STEPPER, all_rows, problem_of, twin
 from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.fit import solve
 from shadowfit.mechanism import Mechanism, ball
@@ -58,7 +58,7 @@ def assert_same_covariance(actual, expected, tolerance=1e-8):
 
 @pytest.mark.parametrize("state_weight", [1e2, 1e7])
 def test_covariance_is_the_inverse_of_the_full_information(recording, state_weight):
-    estimate = fit(PENDULUM, recording, AWAY, options=Options(state_weight=state_weight))
+    estimate = fit(PENDULUM, recording, AWAY, options=Options(**POSES, state_weight=state_weight))
     rows = all_rows(estimate.problem, estimate.outcome.linearisation.point, estimate.weights)
     left, _ = projected(rows)
     expected = np.linalg.inv(left.T @ left) * estimate.weights.reference**2
@@ -99,7 +99,7 @@ def test_residuals_of_several_samples_in_a_step_belong_to_their_sensors():
     """Two encoders, five samples in each step: the groups' squares are the sensors' shares of the cost."""
     twin_of = twin(builtin.furuta(friction=False), {"hinge2": 0.4}, 200, timestep=2e-3, noise=1e-3)
     mechanism = builtin.furuta(friction=False).set({"theta1.std": 1e-3, "theta2.std": 4e-3})
-    found = fit(mechanism, twin_of, ["hinge1.viscous"], options=Options(timestep=0.01))
+    found = fit(mechanism, twin_of, ["hinge1.viscous"], options=Options(**STEPPER, timestep=0.01))
     here = found.outcome.linearisation
     squares = [float(np.trace(noise.squares)) for noise in found.evidence.noise]
     np.testing.assert_allclose(squares[1:], here.cost.sensors[0], rtol=1e-12)
@@ -129,7 +129,9 @@ def test_costs_are_per_step_and_add_up(estimate):
 
 
 def test_parameters_on_a_bound_are_flagged_and_do_not_count_as_uncertain(recording):
-    bounded = fit(PENDULUM, recording, {**AWAY, "pendulum.inertia.yy": Free(0.01, 0.006, 0.02)})
+    bounded = fit(
+        PENDULUM, recording, {**AWAY, "pendulum.inertia.yy": Free(0.01, 0.006, 0.02)}, options=Options(**STEPPER)
+    )
     flags = {row.name: row.at_bound for row in bounded.parameters}
     assert flags["pendulum.inertia.yy"]
     assert np.isnan(bounded.parameters[0].std)
@@ -166,7 +168,9 @@ def test_what_a_release_cannot_tell_is_named():
     truth = stiff(builtin.furuta().set({"hinge1.viscous": 1e-3}))
     recording = twin(truth, {"hinge2": np.pi - 0.3}, 300, noise=1e-3)
     names = ("hinge1.motor.gain", *(f"arm.inertia.{axis}" for axis in ("xx", "yy", "zz")), "pendulum.inertia.yy")
-    estimate = fit(truth, recording, dict.fromkeys((*names, "hinge1.viscous", "hinge2.viscous")))
+    estimate = fit(
+        truth, recording, dict.fromkeys((*names, "hinge1.viscous", "hinge2.viscous")), options=Options(**STEPPER)
+    )
     texts = [finding.text for finding in estimate.findings]
     for name in names[:3]:
         assert f"{name}: no information in these data" in texts
@@ -189,7 +193,7 @@ def test_a_body_that_spins_unseen_leaves_the_others_their_error_bars():
     )
     truth = stiff(truth)
     recording = twin(truth, {"hinge": 2.5}, 200, noise=1e-3)
-    estimate = fit(truth, recording, {"pendulum.inertia.yy": 0.005, "hinge.viscous": 1e-3})
+    estimate = fit(truth, recording, {"pendulum.inertia.yy": 0.005, "hinge.viscous": 1e-3}, options=Options(**STEPPER))
     assert estimate.evidence.projections[0].settled
     for row, size in zip(estimate.parameters, (0.01, 1.0), strict=True):
         assert row.identifiable, estimate.summary()

@@ -59,7 +59,9 @@ def test_states_are_those_of_the_kalman_smoother(discretization, unknowns):
     estimate = fit(
         mechanism,
         recording,
-        options=Options(timestep=TIMESTEP, discretization=discretization, unknowns=unknowns, state_weight=WEIGHT),
+        options=Options(
+            timestep=TIMESTEP, discretization=discretization, unknowns=unknowns, correction="none", state_weight=WEIGHT
+        ),
         optimiser=LevenbergMarquardt(start_damping=1e-13),
     )
     assert estimate.converged

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from estimation.scenes import problem_of, stiff_fourbar, twin
+from estimation.scenes import POSES, problem_of, stiff_fourbar, twin
 from reference.reduced_ode import Furuta, Pendulum, solve
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.fit import start_point
@@ -73,7 +73,7 @@ def errors(mechanism, recording, free, **options):
         mechanism,
         recording,
         {name: 1.1 * mechanism.get(name) for name in free},
-        options=Options(state_weight=1e6, **options),
+        options=Options(**{**POSES, "state_weight": 1e6, **options}),
     )
     assert found.converged
     return np.array([row.value / mechanism.get(row.name) - 1.0 for row in found.parameters])
@@ -163,7 +163,7 @@ def test_readings_between_steps_and_speeds(unknowns):
 def test_corrected_parameters_roll_out_with_finer_steps():
     """Started from the estimated first state, over 3 s: as good as the stepper at the finer step."""
     recording = pendulum_recording(0.005)
-    options = Options(timestep=0.02, state_weight=1e6, correction="deferred")
+    options = Options(timestep=0.02, unknowns="configuration", state_weight=1e6, correction="deferred")
     estimate = fit(PENDULUM, recording, {"pendulum.inertia.yy": 0.0042}, options=options)
     finer, steps = fineness(estimate), estimate.steps - 1
     errors = []
@@ -194,7 +194,12 @@ def test_bootstrap_and_profile_keep_the_correction():
     recording = Recording(clean.time, {"theta": clean.channel("theta") + noise})
     mechanism = PENDULUM.set({"theta.std": 1e-4})
     free = {"pendulum.inertia.yy": 0.004}
-    estimate = fit(mechanism, recording, free, options=Options(timestep=0.02, state_weight=1e6, correction="deferred"))
+    estimate = fit(
+        mechanism,
+        recording,
+        free,
+        options=Options(timestep=0.02, unknowns="configuration", state_weight=1e6, correction="deferred"),
+    )
     row = estimate.parameters[0]
     assert abs(row.value - 0.0039) < 3.0 * row.std
     replicates = bootstrap(estimate, 12, workers=1).replicates[:, 0]

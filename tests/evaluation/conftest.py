@@ -13,6 +13,8 @@ TRUTH = {"pendulum.inertia.yy": 0.0035, "hinge.viscous": 4e-4}
 # A rod so thick that the model stays possible when its other moment changes.
 BASE = {"pendulum.inertia.xx": 5e-4}
 TIMESTEP = 0.01
+# Steps of the simulation between samples: the machine knows nothing of a fit's time-step.
+FINER = 10
 
 
 def swing(seed, start, steps=240, name="swing"):
@@ -20,9 +22,10 @@ def swing(seed, start, steps=240, name="swing"):
     model = load_model("pendulum")
     mechanism = model.mechanism.set(BASE | TRUTH)
     state = model.start.with_joints({"hinge": start}, {}).state(mechanism)
-    run = simulate(mechanism, state, timestep=TIMESTEP, steps=steps, discretization="exact")
+    run = simulate(mechanism, state, timestep=TIMESTEP / FINER, steps=FINER * steps)
     noise = np.random.default_rng(seed).normal(0.0, 1e-3, steps + 1)
-    return Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"]) + noise}, name=name)
+    time, theta = np.asarray(run.time)[::FINER], np.asarray(run.readings["theta"])[::FINER]
+    return Recording(time, {"theta": theta + noise}, name=name)
 
 
 @pytest.fixture(scope="session")

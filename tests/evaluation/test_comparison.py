@@ -7,7 +7,6 @@ import pytest
 
 from shadowfit.estimation import Options, fit
 from shadowfit.evaluation.axis_forces import axis_forces
-from shadowfit.evaluation.cautions import cautions
 from shadowfit.evaluation.comparison import ComparisonError, compare_models, markdown
 from shadowfit.evaluation.cross_validation import cross_validate
 from shadowfit.models import load_model
@@ -22,7 +21,7 @@ def model(base):
 
 def test_the_data_ask_for_the_friction_that_is_there(model, recording):
     """The truth has viscous and dry friction: without the dry part the cost is higher, with it that is settled."""
-    options = Options(state_weight=1e4)
+    options = Options(unknowns="configuration", correction="none", state_weight=1e4)
     without = model.set({"hinge.dry": 0.0, "hinge.viscous": 4e-4})
     names = ("pendulum.inertia.yy", "hinge.viscous")
     fits = {
@@ -36,7 +35,9 @@ def test_the_data_ask_for_the_friction_that_is_there(model, recording):
     assert large.aic < small.aic
     assert large.bic < small.bic
     assert markdown((small, large)).count("\n") == 4
-    others = fit(model, recording, names, options=Options(state_weight=1e3))
+    others = fit(
+        model, recording, names, options=Options(unknowns="configuration", correction="none", state_weight=1e3)
+    )
     with pytest.raises(ComparisonError, match="different weights"):
         compare_models({"one": fits["dry"], "two": others})
 
@@ -71,15 +72,3 @@ def test_table_of_fits_and_recordings(model, make_swing):
     assert np.all(found.cost[2, :2] > 1.5 * np.diagonal(found.cost)[:2])
     assert found.average[0] == pytest.approx(0.5 * (found.cost[0, 1] + found.cost[0, 2]))
     assert "| one |" in found.markdown()
-
-
-def test_cautions_speak_of_coloured_and_loud_residuals(model, make_swing, estimate):
-    assert cautions(estimate) == []
-    quiet = make_swing(3, 2.0)
-    rng = np.random.default_rng(4)
-    colour = np.zeros(len(quiet.time))
-    for k in range(1, len(colour)):
-        colour[k] = 0.95 * colour[k - 1] + 1e-3 * rng.standard_normal()
-    loud = dataclasses.replace(quiet, channels={"theta": quiet.channels["theta"] + colour})
-    found = cautions(fit(model, loud, ("pendulum.inertia.yy", "hinge.viscous"), options=Options(state_weight=1e6)))
-    assert any("correlated in time" in text for text in found)

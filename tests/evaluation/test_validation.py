@@ -21,7 +21,12 @@ def test_states_continue_a_simulation_of_the_same_equations(base, truth, discret
     state = model.start.with_joints({"hinge": 2.0}, {}).state(mechanism)
     run = simulate(mechanism, state, timestep=0.01, steps=120, discretization=discretization)
     recording = Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"])})
-    estimate = fit(mechanism, recording, (), options=Options(discretization=discretization, state_weight=1e6))
+    estimate = fit(
+        mechanism,
+        recording,
+        (),
+        options=Options(unknowns="configuration", correction="none", discretization=discretization, state_weight=1e6),
+    )
     states = start_states(estimate)
     for first in (20, 60):
         again = roll_out(

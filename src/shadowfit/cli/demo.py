@@ -35,7 +35,7 @@ def demo(
         mechanism,
         [recording],
         dict.fromkeys(twin.free, Free()),
-        Options.physical(mechanism),
+        Options(),
         LevenbergMarquardt(),
         out,
         text=loaded.text,

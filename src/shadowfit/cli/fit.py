@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,18 +80,20 @@ def fit(
         float | None,
         typer.Option(metavar="S", help="Time-step; default: the sampling interval, or a multiple of at most 10 ms."),
     ] = None,
-    physical: Annotated[
+    paper: Annotated[
         bool,
         typer.Option(
-            "--physical",
-            help="Settings for the machine's own parameters, with error bars that hold: rigid joints where possible "
-            "(--unknowns joint), --correction deferred, --state-weight auto. Those given beside it count.",
+            "--paper",
+            help="The paper's method with its settings: SPOOK at 10 ms, poses and velocities, its residual, κ = 100, "
+            "its optimiser. Others given beside it count.",
         ),
     ] = False,
     weight: Annotated[
         str | None,
         typer.Option(
-            "--state-weight", metavar="K|auto", help="Weight of the dynamics against the measurements; default: 100."
+            "--state-weight",
+            metavar="K|auto",
+            help="Weight of the dynamics against the measurements; default: auto, from the data.",
         ),
     ] = None,
     impulse_variance: Annotated[
@@ -112,30 +115,36 @@ def fit(
         ),
     ] = None,
     residual: Annotated[
-        Residual, typer.Option(help="implicit: robust for stiff joints; inverse: the paper's.")
-    ] = Residual.implicit,
+        Residual | None, typer.Option(help="implicit (default): robust for stiff joints; inverse: the paper's.")
+    ] = None,
     discretization: Annotated[
-        Discretization, typer.Option(help="exact: physical parameters; spook: those of a SPOOK simulator.")
-    ] = Discretization.exact,
+        Discretization | None,
+        typer.Option(help="exact (default): physical parameters; spook: those of a SPOOK simulator."),
+    ] = None,
     unknowns: Annotated[
         Unknowns | None,
         typer.Option(
-            help="configuration (default): poses of the bodies; joint: joint coordinates, joints are rigid; full: the "
-            "paper's."
+            help="joint: joint coordinates, joints are rigid; configuration: poses of the bodies; full: the paper's. "
+            "Default: joint where the model has at most eight joint coordinates, else configuration."
         ),
     ] = None,
     correction: Annotated[
         Correction | None,
         typer.Option(
-            help="deferred: errors of the time-step are computed and taken off, for exact only; default: none."
+            help="deferred: errors of the time-step are computed and taken off (default with exact, without contacts); "
+            "none: parameters are the stepper's at this time-step."
         ),
     ] = None,
     huber: Annotated[
         float | None,
         typer.Option(metavar="N", help="Robust loss: residuals beyond N standard deviations count linearly."),
     ] = None,
-    cutoff: Annotated[float, typer.Option(metavar="HZ", help="Low-pass filter behind the first trajectory.")] = 10.0,
-    max_iterations: Annotated[int, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of steps.")] = 50,
+    cutoff: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Low-pass filter behind the first trajectory; default: 10.")
+    ] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of all iterations; default: 100.")
+    ] = None,
     intervals: Annotated[
         Intervals,
         typer.Option(
@@ -147,6 +156,7 @@ def fit(
         float | None, typer.Option(metavar="GB", help="Most memory to use; default: half of what is free.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the result.")] = Path("result"),
+    no_report: Annotated[bool, typer.Option("--no-report", help="Do not write the result's page.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -166,33 +176,41 @@ def fit(
     mechanism = apply_settings(loaded.mechanism, settings or ())
     parameters = free_parameters(free or (), mechanism, prior_stds(prior or (), mechanism), each or ())
     measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=quiet)
-    preset = Options.physical(mechanism) if physical else Options()
-    options = Options(
+    options = _given(
+        Options.paper() if paper else Options(),
         timestep=timestep,
-        residual=residual.value,
-        discretization=discretization.value,
-        unknowns=preset.unknowns if unknowns is None else unknowns.value,
-        correction=preset.correction if correction is None else correction.value,
-        state_weight=preset.state_weight if weight is None else state_weight(weight),
+        residual=residual,
+        discretization=discretization,
+        unknowns=unknowns,
+        correction=correction,
+        state_weight=None if weight is None else state_weight(weight),
         impulse_covariance=impulse_variances(mechanism, impulse_variance or ()),
         force_noise=numbers(force_noise or (), "--force-noise") or None,
         huber=huber,
         cutoff=cutoff,
         memory=None if memory is None else 1e9 * memory,
     )
+    optimiser = _given(LevenbergMarquardt.paper() if paper else LevenbergMarquardt(), max_iterations=max_iterations)
     summary = fit_and_save(
         mechanism,
         measured,
         parameters,
         options,
-        LevenbergMarquardt(max_iterations=max_iterations),
+        optimiser,
         out,
         text=loaded.text,
         quiet=quiet,
         json=json,
         kind=intervals.value,
+        report=not no_report,
     )
     raise typer.Exit(0 if summary["converged"] else 1)
+
+
+def _given(preset: Any, **fields: Any) -> Any:
+    """The settings with those that the user gave; words of an option are their values."""
+    given = {name: getattr(value, "value", value) for name, value in fields.items() if value is not None}
+    return dataclasses.replace(preset, **given)
 
 
 def fit_and_save(
@@ -208,6 +226,7 @@ def fit_and_save(
     json: bool,
     truth: Mapping[str, float] | None = None,
     kind: Kind = "blocks",
+    report: bool = True,
 ) -> dict[str, Any]:
     """Fit with progress shown, print the answer, and write the result with its report.
 
@@ -218,7 +237,7 @@ def fit_and_save(
     from shadowfit.cli.interruption import interruptible
     from shadowfit.cli.progress import fit_progress
     from shadowfit.cli.recordings import spoken_warnings
-    from shadowfit.cli.verdict import parameter_table
+    from shadowfit.cli.verdict import parameter_table, print_verdict
     from shadowfit.evaluation.checkpoint import Checkpoint
     from shadowfit.evaluation.destination import check_destination, expected_size
     from shadowfit.evaluation.summary import parameters
@@ -232,10 +251,19 @@ def fit_and_save(
     if not json and estimate.parameters:
         # At once: writing the result, with its rollout, takes longer than the fit.
         console.output().print(parameter_table(parameters(estimate, kind, truth)))
-    with contextlib.nullcontext() if quiet else console.messages().status("writing the result"):
+    with contextlib.nullcontext() if quiet else console.messages().status("writing the result") as status:
+
+        def conclude(summary: Mapping[str, Any]) -> None:
+            if status is not None:
+                status.update("drawing the report")
+            if not json:
+                print_verdict(summary)
+
         summary = saving.save(
             estimate,
             out,
+            conclude,
+            page=report,
             model_text=text,
             optimiser=optimiser,
             compile_seconds=compiling,
@@ -243,18 +271,10 @@ def fit_and_save(
             warnings=spoken,
             kind=kind,
         )
-    _conclude(summary, out, json=json)
-    return summary
-
-
-def _conclude(summary: Mapping[str, Any], out: Path, *, json: bool) -> None:
-    """The summary as one JSON object, or the verdict and where the result is."""
     if json:
         import json as notation
 
         typer.echo(notation.dumps(summary, ensure_ascii=False, allow_nan=False))
-        return
-    from shadowfit.evaluation import verdict
-
-    typer.echo(verdict.sentence(summary))
-    typer.echo(f"Result in {out}; open {out / 'report.html'} in a browser")
+    else:
+        typer.echo(f"Result in {out}" + (f"; open {out / 'report.html'} in a browser" if report else ""))
+    return summary

@@ -12,6 +12,8 @@ import typer
 from shadowfit.errors import WriteError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from shadowfit.estimation import Estimate
 
 
@@ -19,8 +21,12 @@ class KeptElsewhere(WriteError):
     """A result that could not be written where it was wanted, and is in another folder."""
 
 
-def save(estimate: Estimate, out: Path, **settings: Any) -> dict[str, Any]:
-    """Write a result with its report; ``settings`` are those of ``save_estimate``.
+def save(
+    estimate: Estimate, out: Path, conclude: Callable[[Mapping[str, Any]], None], *, page: bool = True, **settings: Any
+) -> dict[str, Any]:
+    """Write a result, with its report unless ``page`` is off; ``settings`` are those of ``save_estimate``.
+
+    ``conclude`` is called with the summary as soon as it is written: drawing the report takes longer.
 
     Raises:
         KeptElsewhere: the folder cannot be written to; the message says where the result is.
@@ -32,7 +38,10 @@ def save(estimate: Estimate, out: Path, **settings: Any) -> dict[str, Any]:
 
     def report(folder: Path) -> None:
         try:
-            write_report(load_result(folder))
+            saved = load_result(folder)
+            conclude(saved.summary)
+            if page:
+                write_report(saved)
         except WriteError:
             raise
         except Exception as failure:  # a page that cannot be drawn is no reason to lose the numbers

@@ -117,7 +117,12 @@ class _Scan:
     progress: Progress | None
     log: list[Iteration] = dataclasses.field(default_factory=list)
     stopped: Outcome | None = None
-    """A fit that Ctrl-C ended."""
+    """A fit that Ctrl-C ended, or the limit of all iterations."""
+
+    @property
+    def left(self) -> int:
+        """Iterations that are left, one at least."""
+        return max(self.settings.max_iterations - (self.log[-1].number if self.log else 0), 1)
 
     def fitted(self, point: Point, weights: Weights, first: bool = False, adapt: bool = True) -> _Candidate:
         """A fit as far as the likelihood can tell, with the discretisation errors of where it starts.
@@ -126,15 +131,17 @@ class _Scan:
         """
         weights = with_given(self.problem, weights)
         loose = max(self.settings.decrease_tolerance, UNFINISHED / max(self.problem.sample_count(), 1))
-        settings = dataclasses.replace(self.settings, decrease_tolerance=loose)
+        settings = dataclasses.replace(self.settings, decrease_tolerance=loose, max_iterations=self.left)
         if not first:
-            settings = dataclasses.replace(settings, start_damping=WARM_DAMPING, max_iterations=SCAN_ITERATIONS)
+            most = min(SCAN_ITERATIONS, self.left)
+            settings = dataclasses.replace(settings, start_damping=WARM_DAMPING, max_iterations=most)
         # The errors along the first states, which follow the noise, are not worth computing.
         start = point if first else renewed(self.problem, point)
         number = self.log[-1].number if self.log else 0
         outcome = minimise(self.problem, start, weights, settings, self.progress, number)
         self.log.extend(outcome.log[0 if first else 1 :])
-        if outcome.status is Status.INTERRUPTED:
+        spent = outcome.status is Status.ITERATIONS and self.log[-1].number >= self.settings.max_iterations
+        if outcome.status is Status.INTERRUPTED or spent:
             self.stopped = outcome
         if not _usable(outcome):
             return _Candidate(outcome, weights, np.inf)
@@ -143,7 +150,7 @@ class _Scan:
 
     def finished(self, point: Point, weights: Weights) -> Outcome:
         """The fit at the final levels, to its end."""
-        warm = dataclasses.replace(self.settings, start_damping=WARM_DAMPING)
+        warm = dataclasses.replace(self.settings, start_damping=WARM_DAMPING, max_iterations=self.left)
         outcome = minimise_corrected(self.problem, point, weights, warm, self.progress, self.log[-1].number)
         self.log.extend(outcome.log[1:])
         return outcome

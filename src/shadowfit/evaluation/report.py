@@ -20,6 +20,7 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.evaluation import verdict
 from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.diagnostics import ResidualDiagnostics, diagnose
+from shadowfit.evaluation.intervals import interval
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.models.atomic import write_text
 
@@ -43,7 +44,7 @@ def page(saved: SavedResult) -> str:
         ("Measured, estimated and simulated", _recordings),
         ("Motion", _motion),
         ("Convergence", _convergence),
-        ("Correlation and identifiability", _identifiability),
+        ("Correlation", _correlation),
         ("Residuals", _residuals),
         ("Settings and data", _settings),
     ]
@@ -62,7 +63,7 @@ def page(saved: SavedResult) -> str:
 <body>
 <main>
 <header><p class="kind">Fit of a mechanism to recordings</p><h1>{escape(title)}</h1>
-<p class="verdict{"" if summary["converged"] else " not"}">{escape(verdict.sentence(summary))}</p>{_warnings(summary)}
+<p class="verdict {verdict.colour(summary)}">{escape(verdict.sentence(summary))}</p>{_notices(summary)}
 </header>
 {body}
 </main>
@@ -78,12 +79,12 @@ def _file(name: str) -> str:
     return (importlib.resources.files("shadowfit.evaluation") / "page" / name).read_text("utf-8")
 
 
-def _warnings(summary: Mapping[str, Any]) -> str:
-    found = [] if summary["converged"] else [summary["message"]]
-    found += summary["warnings"]
-    for recording in summary["recordings"]:
-        found += [f"recording {recording['name']!r}: {text}" for text in recording["warnings"]]
-    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in dict.fromkeys(found))}</ul>" if found else ""
+def _notices(summary: Mapping[str, Any]) -> str:
+    items = []
+    for notice in verdict.notices(summary):
+        advice = f' <span class="soft">{escape(notice.advice)}.</span>' if notice.advice else ""
+        items.append(f'<li class="{notice.severity}">{escape(notice.text)}.{advice}</li>')
+    return f'<ul class="notices">{"".join(items)}</ul>' if items else ""
 
 
 # ---- sections
@@ -94,11 +95,11 @@ def _parameters(saved: SavedResult) -> str:
     if not rows:
         return "<p>No parameter was free: the states alone were estimated.</p>"
     known = any("truth" in row for row in rows.values())
-    head = ["start", "value", "± std", *(["truth"] if known else []), "unit", "bounds", ""]
+    head = ["start", "value", "± std", "95 % interval", *(["truth"] if known else []), "unit", "bounds", ""]
     lines = [f"<tr><th>name</th>{''.join(_th(text) for text in head)}</tr>"]
     for name, row in rows.items():
         std = "" if row["std"] is None else f"{row['std']:.2g}"
-        numbers = [_number(row["start"]), _number(row["value"]), std]
+        numbers = [_number(row["start"]), _number(row["value"]), std, interval(row)]
         numbers += [_number(row.get("truth"))] if known else []
         cells = "".join(f'<td class="n">{text}</td>' for text in numbers)
         unit = "" if row["unit"] == "1" else escape(row["unit"])
@@ -109,14 +110,14 @@ def _parameters(saved: SavedResult) -> str:
             f"<td>{_tag(row)}</td></tr>"
         )
     text = (
-        "Standard deviations come from the curvature of the cost at the estimate, with the weights of the fit. "
-        "They hold as far as the model does."
+        f"Standard deviations and intervals are of the kind {saved.summary['uncertainty']['kind']}. They hold as far "
+        "as the model does."
     )
     return f'<div class="scroll"><table id="parameters">{"".join(lines)}</table></div><p class="soft">{text}</p>'
 
 
 def _th(text: str) -> str:
-    numeric = text in ("start", "value", "± std", "truth")
+    numeric = text in ("start", "value", "± std", "95 % interval", "truth")
     return f'<th class="n">{text}</th>' if numeric else f"<th>{text}</th>"
 
 
@@ -172,7 +173,7 @@ def _convergence(saved: SavedResult) -> str:
     )
 
 
-def _identifiability(saved: SavedResult) -> str:
+def _correlation(saved: SavedResult) -> str:
     if not saved.labels:
         return ""
     table = verdict.correlation(saved.covariance)
@@ -182,13 +183,7 @@ def _identifiability(saved: SavedResult) -> str:
     for i in shown:
         cells = "".join(_heat(table[i, j]) for j in shown)
         lines.append(f"<tr><th>{escape(saved.labels[i])}</th>{cells}</tr>")
-    notes = verdict.notes(saved.summary, saved.labels, saved.covariance)
-    text = (
-        "".join(f"<li>{escape(note)}</li>" for note in notes)
-        or "<li>Every parameter is told apart from the others.</li>"
-    )
-    heat = f'<div class="scroll"><table class="heat" id="correlation">{"".join(lines)}</table></div>' if shown else ""
-    return f"<ul>{text}</ul>{heat}"
+    return f'<div class="scroll"><table class="heat" id="correlation">{"".join(lines)}</table></div>' if shown else ""
 
 
 def _heat(value: float) -> str:

@@ -33,11 +33,12 @@ from shadowfit.dynamics.kinematics import StateView
 from shadowfit.errors import MechanismError, ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.estimation.uncertainty.evidence import Kind
-from shadowfit.evaluation.cautions import cautions
 from shadowfit.evaluation.checkpoint import UNFINISHED
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.exchange import recover, replacing
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
+from shadowfit.evaluation.notices import Notice, ordered
+from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
 from shadowfit.geometry import Pose
@@ -160,6 +161,7 @@ def _write_files(
     notes = _write_model(estimate, target / "model.toml", model_text)
     write_csv(target / "log.csv", _log_table(estimate))
     write_bytes(target / "state.npz", _archive(estimate, names, kind))
+    said = [*warnings, *notes, *_about_recordings(estimate)]
     summary = summarise(
         estimate,
         comparisons,
@@ -167,11 +169,16 @@ def _write_files(
         optimiser=optimiser,
         compile_seconds=compile_seconds,
         truth=truth,
-        warnings=[*warnings, *notes, *cautions(estimate)],
+        notices=ordered([*judge(estimate), *(Notice("amber", text) for text in said)]),
         kind=kind,
     )
     write_text(target / "result.json", json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return summary
+
+
+def _about_recordings(estimate: Estimate) -> list[str]:
+    recordings = [track.recording for track in estimate.problem.tracks]
+    return [f"recording {one.name!r}: {text}" for one in recordings for text in one.warnings]
 
 
 def load_result(folder: str | os.PathLike[str]) -> SavedResult:

@@ -18,6 +18,7 @@ import numpy as np
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.estimation.uncertainty.covariance import Interval
 from shadowfit.estimation.uncertainty.evidence import Kind
+from shadowfit.evaluation.notices import Notice, colour
 from shadowfit.evaluation.series import SensorSeries
 
 # Of the intervals.
@@ -34,7 +35,7 @@ def summarise(
     optimiser: LevenbergMarquardt | None = None,
     compile_seconds: float | None = None,
     truth: Mapping[str, float] | None = None,
-    warnings: Sequence[str] = (),
+    notices: Sequence[Notice] = (),
     kind: Kind = "blocks",
 ) -> dict[str, Any]:
     """Everything about a fit but its trajectories, as JSON values.
@@ -46,7 +47,7 @@ def summarise(
         optimiser: settings of the optimiser, for the record.
         compile_seconds: time spent compiling, where it was measured [s].
         truth: true values of rows of the parameter table, where they are known.
-        warnings: sentences that a reader of the result should see.
+        notices: what a reader of the result should know.
         kind: of the standard deviations and intervals.
     """
     spread = estimate.uncertainty(kind)
@@ -101,7 +102,9 @@ def summarise(
                 "timestep": problem.timestep,
                 "optimiser": None if optimiser is None else dataclasses.asdict(optimiser),
             },
-            "warnings": list(warnings),
+            "verdict": colour(notices),
+            "notices": [notice.to_json() for notice in notices],
+            "warnings": [notice.sentences() for notice in notices if notice.severity != "info"],
             "version": importlib.metadata.version("shadowfit"),
             "versions": {
                 "python": platform.python_version(),

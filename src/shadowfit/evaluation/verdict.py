@@ -8,13 +8,30 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.evaluation.notices import MEANING, Colour, Notice, from_json, ordered
+from shadowfit.evaluation.notices import colour as worst
+
 # Two parameters correlated more strongly than this are hardly told apart.
 STRONG = 0.95
 
 
+def notices(summary: Mapping[str, Any]) -> list[Notice]:
+    """What a result says about itself, the most serious first; of a result without notices, its warnings."""
+    if "notices" in summary:
+        return ordered(from_json(summary["notices"]))
+    early = [] if summary["converged"] else [Notice("red", str(summary["message"]))]
+    return ordered([*early, *(Notice("amber", text) for text in summary["warnings"])])
+
+
+def colour(summary: Mapping[str, Any]) -> Colour:
+    """Green, amber or red."""
+    return worst(notices(summary))
+
+
 def sentence(summary: Mapping[str, Any]) -> str:
-    """How a fit ended, what it identified and how well the model follows the sensors."""
-    parts = [f"{_ending(summary)} after {summary['iterations']} iterations and {summary['seconds']['total']:.1f} s"]
+    """Whether to use the numbers, how the fit ended, what it identified and how well it follows the sensors."""
+    ended = f"{_ending(summary)} after {summary['iterations']} iterations and {summary['seconds']['total']:.1f} s"
+    parts = [f"{MEANING[colour(summary)]}: {ended}"]
     rows = summary["parameters"].values()
     if rows:
         good = sum(row["identifiable"] and not row["at_bound"] for row in rows)
@@ -29,14 +46,14 @@ def sentence(summary: Mapping[str, Any]) -> str:
 
 def _ending(summary: Mapping[str, Any]) -> str:
     if summary["converged"]:
-        return "The fit converged"
+        return "the fit converged"
     endings = {
-        "iterations": "The fit stopped at its iteration limit",
-        "interrupted": "The fit was interrupted",
-        "stuck": "The fit got stuck",
-        "numerics": "The fit failed numerically",
+        "iterations": "the fit stopped at its iteration limit",
+        "interrupted": "the fit was interrupted",
+        "stuck": "the fit got stuck",
+        "numerics": "the fit failed numerically",
     }
-    return endings.get(summary["status"], "The fit did not converge")
+    return endings.get(summary["status"], "the fit did not converge")
 
 
 def _followed(summary: Mapping[str, Any]) -> str:
@@ -54,32 +71,3 @@ def correlation(covariance: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"
     """Correlations of a covariance; NaN in rows without variance."""
     std = np.sqrt(np.where(np.diagonal(covariance) > 0.0, np.diagonal(covariance), np.nan))
     return covariance / np.outer(std, std)
-
-
-def notes(summary: Mapping[str, Any], labels: tuple[str, ...], covariance: Float[np.ndarray, "p p"]) -> list[str]:
-    """What stands in the way of knowing the parameters, one sentence each."""
-    rows = summary["parameters"]
-    found = [
-        f"{name} is not identifiable: its standard deviation is {row['std']:.2g} {_unit(row)}, larger than itself. The "
-        "data hardly depend on it; fix it, or record a motion that does."
-        for name, row in rows.items()
-        if not row["identifiable"] and row["std"] is not None
-    ]
-    found += [
-        f"{name} sits on its bound {row['value']:.4g} {_unit(row)}. Physics may want it there, or the model lacks "
-        "something that the parameter tries to make up for."
-        for name, row in rows.items()
-        if row["at_bound"]
-    ]
-    table = correlation(covariance)
-    for i, j in zip(*np.nonzero(np.abs(np.triu(np.nan_to_num(table), 1)) > STRONG), strict=True):
-        if rows[labels[i]]["identifiable"] and rows[labels[j]]["identifiable"]:
-            found.append(
-                f"{labels[i]} and {labels[j]} are hardly told apart (correlation {table[i, j]:.3f}): only a "
-                "combination of the two is well known."
-            )
-    return found
-
-
-def _unit(row: Mapping[str, Any]) -> str:
-    return "" if row["unit"] == "1" else str(row["unit"])

@@ -209,7 +209,7 @@ def fitted(study: Study, condition: Condition, recording: Recording) -> Estimate
         name: study.mechanism.get(name) * (1.0 if condition.impulse and ".inertia." in name else START_FACTOR)
         for name in study.free
     }
-    options = Options(state_weight=condition.state_weight, stick_time=None)
+    options = Options(unknowns="configuration", correction="none", state_weight=condition.state_weight, stick_time=None)
     problem = build_problem(model, [recording], parameter_set(model, starts), options)
     if condition.state_weight == "auto":
         estimate = solve(problem, LevenbergMarquardt())

@@ -61,7 +61,8 @@ def fit_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if arguments.get("validate"):
             calibrated = estimate.mechanism().write(arguments.get("validate_set", {}))
             others = read_all(arguments, arguments["validate"], folder)
-            result["validation"] = _cross_validation(calibrated, others, options, optimiser)
+            fixed = dataclasses.replace(options, state_weight=estimate.state_weight)
+            result["validation"] = _cross_validation(calibrated, others, fixed, optimiser)
     if arguments.get("rollout"):
         result["rollout"] = as_json(_rollouts(estimate))
     if arguments.get("save"):

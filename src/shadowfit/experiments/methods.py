@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shadowfit.estimation import LevenbergMarquardt, Options
 from shadowfit.experiments import fitting, paper_twins
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.rig import Rig
@@ -62,34 +63,19 @@ class Method:
 PAPER = Method(
     "paper",
     "paper's method",
-    {
-        "timestep": 0.01,
-        "state_weight": 100.0,
-        "residual": "inverse",
-        "discretization": "spook",
-        "unknowns": "full",
-    },
-    # ε_g = 10 and ε_δ = 1e-6 of the paper; it has no test on the decrease of the cost.
-    {
-        "max_iterations": 20,
-        "damping": "identity",
-        "gradient_tolerance": 10.0,
-        "step_tolerance": 1e-6,
-        "decrease_tolerance": 0.0,
-    },
+    dataclasses.asdict(Options.paper()),
+    dataclasses.asdict(LevenbergMarquardt.paper()),
 )
-IMPLICIT = Method(
-    "implicit",
-    "implicit residual, SPOOK",
-    {"timestep": 0.01, "state_weight": 100.0, "residual": "implicit", "discretization": "spook"},
-    {},
-)
-OURS = Method(
-    "ours",
-    "implicit residual, exact",
-    {"timestep": 0.01, "state_weight": 100.0, "residual": "implicit", "discretization": "exact"},
-    {},
-)
+# The same questions, asked with the implicit residual: the stepper's own parameters, the paper's weight.
+_STEPPER = {
+    "timestep": 0.01,
+    "residual": "implicit",
+    "unknowns": "configuration",
+    "correction": "none",
+    "state_weight": 100.0,
+}
+IMPLICIT = Method("implicit", "implicit residual, SPOOK", {**_STEPPER, "discretization": "spook"}, {})
+OURS = Method("ours", "implicit residual, exact", {**_STEPPER, "discretization": "exact"}, {})
 PAPER_COMPLIANCE = 1e-4  # m/N and rad/(N m), the paper's
 RIGID = paper_twins.COMPLIANCE
 """Compliance for those who take the bearings for rigid: what the twins have."""

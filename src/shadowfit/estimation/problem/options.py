@@ -28,7 +28,10 @@ class ProblemError(ShadowfitError):
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Settings of the method. Defaults are chosen by measurement; docs/choosing.md says why."""
+    """Settings of the method. The defaults are for the machine's own parameters, with error bars that hold.
+
+    Chosen by measurement; docs/choosing.md says why. What is ``auto`` is settled by the mechanism (:meth:`resolved`).
+    """
 
     timestep: float | None = None
     """Time-step of the model [s]; None: the sampling interval, made a whole multiple of it of at most 10 ms."""
@@ -36,15 +39,17 @@ class Options:
     """Dynamics residual: ``implicit`` (mass times the error of the predicted velocity) or the paper's ``inverse``."""
     discretization: str = "exact"
     """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
-    unknowns: UnknownsName = "configuration"
+    unknowns: UnknownsName | Literal["auto"] = "auto"
     """``configuration`` (poses of the bodies; velocities enforced by the stepper), ``joint`` (joint coordinates:
-    joints are rigid, whatever their compliance) or ``full`` (poses and velocities, the paper's)."""
-    correction: Correction = "none"
+    joints are rigid, whatever their compliance) or ``full`` (poses and velocities, the paper's); ``auto``: ``joint``
+    where the mechanism has a few joint coordinates, else ``configuration``."""
+    correction: Correction | Literal["auto"] = "auto"
     """``deferred``: errors of the discretisation, of second order in the time-step, are computed from the estimated
-    motion and taken off the residuals (:mod:`truncation`)."""
-    state_weight: float | Literal["auto"] = 100.0
+    motion and taken off the residuals (:mod:`truncation`); ``none``: parameters are those of the stepper at this
+    time-step; ``auto``: ``deferred`` where the other settings allow it and no speeds jump (contacts, end stops)."""
+    state_weight: float | Literal["auto"] = "auto"
     """κ: weight of the squared impulse residual relative to a squared reading of the reference standard deviation;
-    ``auto`` estimates it and the sensors' noise from the data."""
+    ``auto`` estimates it and the sensors' noise from the data. The paper's is 100."""
     impulse_covariance: Sequence[float] | Sequence[Sequence[float]] | None = None
     """Ω: how the errors of the impulses [N s, N m s] are distributed over the six components of each body in turn, or
     over the joints' coordinates where these are the unknowns, as a symmetric positive matrix or its diagonal. Only its
@@ -66,26 +71,48 @@ class Options:
 
     @classmethod
     def physical(cls, mechanism: Mechanism, **changes: Any) -> Options:
-        """Settings for the machine's own parameters, with error bars that hold, where its joints hardly give.
-
-        Joint coordinates where the mechanism has them (else stiff joints are up to the model's compliances), errors of
-        the discretisation taken off, noise levels from the data. ``changes`` are other fields.
-        """
-        try:
-            joint = tree_of(mechanism).size <= MOST_COORDINATES
-        except MechanismError:
-            joint = False
-        chosen = {"unknowns": "joint" if joint else "configuration", "correction": "deferred", "state_weight": "auto"}
-        return cls(**{**chosen, **changes})
+        """The defaults as a mechanism settles them; ``changes`` are other fields."""
+        return cls(**changes).resolved(mechanism)
 
     @classmethod
     def paper(cls, **changes: Any) -> Options:
-        """The paper's settings: SPOOK at 10 ms, the inverse dynamics' residual, poses and velocities as unknowns.
+        """The paper's method with its settings: SPOOK at 10 ms, poses and velocities, its residual, κ = 100.
 
-        Its optimiser has ``LevenbergMarquardt(damping="identity")``. ``changes`` are other fields.
+        ``LevenbergMarquardt.paper()`` is its optimiser. ``changes`` are other fields.
         """
-        chosen = {"timestep": 0.01, "residual": "inverse", "discretization": "spook", "unknowns": "full"}
+        chosen: dict[str, Any] = {
+            "timestep": 0.01,
+            "residual": "inverse",
+            "discretization": "spook",
+            "unknowns": "full",
+            "correction": "none",
+            "state_weight": 100.0,
+        }
         return cls(**{**chosen, **changes})
+
+    def resolved(self, mechanism: Mechanism) -> Options:
+        """The same with nothing left open but the noise levels: ``auto`` unknowns and correction as they suit."""
+        physical = (self.residual, self.discretization) == ("implicit", "exact")
+        unknowns = self.unknowns
+        if unknowns == "auto":
+            joint = physical and self.impulse_covariance is None and _has_few_coordinates(mechanism)
+            unknowns = "joint" if joint else "configuration"
+        correction = self.correction
+        if correction == "auto":
+            correction = "deferred" if physical and unknowns != "full" and _is_smooth(mechanism) else "none"
+        return dataclasses.replace(self, unknowns=unknowns, correction=correction)
+
+
+def _has_few_coordinates(mechanism: Mechanism) -> bool:
+    try:
+        return tree_of(mechanism).size <= MOST_COORDINATES
+    except MechanismError:
+        return False
+
+
+def _is_smooth(mechanism: Mechanism) -> bool:
+    """Whether speeds never jump: deferred correction draws a smooth curve through the motion."""
+    return len(mechanism.contacts) == 0
 
 
 def check_options(options: Options) -> None:

@@ -131,6 +131,7 @@ def build_problem(
 ) -> Problem:
     """Check the parts against each other and lay the recordings on the grid."""
     _check_recordings(recordings)
+    options = options.resolved(mechanism)
     check_options(options)
     _check_mechanism(mechanism, options)
     check_impulse_covariance(options, mechanism)

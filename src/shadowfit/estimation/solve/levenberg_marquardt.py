@@ -83,8 +83,8 @@ class Status(enum.Enum):
 class LevenbergMarquardt:
     """Settings of the optimiser."""
 
-    max_iterations: int = 50
-    """Limit of accepted steps."""
+    max_iterations: int = 100
+    """Limit of accepted steps, of all fits together where noise levels are estimated."""
     damping: Damping = "scaled"
     """``scaled`` or the paper's ``identity``."""
     start_damping: float | None = None
@@ -96,6 +96,11 @@ class LevenbergMarquardt:
     decrease_tolerance: float = 1e-6
     """Stops when the model promises less than this fraction of the cost. It also stops when the cost falls by less than
     matters statistically twice in a row."""
+
+    @classmethod
+    def paper(cls) -> LevenbergMarquardt:
+        """The paper's: ε_g = 10 and ε_δ = 1e-6, 20 iterations; it has no test on the decrease of the cost."""
+        return cls(20, "identity", gradient_tolerance=10.0, step_tolerance=1e-6, decrease_tolerance=0.0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,221 @@
+"""The rules behind the verdict on a fit: each looks at an estimate and says what a reader must know.
+
+docs/verdict.md states them with their limits. To add one, write a function of an :class:`Estimate` and put it into
+``RULES``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from shadowfit.estimation import Estimate
+from shadowfit.estimation.noise import LARGEST, SMALLEST
+from shadowfit.evaluation.diagnostics import autocorrelation
+from shadowfit.evaluation.notices import Notice, Severity, ordered
+from shadowfit.evaluation.series import compare
+from shadowfit.evaluation.unexplained import Unexplained, unexplained
+from shadowfit.evaluation.verdict import STRONG, correlation
+
+Rule = Callable[[Estimate], Iterator[Notice]]
+
+# Part of a joint's forces that the model does not explain.
+MUCH, TOO_MUCH = 0.1, 0.3
+# Noise of a sensor over what its model says, and over the spread of its readings.
+LOUD, TOO_LOUD = 3.0, 30.0
+NOISY, ONLY_NOISE = 0.1, 0.3
+# Standard deviations that heed the residuals' correlations, over those that do not.
+COLOURED, STRONGLY_COLOURED = 2.0, 10.0
+# Correlation of a sensor's residuals with the sample before.
+NOT_WHITE = 0.5
+# Correlation of two parameters beyond which neither should be used by itself.
+INSEPARABLE = 0.99
+# Correlation of the missing force with the speed from which on it drives the motion.
+DRIVING = 0.3
+# Names of numbers that take energy out of the motion.
+FRICTION = ("viscous", "dry", "coulomb", "drag", "damping")
+
+
+def judge(estimate: Estimate) -> list[Notice]:
+    """Everything that the rules have to say, the most serious first."""
+    return ordered(notice for rule in RULES for notice in rule(estimate))
+
+
+def ending(estimate: Estimate) -> Iterator[Notice]:
+    """A fit that did not reach a minimum is no result."""
+    if not estimate.converged:
+        yield Notice("red", estimate.status.value.rstrip("."), "")
+
+
+def forces(estimate: Estimate) -> Iterator[Notice]:
+    """What the equations of motion leave unexplained, against the strongest force there is."""
+    if not np.isfinite(estimate.cost):
+        return
+    idle = _joints_without_friction(estimate)
+    for own in unexplained(estimate):
+        if not own.share > MUCH:
+            if own.gain > DRIVING and own.name in idle:
+                yield _driven(own)
+            continue
+        severity: Severity = "red" if own.share > TOO_MUCH else "amber"
+        yield Notice(
+            severity,
+            f"at {own.name} a force of {own.level:.2g} {own.unit} is unexplained, {_times(own.share)} the strongest one "
+            f"that the model has there ({own.typical:.2g} {own.unit})",
+            "Run `shadowfit check`: signs and units of channels and inputs, and what drives or brakes this joint that "
+            "the model does not have",
+        )
+        if own.gain > DRIVING and own.name in idle:
+            yield _driven(own)
+
+
+def _driven(own: Unexplained) -> Notice:
+    return Notice(
+        "red",
+        f"the motion of {own.name} gains energy that nothing in the model gives, and its friction went to zero",
+        "Look for a recording that runs backwards, an input with the wrong sign, or a drive that is not modelled",
+    )
+
+
+def _joints_without_friction(estimate: Estimate) -> set[str]:
+    """Joints of which every free number of friction ended at zero."""
+    found: dict[str, bool] = {}
+    for row in estimate.parameters:
+        joint, _, number = row.name.partition(".")
+        if number.split("@")[0] in FRICTION:
+            found[joint] = found.get(joint, True) and row.at_bound and row.value == 0.0
+    return {joint for joint, idle in found.items() if idle}
+
+
+def sensors(estimate: Estimate) -> Iterator[Notice]:
+    """Noise of sensors: larger than stated, as large as the signal, or correlated in time."""
+    for index, track in enumerate(estimate.problem.tracks):
+        trajectory = estimate.trajectory(index)
+        series = compare(estimate.mechanism(index), track.recording, trajectory.time, trajectory.readings)
+        for name, sensor in estimate.problem.given.sensors.items():
+            own, stated = series[name], float(sensor.std)
+            if own.residual.shape[1] != own.measured.shape[1]:
+                continue  # an orientation: its readings and its errors are different things
+            left, spread = own.rmse(), _spread(own.measured)
+            where = name if len(estimate.problem.tracks) == 1 else f"{name} in {track.recording.name}"
+            yield from _noise(where, sensor.unit(), left, stated, spread)
+            known = own.residual[np.isfinite(own.residual).all(axis=1), 0]
+            lag = autocorrelation(known, 1)[1] if len(known) > 20 else 0.0
+            if lag > NOT_WHITE:
+                yield Notice(
+                    "amber",
+                    f"residuals of {where} are correlated in time ({lag:.2f} from sample to sample): the model lacks "
+                    "something that the motion follows",
+                    "Look at their curve in the report; `--intervals robust` widens the error bars for it",
+                )
+
+
+def _noise(where: str, unit: str, left: float, stated: float, spread: float) -> Iterator[Notice]:
+    if not (math.isfinite(left) and left > LOUD * stated):
+        return
+    share = left / spread if spread > 0.0 else math.inf
+    if share > ONLY_NOISE:
+        yield Notice(
+            "red",
+            f"{where} is not followed: {left:.2g} {unit} are left of readings that vary by {spread:.2g} {unit}",
+            "Check column, sign and unit of the channel and of the inputs: this motion is not that of the model",
+        )
+        return
+    severity: Severity = "red" if left > TOO_LOUD * stated and share > NOISY else "amber"
+    yield Notice(
+        severity,
+        f"{where} is followed to {left:.2g} {unit} only, {left / stated:.0f} times the stated noise of {stated:.2g}",
+        f"If the sensor is that noisy say so (`--set {where.split(' ', 1)[0]}.std=…`), else the model lacks something",
+    )
+
+
+def weight(estimate: Estimate) -> Iterator[Notice]:
+    """An estimated κ at an end of its range."""
+    if estimate.problem.options.state_weight != "auto":
+        return
+    if estimate.state_weight <= SMALLEST * 1.01:
+        yield Notice(
+            "red",
+            f"κ is at the lower end of its scan ({estimate.state_weight:.2g}): the equations of motion do not count",
+            "Check signs, units and columns with `shadowfit check`",
+        )
+    elif estimate.state_weight >= LARGEST / 1.01:
+        yield Notice("info", f"κ is at the upper end of its scan ({estimate.state_weight:.2g}): no error of the model")
+
+
+def colours(estimate: Estimate) -> Iterator[Notice]:
+    """Error bars that take residuals for white noise, where they are not."""
+    if not estimate.parameters or not np.isfinite(estimate.cost):
+        return
+    plain, robust = estimate.uncertainty().std, estimate.uncertainty("robust").std
+    known = np.array([row.identifiable and not row.at_bound for row in estimate.parameters])
+    ratio = np.where(known, robust / np.where(plain > 0.0, plain, np.nan), np.nan)
+    if not np.any(ratio > COLOURED):
+        return
+    worst = int(np.nanargmax(ratio))
+    severity: Severity = "red" if ratio[worst] > STRONGLY_COLOURED else "amber"
+    yield Notice(
+        severity,
+        f"residuals are correlated in time or larger than assumed: heeding that, the standard deviation of "
+        f"{estimate.parameters[worst].name} is {ratio[worst]:.1f} times the stated one",
+        "Use `--intervals robust`, and look for what the model lacks",
+    )
+
+
+def parameters(estimate: Estimate) -> Iterator[Notice]:
+    """Parameters on a bound, or not told by the data."""
+    idle = _joints_without_friction(estimate)
+    for row in estimate.parameters:
+        joint, _, number = row.name.partition(".")
+        unit = "" if row.unit == "1" else f" {row.unit}"
+        if row.at_bound and row.value == 0.0 and number.split("@")[0] in FRICTION:
+            yield Notice(
+                "amber" if joint in idle else "info",
+                f"{row.name} ended at zero",
+                "All friction of this joint went to zero, which no machine has: check directions and signs"
+                if joint in idle
+                else "The data see no such friction beside the others of the joint",
+            )
+        elif row.at_bound:
+            yield Notice(
+                "amber",
+                f"{row.name} sits on its bound {row.value:.4g}{unit}",
+                "Widen the bound if it was a guess; else the model lacks something that the parameter tries to make up",
+            )
+        elif not row.identifiable:
+            yield Notice(
+                "amber",
+                f"{row.name} is not identifiable: its standard deviation {row.std:.2g}{unit} exceeds its size",
+                "Fix it, or record a motion that depends on it",
+            )
+    for finding in estimate.findings:
+        if len(finding.names) > 1:
+            yield Notice("amber", f"not identifiable: {finding.text.rstrip('.')}", "Fix one of them")
+
+
+def pairs(estimate: Estimate) -> Iterator[Notice]:
+    """Parameters that are hardly told apart."""
+    rows = estimate.parameters
+    table = np.nan_to_num(correlation(estimate.covariance))
+    for i, j in zip(*np.nonzero(np.abs(np.triu(table, 1)) > STRONG), strict=True):
+        if rows[i].identifiable and rows[j].identifiable:
+            yield Notice(
+                "amber" if abs(table[i, j]) > INSEPARABLE else "info",
+                f"{rows[i].name} and {rows[j].name} are hardly told apart (correlation {table[i, j]:.3f})",
+                "Only a combination of the two is well known: fix one, or record another kind of motion",
+            )
+
+
+RULES: tuple[Rule, ...] = (ending, forces, sensors, weight, colours, parameters, pairs)
+
+
+def _spread(measured: np.ndarray) -> float:
+    """Standard deviation of a sensor's readings about their mean, the largest of its channels."""
+    known = measured[np.isfinite(measured).all(axis=1)]
+    return float(np.max(np.std(known, axis=0))) if len(known) else 0.0
+
+
+def _times(share: float) -> str:
+    return f"{share:.0%} of" if share < 2.0 else f"{share:.0f} times"

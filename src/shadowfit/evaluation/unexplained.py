@@ -1,0 +1,119 @@
+"""How much of a machine's forces its model leaves unexplained.
+
+Along each coordinate of the motion the equations of motion add up terms of which the largest, inertia or gravity, says
+how strong the machine's forces are:
+
+    Q_inertia = Tᵀ d(M v)/dt,     Q_gravity = Tᵀ M g,     share = rms(Δp/h) / max(rms Q_inertia, rms Q_gravity)
+
+with T the motion of all bodies per unit speed of a joint and Δp/h the force that a step lacks. With poses as unknowns
+there are no joints' motions, and the force on each body is taken instead. A model without errors has a share near zero;
+of noise, or of a recording that belongs to another machine, it cannot explain anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation import Estimate
+from shadowfit.geometry import rotations
+
+# Forces below this fraction of the strongest coordinate's are those of something at rest.
+RESTING = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Unexplained:
+    """The missing force of one coordinate or body, over all recordings."""
+
+    name: str
+    unit: str
+    level: float
+    """Root mean square of what the equations of motion lack [N or N m]."""
+    typical: float
+    """Root mean square of the strongest term along the same coordinate."""
+    gain: float
+    """Correlation of the missing force with the speed, −1 to 1: positive where it drives the motion."""
+
+    @property
+    def share(self) -> float:
+        """Part of the force that the model does not explain."""
+        return self.level / self.typical if self.typical > 0.0 else 0.0
+
+
+def unexplained(estimate: Estimate) -> list[Unexplained]:
+    """Missing force of each joint's coordinate, or of each body where poses are the unknowns."""
+    parts = [_of_recording(estimate, index) for index in range(len(estimate.problem.tracks))]
+    names, units = _names(estimate)
+    missing, inertia, gravity, speed = (np.concatenate([part[i] for part in parts]) for i in range(4))
+    level, typical = _rms(missing), np.maximum(_rms(inertia), _rms(gravity))
+    product = _rms(missing) * _rms(speed)
+    gain = np.mean(missing * speed, axis=(0, 2)) * missing.shape[2] / np.where(product > 0.0, product, np.inf)
+    strongest = {unit: max(typical[i] for i, own in enumerate(units) if own == unit) for unit in units}
+    return [
+        Unexplained(name, unit, float(level[i]), float(typical[i]), float(gain[i]))
+        for i, (name, unit) in enumerate(zip(names, units, strict=True))
+        if typical[i] > RESTING * strongest[unit]
+    ]
+
+
+def _names(estimate: Estimate) -> tuple[list[str], list[str]]:
+    """Names and units of the coordinates, or of the forces and moments on bodies."""
+    mechanism, tree = estimate.problem.mechanism, estimate.problem.plan.tree
+    bodies, joints = list(mechanism.bodies), list(mechanism.joints)
+    if tree is None:
+        pairs = [(body, unit) for body in bodies for unit in ("N", "N m")]
+        return [name for name, _ in pairs], [unit for _, unit in pairs]
+    names, units = [], []
+    for link in tree.links:
+        holder = bodies[link.body] if link.joint is None else joints[link.joint]
+        for direction in link.freedom:
+            names.append(holder if len(link.freedom) == 1 else f"{holder} ({'xyz'[direction % 3]})")
+            units.append("N" if direction < 3 else "N m")
+    return names, units
+
+
+def _of_recording(estimate: Estimate, index: int) -> tuple[np.ndarray, ...]:
+    """Missing force, inertia, gravity and speed, each of shape (steps, coordinates, components)."""
+    problem = estimate.problem
+    size = estimate.evidence.layouts[index][0].size
+    weighted = estimate.evidence.projections[index].residual[:, :size][:, -problem.plan.impulses :]
+    missing = np.linalg.solve(estimate.weights.dynamics, weighted.T).T / problem.timestep
+    inertia, gravity = _wrenches(estimate, index)
+    velocity = np.asarray(estimate.trajectory(index).states.velocity)
+    steps = min(len(missing), len(inertia))
+    missing, inertia, gravity, velocity = (x[:steps] for x in (missing, inertia, gravity, velocity))
+    if problem.plan.tree is None:
+        return tuple(np.reshape(x, (steps, -1, 3)) for x in (missing, inertia, gravity, velocity))
+    point = estimate.outcome.linearisation.point
+    first = problem.plan.centre
+    moving = problem.kernels.twists(*problem.current(point.values, index), point.nodes[index].pose)
+    moving = moving[first : first + steps].reshape(steps, -1, moving.shape[-1])
+    along = [np.einsum("nxd,nx->nd", moving, x.reshape(steps, -1))[..., None] for x in (inertia, gravity)]
+    # Speeds of coordinates: the motions that span the bodies' velocities.
+    speed = np.einsum("ndx,nx->nd", np.linalg.pinv(moving), velocity.reshape(steps, -1))
+    return missing[..., None], *along, speed[..., None]
+
+
+def _wrenches(estimate: Estimate, index: int) -> tuple[Float[np.ndarray, "n b 6"], Float[np.ndarray, "n b 6"]]:
+    """Rate of change of each body's momentum, and its weight, about its centre of mass [N, N m]."""
+    mechanism, states = estimate.mechanism(index), estimate.trajectory(index).states
+    velocity = np.asarray(states.velocity)
+    turn = np.asarray(rotations.matrix(np.asarray(states.pose.orientation)))
+    mass = np.array([float(body.mass) for body in mechanism.bodies.values])
+    moments = np.array([np.asarray(body.inertia.matrix()) for body in mechanism.bodies.values])
+    world = turn @ moments @ np.swapaxes(turn, -1, -2)
+    momentum = np.concatenate(
+        [mass[:, None] * velocity[..., :3], np.einsum("nbij,nbj->nbi", world, velocity[..., 3:])], axis=-1
+    )
+    rate = np.gradient(momentum, estimate.problem.timestep, axis=0)
+    weight = np.zeros_like(rate)
+    weight[..., :3] = mass[:, None] * np.asarray(mechanism.gravity.vector())
+    return rate, weight
+
+
+def _rms(values: Float[np.ndarray, "n d c"]) -> Float[np.ndarray, " d"]:
+    """Root of the mean squared length over time."""
+    return np.sqrt(np.mean(np.sum(values**2, axis=2), axis=0))
