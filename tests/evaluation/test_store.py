@@ -9,6 +9,7 @@ import pytest
 
 from shadowfit.estimation import Status
 from shadowfit.evaluation import load_result, save_estimate, write_report
+from shadowfit.evaluation.rollout import start_states
 from shadowfit.evaluation.store import ResultError, recording_names
 from shadowfit.models import load_model
 
@@ -29,7 +30,7 @@ def test_the_summary_has_the_documented_fields(saved, estimate, truth):
         assert abs(row["value"] - value) < 5.0 * row["std"]
     assert summary["recordings"][0]["fingerprint"] == estimate.problem.tracks[0].recording.fingerprint
     assert summary["recordings"][0]["sensors"]["theta"]["rmse"] == pytest.approx(1e-3, rel=0.2)
-    assert summary["settings"]["optimiser"]["max_iterations"] == 50
+    assert summary["settings"]["optimiser"]["max_iterations"] == 100
 
 
 def test_the_json_is_strict(saved):
@@ -47,7 +48,7 @@ def test_arrays_come_back(saved, estimate):
     expected = estimate.trajectory().states
     np.testing.assert_array_equal(time, estimate.trajectory().time)
     np.testing.assert_array_equal(states.pose.position, expected.pose.position)
-    np.testing.assert_array_equal(states.velocity, expected.velocity)
+    np.testing.assert_array_equal(states.velocity, start_states(estimate).velocity)
 
 
 def test_the_log_ends_at_the_estimate(saved, estimate):
@@ -116,9 +117,8 @@ def test_inertias_that_no_body_has_are_not_written(estimate, tmp_path, identifie
     odd.__dict__["parameters"] = tuple(dataclasses.replace(row, identifiable=identified) for row in estimate.parameters)
     summary = save_estimate(odd, tmp_path / "odd", model_text=load_model("pendulum").text)
     changed = "zz" if identified else "yy"
-    assert f"model.toml has pendulum.inertia.{changed}" in summary["warnings"][0].replace(
-        "xx = 0.4961, pendulum.inertia.", ""
-    )
+    told = [text.replace("xx = 0.4961, pendulum.inertia.", "") for text in summary["warnings"]]
+    assert any(f"model.toml has pendulum.inertia.{changed}" in text for text in told)
     mechanism = load_result(tmp_path / "odd").mechanism()
     assert mechanism.get("pendulum.inertia.yy") == (0.5 if identified else 0.0039)
     assert mechanism.get("hinge.viscous") == estimate.values["hinge.viscous"]

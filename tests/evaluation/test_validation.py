@@ -46,8 +46,9 @@ def test_the_settings_of_the_fit_are_used(saved, estimate):
     options = saved_options(saved)
     assert options.timestep == estimate.problem.timestep
     assert options.discretization == "exact"
-    assert options.state_weight == pytest.approx(100.0)
-    assert estimate.problem.options.state_weight == 100.0
+    assert options.state_weight == estimate.state_weight
+    assert estimate.problem.options.state_weight == "auto"
+    assert (options.unknowns, options.correction) == ("joint", "deferred")
 
 
 def test_unseen_data(saved, make_swing):

@@ -62,8 +62,8 @@ def forces(estimate: Estimate) -> Iterator[Notice]:
         severity: Severity = "red" if own.share > TOO_MUCH else "amber"
         yield Notice(
             severity,
-            f"at {own.name} a force of {own.level:.2g} {own.unit} is unexplained, {_times(own.share)} the strongest one "
-            f"that the model has there ({own.typical:.2g} {own.unit})",
+            f"at {own.name} a force of {own.level:.2g} {own.unit} is unexplained, {_times(own.share)} the strongest "
+            f"one there ({own.typical:.2g} {own.unit})",
             "Run `shadowfit check`: signs and units of channels and inputs, and what drives or brakes this joint that "
             "the model does not have",
         )

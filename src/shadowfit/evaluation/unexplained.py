@@ -43,11 +43,23 @@ class Unexplained:
         return self.level / self.typical if self.typical > 0.0 else 0.0
 
 
+@dataclasses.dataclass(frozen=True)
+class Terms:
+    """Terms of the equations of motion along each coordinate, each of shape (steps, coordinates, components)."""
+
+    missing: Float[np.ndarray, "n d c"]
+    """What the step lacks: inertia − gravity − all forces of the model."""
+    inertia: Float[np.ndarray, "n d c"]
+    gravity: Float[np.ndarray, "n d c"]
+    speed: Float[np.ndarray, "n d c"]
+
+
 def unexplained(estimate: Estimate) -> list[Unexplained]:
     """Missing force of each joint's coordinate, or of each body where poses are the unknowns."""
-    parts = [_of_recording(estimate, index) for index in range(len(estimate.problem.tracks))]
-    names, units = _names(estimate)
-    missing, inertia, gravity, speed = (np.concatenate([part[i] for part in parts]) for i in range(4))
+    parts = [force_terms(estimate, index) for index in range(len(estimate.problem.tracks))]
+    names, units = coordinate_names(estimate)
+    fields = [field.name for field in dataclasses.fields(Terms)]
+    missing, inertia, gravity, speed = (np.concatenate([getattr(part, name) for part in parts]) for name in fields)
     level, typical = _rms(missing), np.maximum(_rms(inertia), _rms(gravity))
     product = _rms(missing) * _rms(speed)
     gain = np.mean(missing * speed, axis=(0, 2)) * missing.shape[2] / np.where(product > 0.0, product, np.inf)
@@ -59,7 +71,7 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     ]
 
 
-def _names(estimate: Estimate) -> tuple[list[str], list[str]]:
+def coordinate_names(estimate: Estimate) -> tuple[list[str], list[str]]:
     """Names and units of the coordinates, or of the forces and moments on bodies."""
     mechanism, tree = estimate.problem.mechanism, estimate.problem.plan.tree
     bodies, joints = list(mechanism.bodies), list(mechanism.joints)
@@ -75,8 +87,8 @@ def _names(estimate: Estimate) -> tuple[list[str], list[str]]:
     return names, units
 
 
-def _of_recording(estimate: Estimate, index: int) -> tuple[np.ndarray, ...]:
-    """Missing force, inertia, gravity and speed, each of shape (steps, coordinates, components)."""
+def force_terms(estimate: Estimate, index: int) -> Terms:
+    """The terms along one recording."""
     problem = estimate.problem
     size = estimate.evidence.layouts[index][0].size
     weighted = estimate.evidence.projections[index].residual[:, :size][:, -problem.plan.impulses :]
@@ -86,7 +98,7 @@ def _of_recording(estimate: Estimate, index: int) -> tuple[np.ndarray, ...]:
     steps = min(len(missing), len(inertia))
     missing, inertia, gravity, velocity = (x[:steps] for x in (missing, inertia, gravity, velocity))
     if problem.plan.tree is None:
-        return tuple(np.reshape(x, (steps, -1, 3)) for x in (missing, inertia, gravity, velocity))
+        return Terms(*(np.reshape(x, (steps, -1, 3)) for x in (missing, inertia, gravity, velocity)))
     point = estimate.outcome.linearisation.point
     first = problem.plan.centre
     moving = problem.kernels.twists(*problem.current(point.values, index), point.nodes[index].pose)
@@ -94,7 +106,7 @@ def _of_recording(estimate: Estimate, index: int) -> tuple[np.ndarray, ...]:
     along = [np.einsum("nxd,nx->nd", moving, x.reshape(steps, -1))[..., None] for x in (inertia, gravity)]
     # Speeds of coordinates: the motions that span the bodies' velocities.
     speed = np.einsum("ndx,nx->nd", np.linalg.pinv(moving), velocity.reshape(steps, -1))
-    return missing[..., None], *along, speed[..., None]
+    return Terms(missing[..., None], *along, speed[..., None])
 
 
 def _wrenches(estimate: Estimate, index: int) -> tuple[Float[np.ndarray, "n b 6"], Float[np.ndarray, "n b 6"]]:

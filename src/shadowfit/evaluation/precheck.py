@@ -1,0 +1,240 @@
+"""Before a fit: do model and recording belong together, and what could be learned from it?
+
+The motion is taken from the sensors alone (the fit's first trajectory), and the equations of motion are evaluated once
+along it with the start values. Along each joint's coordinate they ask for
+
+    Q_inertia = g Q_gravity + u Q_input − b q̇ − c sign q̇ + Q_other
+
+where g and u are one for the machine's own numbers and b, c ≥ 0. These four numbers are fitted by least squares: u < 0
+is an input with the wrong sign, u near 57 or 1000 one in another unit, g < 0 an angle that is counted from the other
+side, b and c < 0 a motion that gains energy from its friction, as one does that runs backwards. Where nothing fits, the
+recording is not one of this machine. The same linearisation says which parameters the motion can tell.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options
+from shadowfit.estimation.fit import start_point
+from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.noise import first_state_weight
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.result import Seconds
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
+from shadowfit.evaluation.notices import Notice, ordered
+from shadowfit.evaluation.unexplained import coordinate_names, force_terms
+from shadowfit.mechanism import Mechanism
+from shadowfit.recordings import Recording
+from shadowfit.recordings.smoothness import roughness
+
+# Part of the variance of the inertial force that the others explain: below, the motion is another machine's.
+POOR, FOREIGN = 0.5, 0.1
+# A coefficient counts if it is this many of its standard errors from zero, and explains this part of the variance.
+SURE, NOTABLE = 6.0, 0.02
+# Units that are taken for one another: degrees for radians, thousandths.
+MISTAKEN = {57.29578: "degrees for radians", 1000.0: "thousandths (m…)", 9.80665: "kilogram-force for newton"}
+CLOSE = 0.15
+# Position samples that differ from their neighbours as much as from all others are noise, or in the wrong order.
+SHUFFLED = 0.5
+# Standard deviation over size from which on a parameter is not told.
+UNTOLD = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Balance:
+    """Forces along one joint's coordinate in one recording [N or N m]."""
+
+    name: str
+    unit: str
+    time: Float[np.ndarray, " n"]
+    needed: Float[np.ndarray, " n"]
+    """Inertia less gravity: what motors and friction have to give."""
+    given: Float[np.ndarray, " n"]
+    """What they give with the start values."""
+    explained: float
+    """Part of the variance of the inertial force that gravity, inputs and friction can explain."""
+    coefficients: dict[str, float]
+    """``gravity``, ``input``, ``viscous`` and ``dry``, where they count."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """What was found about model and recordings."""
+
+    notices: list[Notice]
+    balances: list[list[Balance]]
+    """For each recording, for each joint."""
+    told: dict[str, float]
+    """Free parameter → standard deviation that a fit could reach, over its size."""
+
+
+def surely_wrong(mechanism: Mechanism, recordings: Sequence[Recording]) -> list[Notice]:
+    """What no fit can mend; found without looking at the equations of motion."""
+    found = []
+    for recording in recordings:
+        for name, sensor in mechanism.sensors.items():
+            if sensor.needs_velocity or name not in recording.channels:
+                continue
+            rough = roughness(recording.channels[name], wraps=bool(getattr(sensor, "rotary", False)))
+            if rough > SHUFFLED:
+                found.append(
+                    Notice(
+                        "red",
+                        f"recording {recording.name!r}: neighbouring samples of {name} differ as much as any two "
+                        f"(ratio {rough:.2f}, smooth motion has less than 0.1)",
+                        "The rows are in the wrong order, the column is noise, or the sampling is far too slow",
+                    )
+                )
+    return found
+
+
+def check(
+    mechanism: Mechanism,
+    recordings: Sequence[Recording],
+    free: dict[str, Free],
+    options: Options | None = None,
+) -> Check:
+    """Look at model, recordings and wished parameters as a fit would at its start."""
+    problem = build_problem(
+        mechanism, list(recordings), parameter_set(mechanism, free, len(recordings)), options or Options()
+    )
+    here = at_start(problem)
+    notices = surely_wrong(mechanism, recordings)
+    notices += [Notice("amber", f"recording {one.name!r}: {text}") for one in recordings for text in one.warnings]
+    balances: list[list[Balance]] = []
+    if problem.plan.tree is not None:
+        without = at_start(_without_inputs(problem), here.outcome.linearisation.point)
+        for index, recording in enumerate(recordings):
+            balances.append(_balances(here, without, index))
+            where = f" in {recording.name}" if len(recordings) > 1 else ""
+            notices += [notice for own in balances[-1] for notice in _about(own, where)]
+    told = {row.name: row.std / max(abs(row.value), 1e-300) for row in here.parameters}
+    notices += list(_untold(here))
+    return Check(ordered(notices), balances, told)
+
+
+def at_start(problem: Problem, point: Point | None = None) -> Estimate:
+    """The problem linearised along the motion that the sensors show, as an estimate that made no step."""
+    with one_thread():
+        if point is None:
+            objective.prepare(problem, problem.parameters.start(), default_weights(problem, 1.0))
+            point = start_point(problem)
+        weights = default_weights(problem, first_state_weight(problem, point))
+        linearisation = objective.linearise(problem, point, weights)
+    outcome = Outcome(linearisation, Status.ITERATIONS, (), LevenbergMarquardt().start_damping or 0.0, None)
+    return Estimate(problem, weights, outcome, Seconds(0.0, 0.0, 0.0))
+
+
+def _without_inputs(problem: Problem) -> Problem:
+    """The same recordings with all inputs at zero."""
+    names = list(problem.mechanism.inputs)
+    tracks = []
+    for track in problem.tracks:
+        channels = {
+            key: np.zeros_like(values) if key in names else values for key, values in track.recording.channels.items()
+        }
+        tracks.append(dataclasses.replace(track, recording=dataclasses.replace(track.recording, channels=channels)))
+    return dataclasses.replace(problem, tracks=tuple(tracks))
+
+
+def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
+    names, units = coordinate_names(here)
+    now, idle = force_terms(here, index), force_terms(without, index)
+    time = here.problem.tracks[index].times(here.problem.timestep)[: len(now.missing)]
+    found = []
+    for i, (name, unit) in enumerate(zip(names, units, strict=True)):
+        missing, inertia, gravity, speed = (x[:, i, 0] for x in (now.missing, now.inertia, now.gravity, now.speed))
+        driven = idle.missing[:, i, 0] - missing
+        needed = inertia - gravity
+        explained, coefficients = _explain(inertia, gravity, driven, speed)
+        found.append(Balance(name, unit, time, needed, needed - missing, explained, coefficients))
+    return found
+
+
+def _explain(
+    inertia: np.ndarray, gravity: np.ndarray, driven: np.ndarray, speed: np.ndarray
+) -> tuple[float, dict[str, float]]:
+    """Least squares of inertia on gravity, inputs and friction: part explained, and the coefficients that count."""
+    columns = {"gravity": gravity, "input": driven, "viscous": -speed, "dry": -np.sign(speed)}
+    # Ends of the motion are continued, not measured.
+    inner = slice(2, -2)
+    target = inertia[inner] - inertia[inner].mean()
+    columns = {name: values[inner] - values[inner].mean() for name, values in columns.items() if np.ptp(values) > 0.0}
+    total = float(target @ target)
+    if total == 0.0 or not columns:
+        return 1.0, {}
+    table = np.stack(list(columns.values()), axis=1)
+    scale = np.linalg.norm(table, axis=0)
+    solution, _, _, _ = np.linalg.lstsq(table / scale, target, rcond=None)
+    residual = target - table / scale @ solution
+    left = float(residual @ residual)
+    spread = left / max(len(target) - len(solution), 1) * np.diag(np.linalg.pinv((table / scale).T @ (table / scale)))
+    counts = {
+        name: float(value / size)
+        for name, value, size, variance in zip(columns, solution, scale, spread, strict=True)
+        if abs(value) > SURE * np.sqrt(variance) and value**2 > NOTABLE * total
+    }
+    return 1.0 - left / total, counts
+
+
+def _about(own: Balance, where: str) -> Iterator[Notice]:
+    """What the forces of one joint say."""
+    coefficients = own.coefficients
+    if own.explained < POOR:
+        yield Notice(
+            "red" if own.explained < FOREIGN else "amber",
+            f"{own.name}{where}: gravity, inputs and friction explain {max(own.explained, 0.0):.0%} of the forces that "
+            "the motion shows",
+            "Compare the curves: a swapped or wrong column, a delay, noise, or something that the model does not have",
+        )
+    if coefficients.get("input", 0.0) < 0.0:
+        yield Notice(
+            "red",
+            f"{own.name}{where} moves against its input",
+            "Turn the sign of the input (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
+        )
+    for name, thing in (("input", "the input"), ("gravity", "gravity")):
+        factor = abs(coefficients.get(name, 1.0))
+        for ratio, words in MISTAKEN.items():
+            if min(abs(factor / ratio - 1.0), abs(factor * ratio - 1.0)) < CLOSE and own.explained > POOR:
+                yield Notice(
+                    "amber",
+                    f"{own.name}{where}: {thing} is {factor:.3g} times what the model says, which is near {words}",
+                    "Check the unit in the heading of the column, and the start values",
+                )
+    if coefficients.get("gravity", 0.0) < 0.0:
+        yield Notice(
+            "red",
+            f"{own.name}{where}: gravity pulls the other way than in the model",
+            "The angle is counted from the other side (half a turn), or the model hangs where the machine stands",
+        )
+    braking = [coefficients[name] for name in ("viscous", "dry") if name in coefficients]
+    if braking and max(braking) < 0.0 and own.explained > POOR:
+        yield Notice(
+            "red",
+            f"{own.name}{where}: the motion gains energy where friction should take it",
+            "Does time run backwards in the recording? Else a drive is missing in the model",
+        )
+
+
+def _untold(here: Estimate) -> Iterator[Notice]:
+    """Wished parameters that the motion cannot tell."""
+    for row in here.parameters:
+        if not row.at_bound and not row.std <= UNTOLD * abs(row.value):
+            yield Notice(
+                "amber",
+                f"{row.name} will not be told by this motion (standard deviation {row.std:.1g} at {row.value:.2g})",
+                "Fix it, or record a motion that depends on it: other poses, faster, with more load",
+            )
+    for finding in here.findings:
+        if len(finding.names) > 1:
+            yield Notice("amber", f"not told apart: {finding.text.rstrip('.')}", "Fix one of them")
