@@ -22,6 +22,7 @@ recordings = ["swing.csv"]
 "hinge.visc*" = {}
 
 [options]
+unknowns = "configuration"
 timestep = 0.02
 
 [[axis]]
@@ -50,7 +51,7 @@ def test_every_combination_is_a_case(tmp_path):
     assert sweep.points["compliance=1e-05_state_weight=10"] == {"compliance": 1e-5, "state_weight": 10.0}
     arguments = {case.name: case.arguments for case in sweep.cases}["compliance=1e-05_state_weight=10"]
     assert arguments["set"] == {"hinge.dry": 0.0, "hinge.compliance.*": 1e-5}
-    assert arguments["options"] == {"timestep": 0.02, "state_weight": 10.0}
+    assert arguments["options"] == {"unknowns": "configuration", "timestep": 0.02, "state_weight": 10.0}
     assert len({case.group for case in sweep.cases}) == 1, "numbers alone compile nothing anew"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from shadowfit.cli.check import check
 from shadowfit.cli.convert import convert
 from shadowfit.cli.demo import demo
 from shadowfit.cli.export import export
@@ -83,5 +84,5 @@ def _options(
     pass
 
 
-for command in (demo, fit, simulate, validate, report, sweep, reproduce, models, show, convert, export):
+for command in (demo, check, fit, simulate, validate, report, sweep, reproduce, models, show, convert, export):
     app.command()(command)

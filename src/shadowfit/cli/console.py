@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.status import Status
     from rich.table import Table
 
 # Without a terminal nobody sees where lines end; wide enough that no table is cut.
@@ -20,6 +22,17 @@ def output() -> Console:
 def messages() -> Console:
     """Console of progress and warnings."""
     return _console(stderr=True)
+
+
+def doing(what: str, quiet: bool) -> contextlib.AbstractContextManager[Status | None]:
+    """While the block runs, a spinner beside what it does; without a terminal, a line."""
+    screen = messages()
+    if quiet:
+        return contextlib.nullcontext()
+    if not screen.is_terminal:
+        screen.print(what, soft_wrap=True)
+        return contextlib.nullcontext()
+    return screen.status(what)
 
 
 def _console(stderr: bool) -> Console:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ from shadowfit.cli.options import (
     Correction,
     Discretization,
     End,
+    FreeNames,
     Intervals,
     Json,
     Model,
@@ -46,15 +46,7 @@ if TYPE_CHECKING:
 def fit(
     model: Model,
     recordings: Recordings,
-    free: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--free",
-            metavar="NAME[=START][@LO:HI]",
-            help="A parameter to estimate, or a pattern such as '*.inertia.*'. May be repeated; without any, only the "
-            "motion is estimated.",
-        ),
-    ] = None,
+    free: FreeNames = None,
     prior: Annotated[
         list[str] | None,
         typer.Option(
@@ -251,7 +243,7 @@ def fit_and_save(
     if not json and estimate.parameters:
         # At once: writing the result, with its rollout, takes longer than the fit.
         console.output().print(parameter_table(parameters(estimate, kind, truth)))
-    with contextlib.nullcontext() if quiet else console.messages().status("writing the result") as status:
+    with console.doing("simulating the calibrated model and writing the result", quiet) as status:
 
         def conclude(summary: Mapping[str, Any]) -> None:
             if status is not None:

@@ -53,6 +53,15 @@ Begin = Annotated[
     typer.Option("--from", metavar="S", help="Use samples from this time of a recording on."),
 ]
 End = Annotated[float | None, typer.Option("--to", metavar="S", help="Use samples up to this time.")]
+FreeNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--free",
+        metavar="NAME[=START][@LO:HI]",
+        help="A parameter to estimate, or a pattern such as '*.inertia.*'. May be repeated; without any, only the "
+        "motion is estimated.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings.")]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from shadowfit.evaluation.notices import Notice
 
 
 def parameter_table(rows: Mapping[str, Any]) -> Table:
@@ -34,13 +36,18 @@ COLOURS = {"red": "bold red", "amber": "yellow", "info": "cyan", "green": "green
 
 def print_verdict(summary: Mapping[str, Any]) -> None:
     """Everything that a result warns about, the most serious first, and the verdict below it."""
+    from shadowfit.evaluation import verdict
+
+    print_notices(verdict.notices(summary), verdict.colour(summary), verdict.sentence(summary))
+
+
+def print_notices(notices: Iterable[Notice], colour: str, sentence: str) -> None:
+    """Notices as they come, and a sentence in its colour."""
     from rich.text import Text
 
     from shadowfit.cli import console
-    from shadowfit.evaluation import verdict
 
     screen = console.output()
-    for notice in verdict.notices(summary):
+    for notice in notices:
         screen.print(Text(f"{notice.severity:<6}", COLOURS[notice.severity]) + Text(notice.sentences()), soft_wrap=True)
-    colour = verdict.colour(summary)
-    screen.print(Text(f"{colour:<6}", COLOURS[colour]) + Text(verdict.sentence(summary)), soft_wrap=True)
+    screen.print(Text(f"{colour:<6}", COLOURS[colour]) + Text(sentence), soft_wrap=True)

@@ -37,16 +37,16 @@ from shadowfit.recordings import Recording
 from shadowfit.recordings.smoothness import roughness
 
 # Part of the variance of the inertial force that the others explain: below, the motion is another machine's.
-POOR, FOREIGN = 0.5, 0.1
-# A coefficient counts if it is this many of its standard errors from zero, and explains this part of the variance.
-SURE, NOTABLE = 6.0, 0.02
-# Units that are taken for one another: degrees for radians, thousandths.
-MISTAKEN = {57.29578: "degrees for radians", 1000.0: "thousandths (m…)", 9.80665: "kilogram-force for newton"}
-CLOSE = 0.15
+POOR, FOREIGN = 0.6, 0.2
+# A coefficient counts if it is this many of its standard errors from zero.
+SURE = 6.0
+# Columns weaker than this fraction of the inertial force are rounding.
+NOTHING = 1e-6
+# Start values may be off; a factor beyond this is one between units, and the nearest of these is named.
+OFF = 20.0
+UNITS = {57.29578: "degrees and radians", 1000.0: "a unit and its thousandth"}
 # Position samples that differ from their neighbours as much as from all others are noise, or in the wrong order.
 SHUFFLED = 0.5
-# Standard deviation over size from which on a parameter is not told.
-UNTOLD = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +62,8 @@ class Balance:
     """What they give with the start values."""
     explained: float
     """Part of the variance of the inertial force that gravity, inputs and friction can explain."""
+    driven: bool
+    """Whether an input acts on it."""
     coefficients: dict[str, float]
     """``gravity``, ``input``, ``viscous`` and ``dry``, where they count."""
 
@@ -117,7 +119,7 @@ def check(
             balances.append(_balances(here, without, index))
             where = f" in {recording.name}" if len(recordings) > 1 else ""
             notices += [notice for own in balances[-1] for notice in _about(own, where)]
-    told = {row.name: row.std / max(abs(row.value), 1e-300) for row in here.parameters}
+    told = {row.name: row.std / size for row, size in zip(here.parameters, here.evidence.scale, strict=True)}
     notices += list(_untold(here))
     return Check(ordered(notices), balances, told)
 
@@ -156,7 +158,7 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
         driven = idle.missing[:, i, 0] - missing
         needed = inertia - gravity
         explained, coefficients = _explain(inertia, gravity, driven, speed)
-        found.append(Balance(name, unit, time, needed, needed - missing, explained, coefficients))
+        found.append(Balance(name, unit, time, needed, needed - missing, explained, bool(driven.any()), coefficients))
     return found
 
 
@@ -168,8 +170,14 @@ def _explain(
     # Ends of the motion are continued, not measured.
     inner = slice(2, -2)
     target = inertia[inner] - inertia[inner].mean()
-    columns = {name: values[inner] - values[inner].mean() for name, values in columns.items() if np.ptp(values) > 0.0}
     total = float(target @ target)
+    columns = {name: values[inner] - values[inner].mean() for name, values in columns.items()}
+    forces = ("gravity", "input")
+    columns = {
+        name: values
+        for name, values in columns.items()
+        if np.ptp(values) > 0.0 and (name not in forces or values @ values > NOTHING**2 * total)
+    }
     if total == 0.0 or not columns:
         return 1.0, {}
     table = np.stack(list(columns.values()), axis=1)
@@ -177,11 +185,14 @@ def _explain(
     solution, _, _, _ = np.linalg.lstsq(table / scale, target, rcond=None)
     residual = target - table / scale @ solution
     left = float(residual @ residual)
-    spread = left / max(len(target) - len(solution), 1) * np.diag(np.linalg.pinv((table / scale).T @ (table / scale)))
+    # Residuals are correlated in time: as many samples as these count for one.
+    lag = float(np.clip(residual[1:] @ residual[:-1] / max(left, 1e-300), 0.0, 0.999))
+    variance = left / max(len(target) - len(solution), 1) * (1.0 + lag) / (1.0 - lag)
+    spread = variance * np.diag(np.linalg.pinv((table / scale).T @ (table / scale)))
     counts = {
         name: float(value / size)
-        for name, value, size, variance in zip(columns, solution, scale, spread, strict=True)
-        if abs(value) > SURE * np.sqrt(variance) and value**2 > NOTABLE * total
+        for name, value, size, own in zip(columns, solution, scale, spread, strict=True)
+        if abs(value) > SURE * np.sqrt(own)
     }
     return 1.0 - left / total, counts
 
@@ -203,14 +214,15 @@ def _about(own: Balance, where: str) -> Iterator[Notice]:
             "Turn the sign of the input (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
         )
     for name, thing in (("input", "the input"), ("gravity", "gravity")):
-        factor = abs(coefficients.get(name, 1.0))
-        for ratio, words in MISTAKEN.items():
-            if min(abs(factor / ratio - 1.0), abs(factor * ratio - 1.0)) < CLOSE and own.explained > POOR:
-                yield Notice(
-                    "amber",
-                    f"{own.name}{where}: {thing} is {factor:.3g} times what the model says, which is near {words}",
-                    "Check the unit in the heading of the column, and the start values",
-                )
+        off = abs(np.log(abs(coefficients.get(name, 1.0))))
+        if off > np.log(OFF) and own.explained > POOR:
+            unit = min(UNITS, key=lambda ratio: abs(off - np.log(ratio)))
+            yield Notice(
+                "amber",
+                f"{own.name}{where}: {thing} is {abs(coefficients[name]):.2g} times what the model says with its start "
+                "values",
+                f"Check the unit of the column ({UNITS[unit]} differ by {unit:.4g}), and the start values",
+            )
     if coefficients.get("gravity", 0.0) < 0.0:
         yield Notice(
             "red",
@@ -219,17 +231,18 @@ def _about(own: Balance, where: str) -> Iterator[Notice]:
         )
     braking = [coefficients[name] for name in ("viscous", "dry") if name in coefficients]
     if braking and max(braking) < 0.0 and own.explained > POOR:
+        # A late input looks the same, hence only a doubt where there is one.
         yield Notice(
-            "red",
+            "amber" if own.driven else "red",
             f"{own.name}{where}: the motion gains energy where friction should take it",
-            "Does time run backwards in the recording? Else a drive is missing in the model",
+            "Does time run backwards in the recording? Is the input late (free INPUT.delay)? Else a drive is missing",
         )
 
 
 def _untold(here: Estimate) -> Iterator[Notice]:
     """Wished parameters that the motion cannot tell."""
     for row in here.parameters:
-        if not row.at_bound and not row.std <= UNTOLD * abs(row.value):
+        if not row.at_bound and not row.identifiable:
             yield Notice(
                 "amber",
                 f"{row.name} will not be told by this motion (standard deviation {row.std:.1g} at {row.value:.2g})",

@@ -6,20 +6,18 @@ browser by ``page/report.js`` from numbers that the page holds; nothing is loade
 
 from __future__ import annotations
 
-import importlib.resources
-import json
 from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.evaluation import verdict
 from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.diagnostics import ResidualDiagnostics, diagnose
+from shadowfit.evaluation.html_page import banner, frame, rounded
 from shadowfit.evaluation.intervals import interval
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.models.atomic import write_text
@@ -48,43 +46,9 @@ def page(saved: SavedResult) -> str:
         ("Residuals", _residuals),
         ("Settings and data", _settings),
     ]
-    body = "\n".join(f"<section><h2>{name}</h2>{text}</section>" for name, write in sections if (text := write(saved)))
-    numbers = json.dumps(_payload(saved), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<link rel="icon" href="data:,">
-<style>
-{_file("style.css")}</style>
-</head>
-<body>
-<main>
-<header><p class="kind">Fit of a mechanism to recordings</p><h1>{escape(title)}</h1>
-<p class="verdict {verdict.colour(summary)}">{escape(verdict.sentence(summary))}</p>{_notices(summary)}
-</header>
-{body}
-</main>
-<script type="application/json" id="data">{numbers}</script>
-<script>
-{_file("report.js")}</script>
-</body>
-</html>
-"""
-
-
-def _file(name: str) -> str:
-    return (importlib.resources.files("shadowfit.evaluation") / "page" / name).read_text("utf-8")
-
-
-def _notices(summary: Mapping[str, Any]) -> str:
-    items = []
-    for notice in verdict.notices(summary):
-        advice = f' <span class="soft">{escape(notice.advice)}.</span>' if notice.advice else ""
-        items.append(f'<li class="{notice.severity}">{escape(notice.text)}.{advice}</li>')
-    return f'<ul class="notices">{"".join(items)}</ul>' if items else ""
+    head = banner(verdict.colour(summary), verdict.sentence(summary), verdict.notices(summary))
+    written = [(name, write(saved)) for name, write in sections]
+    return frame("Fit of a mechanism to recordings", title, head, written, _payload(saved))
 
 
 # ---- sections
@@ -247,7 +211,7 @@ def _payload(saved: SavedResult) -> dict[str, Any]:
 def _recording(saved: SavedResult, index: int, name: str) -> dict[str, Any]:
     table = saved.tables[name]
     stride = -(-len(table["time [s]"]) // MOST_SAMPLES)
-    columns = {heading: _rounded(values[::stride]) for heading, values in table.items()}
+    columns = {heading: rounded(values[::stride]) for heading, values in table.items()}
     channels, residuals = [], []
     for heading, values in columns.items():
         key, unit = _split(heading)
@@ -274,19 +238,14 @@ def _split(heading: str) -> tuple[str, str]:
     return key, unit.removesuffix("]")
 
 
-def _rounded(values: Float[np.ndarray, " n"]) -> list[float | None]:
-    """Six digits, which no screen shows; None for missing values."""
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
-
-
 def _log(saved: SavedResult) -> dict[str, Any]:
     parameters = []
     for label in saved.labels:
         values = saved.log[label]
         if len(values) and values[-1] != 0.0:
             distance = np.abs(values - values[-1]) / abs(values[-1])
-            parameters.append({"name": label, "distance": _rounded(np.where(distance > 0.0, distance, np.nan))})
-    costs = {key: _rounded(saved.log[key]) for key in ("number", "cost", "dynamics", "observation")}
+            parameters.append({"name": label, "distance": rounded(np.where(distance > 0.0, distance, np.nan))})
+    costs = {key: rounded(saved.log[key]) for key in ("number", "cost", "dynamics", "observation")}
     return {**costs, "parameters": parameters}
 
 
@@ -312,11 +271,11 @@ def _diagnostic(index: int, found: ResidualDiagnostics) -> dict[str, Any]:
         "low": float(found.edges[0]),
         "high": float(found.edges[-1]),
         "width": float(found.edges[1] - found.edges[0]),
-        "centres": _rounded(centres),
-        "density": _rounded(found.density),
-        "normal": _rounded(found.normal),
-        "quantiles": _rounded(found.quantiles),
-        "autocorrelation": _rounded(found.autocorrelation),
+        "centres": rounded(centres),
+        "density": rounded(found.density),
+        "normal": rounded(found.normal),
+        "quantiles": rounded(found.quantiles),
+        "autocorrelation": rounded(found.autocorrelation),
         "white": found.white,
     }
 

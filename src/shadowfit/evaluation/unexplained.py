@@ -103,10 +103,13 @@ def force_terms(estimate: Estimate, index: int) -> Terms:
     first = problem.plan.centre
     moving = problem.kernels.twists(*problem.current(point.values, index), point.nodes[index].pose)
     moving = moving[first : first + steps].reshape(steps, -1, moving.shape[-1])
-    along = [np.einsum("nxd,nx->nd", moving, x.reshape(steps, -1))[..., None] for x in (inertia, gravity)]
+
+    def along(wrench: np.ndarray) -> np.ndarray:
+        return np.einsum("nxd,nx->nd", moving, wrench.reshape(steps, -1))[..., None]
+
     # Speeds of coordinates: the motions that span the bodies' velocities.
     speed = np.einsum("ndx,nx->nd", np.linalg.pinv(moving), velocity.reshape(steps, -1))
-    return Terms(missing[..., None], *along, speed[..., None])
+    return Terms(missing[..., None], along(inertia), along(gravity), speed[..., None])
 
 
 def _wrenches(estimate: Estimate, index: int) -> tuple[Float[np.ndarray, "n b 6"], Float[np.ndarray, "n b 6"]]:

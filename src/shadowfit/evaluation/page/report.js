@@ -124,7 +124,9 @@ function chart(host, spec) {
       } else if (s.dots) {
         for (let i = 0; i < s.y.length; i++) if (s.y[i] !== null) element(ink, "circle", { cx: toX(ownX[i]), cy: toY(s.y[i]), r: 2, class: "dots" });
       } else {
-        element(ink, "path", { d: path(ownX, s.y, from, to, toX, toY, width), class: s.kind, "stroke-width": s.width || 1.5, "stroke-linejoin": "round" });
+        const line = element(ink, "path", { d: path(ownX, s.y, from, to, toX, toY, width), class: s.kind, "stroke-width": s.width || 1.5, "stroke-linejoin": "round" });
+        if (s.colour) line.style.stroke = s.colour;
+        if (s.name) element(line, "title", {}, s.name);
       }
     }
     element(svg, "rect", { x: left, y: top, width: width - left - right, height: height - top - bottom, class: "frame" });
@@ -157,6 +159,16 @@ function chart(host, spec) {
   }
 
   charts.push(draw);
+  const named = spec.series.filter((s) => s.name);
+  if (named.length) {
+    const names = document.createElement("p");
+    names.className = "legend names";
+    for (const s of named) {
+      const entry = document.createElement("span"), key = document.createElement("i");
+      key.className = "key"; key.style.borderColor = s.colour; entry.append(key, s.name); names.appendChild(entry);
+    }
+    host.appendChild(names);
+  }
   return draw;
 }
 
@@ -183,7 +195,7 @@ if (data.log.number.length > 1) {
   chart(host, { title: "cost per time step", x: steps, xLabel: "iteration", log: true, height: 230, series: [
     { y: data.log.cost, kind: "estimated", width: 2 }, { y: data.log.dynamics, kind: "rollout" }, { y: data.log.observation, kind: "measured" }] });
   if (data.log.parameters.length) chart(host, { title: "distance of each parameter from its final value, relative", x: steps, xLabel: "iteration", log: true, height: 230,
-    series: data.log.parameters.map((p) => ({ y: p.distance, kind: "soft-line", width: 1.2 })) });
+    series: data.log.parameters.map((p, i) => ({ y: p.distance, kind: "trace", width: 1.3, name: p.name, colour: `hsl(${(i * 137) % 360} 60% 50%)` })) });
 }
 
 for (const d of data.diagnostics) {

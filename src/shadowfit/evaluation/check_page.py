@@ -1,0 +1,145 @@
+"""The page of ``shadowfit check``: forces that the motion needs beside those that the model gives, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from shadowfit.evaluation.html_page import banner, frame, rounded
+from shadowfit.evaluation.notices import Colour, colour
+from shadowfit.evaluation.precheck import Balance, Check
+from shadowfit.mechanism import Mechanism
+from shadowfit.recordings import Recording
+
+MOST_SAMPLES = 6000
+SENTENCES: dict[Colour, str] = {
+    "green": "Model and recordings belong together: nothing speaks against a fit.",
+    "amber": "A fit is possible; read this first.",
+    "red": "Something is wrong with model or recordings: a fit would find numbers, but not those of the machine.",
+}
+
+
+def sentence(found: Check) -> str:
+    """The verdict in words."""
+    return SENTENCES[colour(found.notices)]
+
+
+def check_page(mechanism: Mechanism, recordings: Sequence[Recording], found: Check) -> str:
+    """The page as HTML."""
+    title = f"{mechanism.name}: {', '.join(recording.name for recording in recordings)}"
+    sections = [
+        ("Forces along the joints", _forces(recordings, found)),
+        ("What was measured", _channels(mechanism, recordings)),
+        ("What a fit could tell", _told(found)),
+    ]
+    numbers: dict[str, Any] = {
+        "recordings": [_recording(mechanism, recording, i, found) for i, recording in enumerate(recordings)],
+        "log": {"number": [], "parameters": []},
+        "diagnostics": [],
+        "animation": None,
+    }
+    head = banner(colour(found.notices), sentence(found), found.notices)
+    return frame("Check before a fit", title, head, sections, numbers)
+
+
+def _forces(recordings: Sequence[Recording], found: Check) -> str:
+    legend = (
+        '<p class="legend"><span><i class="key measured"></i>needed: inertia less gravity of the measured motion</span>'
+        '<span><i class="key estimated"></i>given by motors and friction with the start values</span>'
+        '<span class="hint">drag to zoom, double-click for all</span></p>'
+    )
+    if not found.balances:
+        legend = "<p>Loops, contacts and many joints are not looked at joint by joint. These are the channels.</p>"
+    blocks = []
+    for index, recording in enumerate(recordings):
+        heading = f"<h3>{escape(recording.name)}</h3>" if len(recordings) > 1 else ""
+        lines = "".join(_line(own) for own in found.balances[index]) if found.balances else ""
+        blocks.append(f'{heading}{lines}<div id="recording-{index}"></div>')
+    return legend + "".join(blocks)
+
+
+def _line(own: Balance) -> str:
+    words = {"gravity": "gravity", "input": "inputs", "viscous": "viscous friction", "dry": "dry friction"}
+    parts = ", ".join(f"{words[name]} × {value:.3g}" for name, value in own.coefficients.items())
+    explained = f"{max(own.explained, 0.0):.0%} explained" + (f" by {parts}" if parts else "")
+    return f'<p class="soft">{escape(own.name)}: {escape(explained)}.</p>'
+
+
+def _channels(mechanism: Mechanism, recordings: Sequence[Recording]) -> str:
+    lines = ["<tr><th>recording</th><th>channel</th><th>unit</th><th>column</th>"]
+    lines[0] += (
+        '<th class="n">from</th><th class="n">to</th><th class="n">samples</th><th class="n">interval [s]</th></tr>'
+    )
+    used = {name.split(".")[0] for name in (*mechanism.sensors, *mechanism.inputs)}
+    for recording in recordings:
+        for key, values in recording.channels.items():
+            if key.split(".", maxsplit=1)[0] not in used:
+                continue
+            known = values[np.isfinite(values)]
+            ends = (f"{known.min():.4g}", f"{known.max():.4g}") if known.size else ("", "")
+            cells = (recording.name, key, recording.units.get(key, "?"), recording.columns.get(key, key))
+            numbers = (*ends, str(known.size), f"{recording.sample_interval:.4g}")
+            lines.append(
+                "<tr>"
+                + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+                + "".join(f'<td class="n">{cell}</td>' for cell in numbers)
+                + "</tr>"
+            )
+    return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
+
+
+def _told(found: Check) -> str:
+    if not found.told:
+        return "<p>No parameter is wished for (--free).</p>"
+    rows = "".join(
+        f'<tr><td class="name">{escape(name)}</td><td class="n">{_percent(share)}</td></tr>'
+        for name, share in sorted(found.told.items(), key=lambda item: item[1])
+    )
+    text = (
+        "Standard deviation over size, from one linearisation at the start values with an assumed error of the model "
+        "of a hundredth: an order of magnitude."
+    )
+    return f'<table><tr><th>parameter</th><th class="n">known to</th></tr>{rows}</table><p class="soft">{text}</p>'
+
+
+def _percent(share: float) -> str:
+    return "not told" if not share < 1.0 else f"{100.0 * share:.2g} %"
+
+
+def _recording(mechanism: Mechanism, recording: Recording, index: int, found: Check) -> dict[str, Any]:
+    """Numbers for the script: forces where there are any, channels below."""
+    stride = -(-len(recording.time) // MOST_SAMPLES)
+    time = recording.time[::stride]
+    channels = []
+    for own in found.balances[index] if found.balances else ():
+        needed, given = (np.interp(time, own.time, values) for values in (own.needed, own.given))
+        channels.append(
+            {
+                "name": f"{own.name}: force",
+                "unit": own.unit,
+                "measured": rounded(needed),
+                "estimated": rounded(given),
+                "rollout": [None] * len(time),
+            }
+        )
+    sensors = {name.split(".")[0] for name in mechanism.sensors}
+    plain = [
+        {"name": key, "unit": recording.units.get(key, "?"), "values": rounded(values[::stride])}
+        for key, values in recording.channels.items()
+        if key.split(".", maxsplit=1)[0] in sensors
+    ]
+    inputs = [
+        {"name": key, "unit": part.unit, "values": rounded(recording.channels[key][::stride])}
+        for key, part in mechanism.inputs.items()
+        if key in recording.channels
+    ]
+    return {
+        "id": index,
+        "time": rounded(time),
+        "channels": channels,
+        "residuals": [],
+        "inputs": [*plain, *inputs],
+    }

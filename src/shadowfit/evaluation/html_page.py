@@ -1,0 +1,62 @@
+"""The frame of a page: one HTML file with its style, its script and the numbers that the script draws."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.evaluation.notices import Colour, Notice
+
+
+def frame(kind: str, title: str, head: str, sections: Iterable[tuple[str, str]], numbers: Mapping[str, Any]) -> str:
+    """A page of sections (heading, HTML), below a head that is HTML; sections without contents are left out."""
+    body = "\n".join(f"<section><h2>{name}</h2>{text}</section>" for name, text in sections if text)
+    data = json.dumps(numbers, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>
+{_file("style.css")}</style>
+</head>
+<body>
+<main>
+<header><p class="kind">{escape(kind)}</p><h1>{escape(title)}</h1>
+{head}
+</header>
+{body}
+</main>
+<script type="application/json" id="data">{data}</script>
+<script>
+{_file("report.js")}</script>
+</body>
+</html>
+"""
+
+
+def banner(colour: Colour, sentence: str, notices: Iterable[Notice]) -> str:
+    """The verdict in its colour, and its reasons."""
+    items = []
+    for notice in notices:
+        advice = f' <span class="soft">{escape(notice.advice)}.</span>' if notice.advice else ""
+        items.append(f'<li class="{notice.severity}">{escape(notice.text)}.{advice}</li>')
+    listed = f'<ul class="notices">{"".join(items)}</ul>' if items else ""
+    return f'<p class="verdict {colour}">{escape(sentence)}</p>{listed}'
+
+
+def rounded(values: Float[np.ndarray, " n"]) -> list[float | None]:
+    """Six digits, which no screen shows; None for missing values."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _file(name: str) -> str:
+    return (importlib.resources.files("shadowfit.evaluation") / "page" / name).read_text("utf-8")
