@@ -31,7 +31,7 @@ from shadowfit.estimation.result import Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
 from shadowfit.evaluation.notices import Notice, ordered
-from shadowfit.evaluation.unexplained import coordinate_names, force_terms
+from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 from shadowfit.recordings.smoothness import roughness
@@ -113,7 +113,7 @@ def check(
     notices = surely_wrong(mechanism, recordings)
     notices += [Notice("amber", f"recording {one.name!r}: {text}") for one in recordings for text in one.warnings]
     balances: list[list[Balance]] = []
-    if problem.plan.tree is not None:
+    if tree_behind(problem) is not None:
         without = at_start(_without_inputs(problem), here.outcome.linearisation.point)
         for index, recording in enumerate(recordings):
             balances.append(_balances(here, without, index))

@@ -36,8 +36,8 @@ from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation.checkpoint import UNFINISHED
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.exchange import recover, replacing
-from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.notices import Notice, ordered
+from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise

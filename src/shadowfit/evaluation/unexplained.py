@@ -17,7 +17,10 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation import Estimate
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.geometry import rotations
 
 # Forces below this fraction of the strongest coordinate's are those of something at rest.
@@ -71,9 +74,14 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     ]
 
 
+def tree_behind(problem: Problem) -> Tree | None:
+    """The tree of the joints, where their coordinates are the unknowns."""
+    return problem.plan.unknowns.tree if isinstance(problem.plan.unknowns, Joint) else None
+
+
 def coordinate_names(estimate: Estimate) -> tuple[list[str], list[str]]:
     """Names and units of the coordinates, or of the forces and moments on bodies."""
-    mechanism, tree = estimate.problem.mechanism, estimate.problem.plan.tree
+    mechanism, tree = estimate.problem.mechanism, tree_behind(estimate.problem)
     bodies, joints = list(mechanism.bodies), list(mechanism.joints)
     if tree is None:
         pairs = [(body, unit) for body in bodies for unit in ("N", "N m")]
@@ -97,11 +105,11 @@ def force_terms(estimate: Estimate, index: int) -> Terms:
     velocity = np.asarray(estimate.trajectory(index).states.velocity)
     steps = min(len(missing), len(inertia))
     missing, inertia, gravity, velocity = (x[:steps] for x in (missing, inertia, gravity, velocity))
-    if problem.plan.tree is None:
+    if tree_behind(problem) is None:
         return Terms(*(np.reshape(x, (steps, -1, 3)) for x in (missing, inertia, gravity, velocity)))
     point = estimate.outcome.linearisation.point
     first = problem.plan.centre
-    moving = problem.kernels.twists(*problem.current(point.values, index), point.nodes[index].pose)
+    moving = np.asarray(problem.at(point.values, index).placed(point.nodes[index].pose).twists)
     moving = moving[first : first + steps].reshape(steps, -1, moving.shape[-1])
 
     def along(wrench: np.ndarray) -> np.ndarray:

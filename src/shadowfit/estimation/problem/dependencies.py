@@ -18,7 +18,7 @@ from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.plan import Plan
-from shadowfit.estimation.residuals.unknowns import KINDS, Unknowns
+from shadowfit.estimation.residuals.unknowns import Unknowns
 from shadowfit.geometry import Pose
 from shadowfit.kernels import TooLargeError, UnsupportedError, fingerprint, is_own, reach, remembered
 from shadowfit.mechanism.mechanism import Mechanism
@@ -48,7 +48,7 @@ def make_plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, 
 
 def _unknowns(mechanism: Mechanism, options: Options) -> Unknowns:
     try:
-        return KINDS[options.unknowns].of(mechanism)
+        return options.kind.of(mechanism)
     except MechanismError as error:
         raise ProblemError(f"{error}; use the unknowns 'configuration'") from error
 

@@ -13,6 +13,7 @@ from shadowfit.dynamics.tree import tree_of
 from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.unknowns import KINDS, UnknownsName
+from shadowfit.estimation.residuals.unknowns.interface import Unknowns
 from shadowfit.mechanism.mechanism import Mechanism
 
 Correction = Literal["none", "deferred"]
@@ -90,6 +91,12 @@ class Options:
         }
         return cls(**{**chosen, **changes})
 
+    @property
+    def kind(self) -> type[Unknowns]:
+        """The kind of unknowns, where it is settled (:meth:`resolved`)."""
+        assert self.unknowns != "auto", "build_problem settles what is left open"
+        return KINDS[self.unknowns]
+
     def resolved(self, mechanism: Mechanism) -> Options:
         """The same with nothing left open but the noise levels: ``auto`` unknowns and correction as they suit."""
         physical = (self.residual, self.discretization) == ("implicit", "exact")
@@ -128,7 +135,7 @@ def check_options(options: Options) -> None:
         if value not in allowed:
             raise UnknownNameError(f"there is no {name} {value!r}{nearest(str(value), allowed)}")
     physical = (options.residual, options.discretization) == ("implicit", "exact")
-    scope = KINDS[options.unknowns].scope
+    scope = options.kind.scope
     if options.correction != "none" and not (physical and scope.correction):
         kinds = " or ".join(repr(name) for name, kind in KINDS.items() if kind.scope.correction)
         raise ProblemError(

@@ -31,7 +31,6 @@ from shadowfit.estimation.problem.track import ON_GRID, Track, lay_on_grid
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.plan import Plan
-from shadowfit.estimation.residuals.unknowns import KINDS
 from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
@@ -144,7 +143,7 @@ def build_problem(
     centred = options.correction != "none"
     tracks = tuple(lay_on_grid(mechanism, recording, timestep, centred) for recording in recordings)
     on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
-    window = KINDS[options.unknowns].reach if on_grid or centred else 4
+    window = options.kind.reach if on_grid or centred else 4
     plan = make_plan(mechanism, parameters, options, window, on_grid)
     return Problem(mechanism, given, parameters, tracks, timestep, plan, options)
 
@@ -171,7 +170,7 @@ def _check_mechanism(mechanism: Mechanism, options: Options) -> None:
     for name, sensor in mechanism.sensors.items():
         if not float(sensor.std) > 0.0:
             raise ProblemError(f"{name}.std is {float(sensor.std):g}; a sensor's standard deviation must be positive")
-    for name, joint in () if KINDS[options.unknowns].scope.rigid else mechanism.joints.items():
+    for name, joint in () if options.kind.scope.rigid else mechanism.joints.items():
         for kind in ("linear", "rotational"):
             if not float(getattr(joint.compliance, kind)) > 0.0:
                 raise ProblemError(
