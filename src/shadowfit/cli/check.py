@@ -45,7 +45,7 @@ def check(
 
     runtime.start_jax()
     from shadowfit.cli.loading import load
-    from shadowfit.cli.recordings import read_recordings, spoken_warnings
+    from shadowfit.cli.recordings import read_recordings
     from shadowfit.cli.verdict import print_notices
     from shadowfit.evaluation.check_page import check_page, sentence
     from shadowfit.evaluation.notices import colour
@@ -55,7 +55,7 @@ def check(
     mechanism = apply_settings(load(model, weld, quiet=quiet).mechanism, settings or ())
     wished = free_parameters(free or (), mechanism)
     measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=True)
-    with console.doing("evaluating the equations of motion along the recordings", quiet), spoken_warnings((), True):
+    with console.doing("evaluating the equations of motion along the recordings", quiet):
         found = look(mechanism, measured, wished)
     write_text(out, check_page(mechanism, measured, found))
     verdict = colour(found.notices)

@@ -148,6 +148,9 @@ def fit(
         float | None, typer.Option(metavar="GB", help="Most memory to use; default: half of what is free.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the result.")] = Path("result"),
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="Fit even what is surely wrong, such as samples in a random order.")
+    ] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write the result's page.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -168,6 +171,8 @@ def fit(
     mechanism = apply_settings(loaded.mechanism, settings or ())
     parameters = free_parameters(free or (), mechanism, prior_stds(prior or (), mechanism), each or ())
     measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=quiet)
+    if not no_check:
+        _stop_if_wrong(mechanism, measured)
     options = _given(
         Options.paper() if paper else Options(),
         timestep=timestep,
@@ -197,6 +202,15 @@ def fit(
         report=not no_report,
     )
     raise typer.Exit(0 if summary["converged"] else 1)
+
+
+def _stop_if_wrong(mechanism: Mechanism, recordings: list[Recording]) -> None:
+    """Raise for what no fit can mend."""
+    from shadowfit.errors import RecordingError
+    from shadowfit.evaluation.precheck import surely_wrong
+
+    for notice in surely_wrong(mechanism, recordings):
+        raise RecordingError(f"{notice.sentences()} Look with `shadowfit check`, or fit it all the same: --no-check")
 
 
 def _given(preset: Any, **fields: Any) -> Any:

@@ -55,6 +55,9 @@ def validate(
     else:
         console.output().print(_costs(found, saved))
         console.output().print(_errors(found, saved))
+    for one in found:
+        if not one.converged and not quiet:
+            console.messages().print(f"{one.recording}: the states were not found: {one.message}", soft_wrap=True)
     raise typer.Exit(0 if all(one.converged for one in found) else 1)
 
 

@@ -14,6 +14,7 @@ recording is not one of this machine. The same linearisation says which paramete
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -106,11 +107,14 @@ def check(
     options: Options | None = None,
 ) -> Check:
     """Look at model, recordings and wished parameters as a fit would at its start."""
-    problem = build_problem(
-        mechanism, list(recordings), parameter_set(mechanism, free, len(recordings)), options or Options()
-    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UserWarning)
+        problem = build_problem(
+            mechanism, list(recordings), parameter_set(mechanism, free, len(recordings)), options or Options()
+        )
     here = at_start(problem)
     notices = surely_wrong(mechanism, recordings)
+    notices += [Notice("amber", str(one.message)) for one in said]
     notices += [Notice("amber", f"recording {one.name!r}: {text}") for one in recordings for text in one.warnings]
     balances: list[list[Balance]] = []
     if tree_behind(problem) is not None:

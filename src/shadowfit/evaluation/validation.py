@@ -59,6 +59,8 @@ class Validation:
     cost_dynamics: float
     cost_observation: float
     converged: bool
+    message: str
+    """How the estimation of the states ended."""
     steps: int
     timestep: float
     sensors: dict[str, SensorValidation]
@@ -118,6 +120,7 @@ def _validate_one(
         estimate.cost_dynamics,
         estimate.cost_observation,
         estimate.converged,
+        estimate.status.value,
         estimate.steps,
         estimate.problem.timestep,
         sensors,

@@ -1,0 +1,76 @@
+"""Before a fit: wrong signs, units and order are found out along the measured motion; a right recording passes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from shadowfit.estimation import Free
+from shadowfit.evaluation.check_page import check_page
+from shadowfit.evaluation.notices import colour
+from shadowfit.evaluation.precheck import check, surely_wrong
+from shadowfit.models import load_model
+from shadowfit.recordings.smoothness import roughness
+
+FREE = {"pendulum.inertia.yy": Free(), "hinge.viscous": Free()}
+
+
+@pytest.fixture(scope="module")
+def model(base):
+    return load_model("pendulum").mechanism.set(base)
+
+
+@pytest.fixture(scope="module")
+def swing(make_swing):
+    return make_swing(6, 2.0)
+
+
+def checked(model, recording, change):
+    theta = change(recording.channels["theta"])
+    return check(model, [dataclasses.replace(recording, channels={"theta": theta})], FREE)
+
+
+def test_a_recording_of_the_model_passes(model, swing):
+    found = checked(model, swing, lambda theta: theta)
+    assert colour(found.notices) == "green"
+    ((own,),) = found.balances
+    assert own.explained > 0.99
+    # The start value of the inertia is 11 % too large.
+    assert own.coefficients["gravity"] == pytest.approx(1.0, abs=0.15)
+    assert found.told["pendulum.inertia.yy"] < 0.01
+    page = check_page(model, [swing], found)
+    assert "nothing speaks against a fit" in page
+    assert 'id="recording-0"' in page
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda theta: theta[::-1], "gains energy"),
+        (lambda theta: theta + np.pi, "gravity pulls the other way"),
+        (lambda theta: np.random.default_rng(0).permutation(theta), "differ as much as any two"),
+        (lambda theta: np.random.default_rng(0).standard_normal(len(theta)), "differ as much as any two"),
+        (np.degrees, "of the forces that the motion shows"),
+    ],
+    ids=["backwards", "half a turn", "shuffled", "noise", "degrees"],
+)
+def test_what_is_wrong_is_named(model, swing, change, words):
+    found = checked(model, swing, change)
+    assert colour(found.notices) == "red"
+    assert any(words in notice.text for notice in found.notices)
+
+
+def test_only_disorder_stops_a_fit(model, swing):
+    assert surely_wrong(model, [swing]) == []
+    theta = np.random.default_rng(0).permutation(swing.channels["theta"])
+    assert surely_wrong(model, [dataclasses.replace(swing, channels={"theta": theta})])
+
+
+def test_roughness_is_one_for_noise_and_small_for_motion():
+    rng = np.random.default_rng(1)
+    noise = rng.uniform(-np.pi, np.pi, 5000)
+    assert roughness(noise) == pytest.approx(1.0, abs=0.05)
+    assert roughness(noise, wraps=True) == pytest.approx(1.0, abs=0.05)
+    turns = 0.1 * np.arange(5000)
+    assert roughness(np.angle(np.exp(1j * turns)), wraps=True) < 0.01
+    assert roughness(np.ones(10)) == 0.0
