@@ -63,6 +63,8 @@ class Balance:
     """What they give with the start values."""
     explained: float
     """Part of the variance of the inertial force that gravity, inputs and friction can explain."""
+    dissipated: float
+    """Work that friction takes, in units of the unexplained; negative where the motion gains energy."""
     driven: bool
     """Whether an input acts on it."""
     coefficients: dict[str, float]
@@ -162,7 +164,10 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
         driven = idle.missing[:, i, 0] - missing
         needed = inertia - gravity
         explained, coefficients = _explain(inertia, gravity, driven, speed)
-        found.append(Balance(name, unit, time, needed, needed - missing, explained, bool(driven.any()), coefficients))
+        lost = _dissipated(inertia, gravity, driven, speed)
+        found.append(
+            Balance(name, unit, time, needed, needed - missing, explained, lost, bool(driven.any()), coefficients)
+        )
     return found
 
 
@@ -201,6 +206,26 @@ def _explain(
     return 1.0 - left / total, counts
 
 
+def _dissipated(inertia: np.ndarray, gravity: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> float:
+    """Work that friction takes over the recording, in units of what is left unexplained of the work of inertia.
+
+    The same equation times the speed, added up over time: ``∫Q_inertia q̇ = g ∫Q_gravity q̇ + u ∫Q_input q̇ − b ∫q̇² −
+    c ∫|q̇|``. Accelerations are noisy; their work is a change of kinetic energy, and is not.
+    """
+    inner = slice(2, -2)
+    work = np.cumsum((inertia * speed)[inner])
+    terms = [np.cumsum((own * speed)[inner]) for own in (gravity, driven)]
+    losses = np.stack([np.cumsum(np.abs(speed)[inner]), np.cumsum((speed**2)[inner])], axis=1)
+    others = np.stack([own for own in (np.ones(len(work)), *terms) if np.ptp(own) > 0.0 or own[0] != 0.0], axis=1)
+    table = np.concatenate([others, losses], axis=1)
+    scale = np.linalg.norm(table, axis=0)
+    keep = scale > NOTHING * scale.max(initial=0.0)
+    solution = np.zeros(table.shape[1])
+    solution[keep] = np.linalg.lstsq(table[:, keep] / scale[keep], work, rcond=None)[0] / scale[keep]
+    left = np.std(work - table @ solution)
+    return float(-losses[-1] @ solution[-2:] / left) if left > 0.0 else 0.0
+
+
 def _about(own: Balance, where: str) -> Iterator[Notice]:
     """What the forces of one joint say."""
     coefficients = own.coefficients
@@ -233,8 +258,7 @@ def _about(own: Balance, where: str) -> Iterator[Notice]:
             f"{own.name}{where}: gravity pulls the other way than in the model",
             "The angle is counted from the other side (half a turn), or the model hangs where the machine stands",
         )
-    braking = [coefficients[name] for name in ("viscous", "dry") if name in coefficients]
-    if braking and max(braking) < 0.0 and own.explained > POOR:
+    if own.dissipated < -SURE and own.explained > POOR:
         # A late input looks the same, hence only a doubt where there is one.
         yield Notice(
             "amber" if own.driven else "red",
