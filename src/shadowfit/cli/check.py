@@ -9,6 +9,7 @@ import typer
 
 from shadowfit.cli.options import (
     Begin,
+    ChannelFile,
     Channels,
     End,
     FreeNames,
@@ -17,6 +18,7 @@ from shadowfit.cli.options import (
     Quiet,
     Recordings,
     Settings,
+    Topics,
     Weld,
     apply_settings,
     free_parameters,
@@ -30,6 +32,8 @@ def check(
     settings: Settings = None,
     weld: Weld = None,
     channel: Channels = None,
+    channels: ChannelFile = None,
+    topic: Topics = None,
     begin: Begin = None,
     end: End = None,
     out: Annotated[Path, typer.Option("--out", metavar="HTML", help="File for the page.")] = Path("check.html"),
@@ -45,7 +49,7 @@ def check(
 
     runtime.start_jax()
     from shadowfit.cli.loading import load
-    from shadowfit.cli.recordings import read_recordings
+    from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.cli.verdict import print_notices
     from shadowfit.evaluation.check_page import check_page, sentence
     from shadowfit.evaluation.notices import colour
@@ -54,7 +58,7 @@ def check(
 
     mechanism = apply_settings(load(model, weld, quiet=quiet).mechanism, settings or ())
     wished = free_parameters(free or (), mechanism)
-    measured = read_recordings(recordings, channel or (), begin=begin, end=end, quiet=True)
+    measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=True)
     with console.doing("evaluating the equations of motion along the recordings", quiet):
         found = look(mechanism, measured, wished)
     write_text(out, check_page(mechanism, measured, found))

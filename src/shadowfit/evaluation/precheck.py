@@ -23,7 +23,7 @@ from jaxtyping import Float
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.linear.threads import one_thread
-from shadowfit.estimation.noise import first_state_weight
+from shadowfit.estimation.noise import first_weights
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
@@ -136,7 +136,7 @@ def at_start(problem: Problem, point: Point | None = None) -> Estimate:
         if point is None:
             objective.prepare(problem, problem.parameters.start(), default_weights(problem, 1.0))
             point = start_point(problem)
-        weights = default_weights(problem, first_state_weight(problem, point))
+        weights = first_weights(problem, point)
         linearisation = objective.linearise(problem, point, weights)
     outcome = Outcome(linearisation, Status.ITERATIONS, (), LevenbergMarquardt().start_damping or 0.0, None)
     return Estimate(problem, weights, outcome, Seconds(0.0, 0.0, 0.0))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from shadowfit.estimation import Estimate
-from shadowfit.estimation.noise import LARGEST, SMALLEST
 from shadowfit.evaluation.diagnostics import autocorrelation
 from shadowfit.evaluation.notices import Notice, Severity, ordered
 from shadowfit.evaluation.series import compare
@@ -131,20 +130,6 @@ def _noise(where: str, unit: str, left: float, stated: float, spread: float) -> 
     )
 
 
-def weight(estimate: Estimate) -> Iterator[Notice]:
-    """An estimated κ at an end of its range."""
-    if estimate.problem.options.state_weight != "auto":
-        return
-    if estimate.state_weight <= SMALLEST * 1.01:
-        yield Notice(
-            "red",
-            f"κ is at the lower end of its scan ({estimate.state_weight:.2g}): the equations of motion do not count",
-            "Check signs, units and columns with `shadowfit check`",
-        )
-    elif estimate.state_weight >= LARGEST / 1.01:
-        yield Notice("info", f"κ is at the upper end of its scan ({estimate.state_weight:.2g}): no error of the model")
-
-
 def colours(estimate: Estimate) -> Iterator[Notice]:
     """Error bars that take residuals for white noise, where they are not."""
     if not estimate.parameters or not np.isfinite(estimate.cost):
@@ -208,7 +193,7 @@ def pairs(estimate: Estimate) -> Iterator[Notice]:
             )
 
 
-RULES: tuple[Rule, ...] = (ending, forces, sensors, weight, colours, parameters, pairs)
+RULES: tuple[Rule, ...] = (ending, forces, sensors, colours, parameters, pairs)
 
 
 def _spread(measured: np.ndarray) -> float:

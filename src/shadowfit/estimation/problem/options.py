@@ -159,7 +159,7 @@ def check_force_noise(options: Options, mechanism: Mechanism) -> None:
     """Raise unless the errors of forces belong to coordinates of the joints, and are positive."""
     if not options.force_noise:
         return
-    names = KINDS[options.unknowns].of(mechanism).level_names(mechanism)
+    names = options.kind.of(mechanism).level_names(mechanism)
     if names is None:
         raise ProblemError(
             f"force_noise is given for the unknowns {options.unknowns!r}, whose errors are those of bodies; use the "
@@ -176,7 +176,7 @@ def check_impulse_covariance(options: Options, mechanism: Mechanism) -> None:
     """Raise unless Ω, if there is one, can be a covariance of the mechanism's impulses."""
     if options.impulse_covariance is None:
         return
-    covariance, size = np.asarray(options.impulse_covariance, float), KINDS[options.unknowns].of(mechanism).impulses
+    covariance, size = np.asarray(options.impulse_covariance, float), options.kind.of(mechanism).impulses
     if covariance.shape not in ((size,), (size, size)):
         raise ProblemError(
             f"the option impulse_covariance has shape {covariance.shape}; for the unknowns {options.unknowns!r} of "
