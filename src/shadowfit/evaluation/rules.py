@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from shadowfit.estimation import Estimate
+from shadowfit.evaluation.compliance import giving_joints
 from shadowfit.evaluation.diagnostics import autocorrelation
 from shadowfit.evaluation.notices import Notice, Severity, ordered
 from shadowfit.evaluation.series import compare
@@ -193,7 +194,13 @@ def pairs(estimate: Estimate) -> Iterator[Notice]:
             )
 
 
-RULES: tuple[Rule, ...] = (ending, forces, sensors, colours, parameters, pairs)
+def joints(estimate: Estimate) -> Iterator[Notice]:
+    """Joints that the fit took for rigid, and that give."""
+    for text in giving_joints(estimate) if estimate.parameters else ():
+        yield Notice("amber", text.rstrip("."))
+
+
+RULES: tuple[Rule, ...] = (ending, forces, sensors, colours, parameters, pairs, joints)
 
 
 def _spread(measured: np.ndarray) -> float:
