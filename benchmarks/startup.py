@@ -62,7 +62,7 @@ import shadowfit.estimation.fit, shadowfit.evaluation.store, shadowfit.evaluatio
 import shadowfit as s
 model = s.load_model("furuta"); told("read the model")
 recording = s.read_recording("recording.csv"); told("read the recording")
-options = s.physical_options(model.mechanism)
+options = s.Options()
 estimate = s.fit(model.mechanism, recording, sys.argv[1:], options=options); told("fit")
 s.save_estimate(estimate, "split", model_text=model.text); told("write the result, with its rollout")
 s.write_report(s.load_result("split")); told("write the report")
