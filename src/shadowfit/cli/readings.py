@@ -19,8 +19,8 @@ def columns(mechanism: Mechanism, run: Trajectory, inputs: Mapping[str, Any], st
     table = {"time [s]": start + np.asarray(run.time)}
     for name, sensor in mechanism.sensors.items():
         values = np.asarray(run.readings[name]).reshape(len(run), -1)
-        for component, column in zip(sensor.components, values.T, strict=True):
-            table[_heading(f"{name}.{component}" if component else name, sensor.unit())] = column
+        for channel, column in zip(sensor.channels(name), values.T, strict=True):
+            table[_heading(channel, sensor.unit())] = column
     for name, signal in inputs.items():
         # The last row has no step of its own; it repeats the one before.
         held = np.append(signal, signal[-1])[: len(run)]

@@ -80,7 +80,7 @@ def _sensors(mechanism: Mechanism) -> Table:
 
     table = console.table("Sensors", "name", "type", "of", "channels", "unit", "std", numeric=("std",))
     for name, sensor in mechanism.sensors.items():
-        channels = ", ".join(f"{name}.{part}" if part else name for part in sensor.components)
+        channels = ", ".join(sensor.channels(name))
         of = getattr(sensor, "joint", getattr(sensor, "body", ""))
         table.add_row(name, _word(sensor), of, channels, sensor.unit(), f"{float(sensor.std):.6g}")
     return table

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.dynamics import commands
-from shadowfit.dynamics.elements import Elements, assembled
+from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.kinematics import moved_geometries
 from shadowfit.dynamics.state import State
 from shadowfit.errors import OpenJointError, SimulationError, UnknownNameError, nearest
@@ -84,12 +84,6 @@ def check_request(
         raise SimulationError(f"the number of steps is {steps}; it must be a whole number of at least 1")
     double_precision()
     check_numbers(mechanism, initial)
-
-
-def check_state(mechanism: Mechanism, state: State) -> None:
-    """Raise unless the state fits the mechanism: shapes, finite numbers, unit quaternions, joints nearly closed."""
-    check_numbers(mechanism, state)
-    check_joints(mechanism, assembled(mechanism), state)
 
 
 def check_numbers(mechanism: Mechanism, state: State) -> None:

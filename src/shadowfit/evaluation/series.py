@@ -48,16 +48,11 @@ def compare(
 
 def measured_samples(sensor: Sensor, name: str, recording: Recording) -> Float[np.ndarray, "n d"]:
     """A sensor's samples, NaN for those that are missing or incomplete."""
-    names = channel_names(name, sensor)
+    names = sensor.channels(name)
     if not all(channel in recording.channels for channel in names):
         return np.full((len(recording.time), len(names)), np.nan)
     table = np.stack([recording.channels[channel] for channel in names], axis=1)
     return np.where(np.isfinite(table).all(axis=1, keepdims=True), table, np.nan)
-
-
-def channel_names(name: str, sensor: Sensor) -> list[str]:
-    """Channels of a recording that hold a sensor's readings."""
-    return [f"{name}.{component}" if component else name for component in sensor.components]
 
 
 def at_samples(

@@ -39,7 +39,7 @@ from shadowfit.evaluation.exchange import recover, replacing
 from shadowfit.evaluation.notices import Notice, ordered
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.rules import judge
-from shadowfit.evaluation.series import SensorSeries, at_samples, channel_names, compare
+from shadowfit.evaluation.series import SensorSeries, at_samples, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
@@ -238,12 +238,11 @@ def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -
         own, free = estimated[sensor_name], rolled.get(sensor_name)
         simulated = np.full_like(own.predicted, np.nan) if free is None else free.predicted
         unit = sensor.unit()
-        for i, channel in enumerate(channel_names(sensor_name, sensor)):
+        for i, channel in enumerate(sensor.channels(sensor_name)):
             table[f"{channel}.measured [{unit}]"] = own.measured[:, i]
             table[f"{channel}.estimated [{unit}]"] = own.predicted[:, i]
             table[f"{channel}.rollout [{unit}]"] = simulated[:, i]
-        for i, component in enumerate(sensor.error_components or sensor.components):
-            error = f"{sensor_name}.{component}" if component else sensor_name
+        for i, error in enumerate(sensor.error_channels(sensor_name)):
             table[f"{error}.residual [{'rad' if unit == '1' else unit}]"] = own.residual[:, i]
     for joint, positions in joint_positions(mechanism, trajectory.states).items():
         unit = "m" if mechanism.joints[joint].kind.axis_kind == "translation" else "rad"

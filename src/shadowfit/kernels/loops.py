@@ -96,7 +96,7 @@ class Function(Lines):
         """Of integers."""
         return whole(functools.reduce(lambda a, b: self._integer("add", a, b), terms))
 
-    def less(self, a: Integer, b: Integer) -> Value:
+    def difference(self, a: Integer, b: Integer) -> Value:
         """a − b."""
         return self._integer("sub", a, b)
 

@@ -66,6 +66,14 @@ class Sensor(eqx.Module):
         """Readings over time as the sensor would record them: an encoder counts its turns."""
         return readings
 
+    def channels(self, name: str) -> list[str]:
+        """Channels of a recording that hold the readings of a sensor of this name."""
+        return [f"{name}.{component}" if component else name for component in self.components]
+
+    def error_channels(self, name: str) -> list[str]:
+        """Names of its residual's components."""
+        return [f"{name}.{part}" if part else name for part in self.error_components or self.components]
+
     def error_size(self) -> int:
         """Number of residual components."""
         return len(self.error_components or self.components)

@@ -129,9 +129,9 @@ def _add_steps(module: Module, plus: Function) -> None:
             f.store(f.multiply_add(residual, residual, f.load(total)), total)
         node = f.sum(now, f.first)
         j = f.quotient(node, f.group)
-        i = f.less(node, f.product(j, f.group))
-        inside = f.product(f.smaller(f.window, f.less(f.group, i)), f.size)
-        outside = f.less(states, inside)
+        i = f.difference(node, f.product(j, f.group))
+        inside = f.product(f.smaller(f.window, f.difference(f.group, i)), f.size)
+        outside = f.difference(states, inside)
         tail, others = f.at(rows, states), f.at(rows, inside)
         pivot, after = place(j)
         begin = f.product(i, f.size)
@@ -168,7 +168,7 @@ def _eliminate(module: Module, minus: Function) -> None:
             entry = f.at(upper, f.product(row.index, f.sum(block, 1)))
             f.store(f.apply("add", f.load(entry), f.load(f.at(damping, row.index))), entry)
         with f.when(f.test("sgt", j, 0)):
-            _hand_on(f, minus, f.at(f.right, f.product(f.less(j, 1), block, stride)), upper, right)
+            _hand_on(f, minus, f.at(f.right, f.product(f.difference(j, 1), block, stride)), upper, right)
         margin = _pivot(f, minus, original, damping, upper, right, blocks)
         tail = f.at(right, block)
         f.call(minus, tail, stride, tail, stride, block, f.corner, f.t, f.t, f.t, 1)
@@ -198,7 +198,7 @@ def _hand_on(f: Function, minus: Function, before: Value, upper: Value, right: V
     with f.loop(0, block, grain) as group:
         n = group.index
         rows = f.at(before, f.product(n, stride))
-        count = f.less(block, n)
+        count = f.difference(block, n)
         own = f.at(rows, n)
         f.call(minus, rows, stride, own, stride, count, f.at(upper, n), block, n, grain, 0)
         f.call(minus, own, stride, own, stride, count, f.at(upper, f.product(n, block), n), block, grain, grain, 1)
@@ -217,9 +217,19 @@ def _pivot(
             r = tile.index
             row, out = f.at(upper, f.product(r, block)), f.at(right, f.product(r, stride))
             f.call(
-                minus, f.at(upper, r), block, f.at(upper, r), block, r, f.at(row, r), block, height, f.less(block, r), 0
+                minus,
+                f.at(upper, r),
+                block,
+                f.at(upper, r),
+                block,
+                r,
+                f.at(row, r),
+                block,
+                height,
+                f.difference(block, r),
+                0,
             )
-            with f.loop(0, f.sum(r, f.less(grain, 1)), grain) as group:
+            with f.loop(0, f.sum(r, f.difference(grain, 1)), grain) as group:
                 n = group.index
                 f.call(
                     minus,
@@ -227,7 +237,7 @@ def _pivot(
                     block,
                     f.at(right, f.product(n, stride), n),
                     stride,
-                    f.less(r, n),
+                    f.difference(r, n),
                     f.at(out, n),
                     stride,
                     height,
@@ -296,11 +306,11 @@ def _substitute(module: Module, dot: Function) -> None:
     f = Function(module, SUBSTITUTE)
     stride = f.sum(f.block, f.t)
     with f.loop(0, f.blocks) as blocks:
-        j = f.less(f.less(f.blocks, 1), blocks.index)
+        j = f.difference(f.difference(f.blocks, 1), blocks.index)
         upper, right = f.at(f.upper, f.product(j, f.block, f.block)), f.at(f.right, f.product(j, f.block, stride))
         step = f.at(f.step, f.product(j, f.block))
         with f.loop(0, f.block) as rows:
-            k = f.less(f.less(f.block, 1), rows.index)
+            k = f.difference(f.difference(f.block, 1), rows.index)
             row = f.at(upper, f.product(k, f.sum(f.block, 1)))
             total = f.apply(
                 "add",
@@ -317,7 +327,7 @@ def _change(module: Module, dot: Function) -> None:
     f = Function(module, CHANGE)
     stride = f.sum(f.block, f.t)
     with f.loop(0, f.blocks, 1, [number(0.0)]) as blocks:
-        j = f.less(f.less(f.blocks, 1), blocks.index)
+        j = f.difference(f.difference(f.blocks, 1), blocks.index)
         pivot, after = f.at(f.pivot, f.product(j, f.block, f.block)), f.at(f.after, f.product(j, f.block, stride))
         step = f.at(f.step, f.product(j, f.block))
         with f.loop(0, f.block, 1, blocks.carried) as rows:
@@ -325,7 +335,7 @@ def _change(module: Module, dot: Function) -> None:
             row = f.at(pivot, f.product(k, f.sum(f.block, 1)))
             others = f.apply(
                 "add",
-                f.call(dot, f.at(row, 1), f.at(step, k, 1), f.less(f.less(f.block, 1), k)),
+                f.call(dot, f.at(row, 1), f.at(step, k, 1), f.difference(f.difference(f.block, 1), k)),
                 f.call(dot, f.at(after, f.product(k, stride)), f.rest, stride),
             )
             value = f.load(f.at(step, k))

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from shadowfit.dynamics.placement import place
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.track import Track, sensor_channels
+from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import Pose
@@ -42,7 +42,7 @@ def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np
     recording, grid = track.recording, track.times(problem.timestep)
     targets, weights = [], []
     for name, sensor in problem.mechanism.sensors.items():
-        columns = [c for c in sensor_channels(problem.mechanism, name) if c in recording.channels]
+        columns = [c for c in sensor.channels(name) if c in recording.channels]
         known = len(columns) == len(sensor.components) and not sensor.needs_velocity
         table = np.zeros((track.steps, len(sensor.components)))
         if known:

@@ -59,7 +59,7 @@ def lay_on_grid(mechanism: Mechanism, recording: Recording, timestep: float, cen
     measured, present = [], []
     for name, sensor in mechanism.sensors.items():
         table = np.full((steps, samples, len(sensor.components)), np.nan)
-        columns = sensor_channels(mechanism, name)
+        columns = mechanism.sensors[name].channels(name)
         if any(column in recording.channels for column in columns):
             for component, column in enumerate(columns):
                 table[step, rank, component] = recording.channel(column)
@@ -68,7 +68,7 @@ def lay_on_grid(mechanism: Mechanism, recording: Recording, timestep: float, cen
         measured.append(np.where(here[..., None], table, table[here][0] if here.any() else 1.0))
         present.append(here)
     if not any(p.any() for p in present):
-        wanted = [c for name in mechanism.sensors for c in sensor_channels(mechanism, name)]
+        wanted = [c for name in mechanism.sensors for c in mechanism.sensors[name].channels(name)]
         raise UnknownNameError(
             f"recording {recording.name!r} has none of the sensors' channels ({', '.join(wanted)})"
             f"{nearest(wanted[0], recording.channels)}"
@@ -87,16 +87,10 @@ def lay_on_grid(mechanism: Mechanism, recording: Recording, timestep: float, cen
     return Track(recording, start, steps, fraction, tuple(measured), tuple(present))
 
 
-def sensor_channels(mechanism: Mechanism, name: str) -> list[str]:
-    """Channels of a recording that hold a sensor's readings."""
-    components = mechanism.sensors[name].components
-    return [name if component == "" else f"{name}.{component}" for component in components]
-
-
 def _check_digits(mechanism: Mechanism, recording: Recording) -> None:
     """Raise where a reading is so large that its floating-point numbers lie further apart than its noise."""
     for name, sensor in mechanism.sensors.items():
-        for column in sensor_channels(mechanism, name):
+        for column in mechanism.sensors[name].channels(name):
             values = np.abs(recording.channels.get(column, np.zeros(1)))
             row = int(np.argmax(np.where(np.isfinite(values), values, 0.0)))
             if np.spacing(values[row]) > float(sensor.std):
@@ -148,7 +142,7 @@ def _warn_about(mechanism: Mechanism, recording: Recording, seen: Sequence[str])
         sensor = mechanism.sensors[name]
         turning, straight = _KINDS.get(type(sensor), ("", ""))
         kind = turning if getattr(sensor, "rotary", True) else straight
-        channels = sensor_channels(mechanism, name)
+        channels = mechanism.sensors[name].channels(name)
         kinds.update(dict.fromkeys(channels, kind))
         stds.update(dict.fromkeys(channels, float(sensor.std)))
     for text in check_recording(recording, kinds, assumed_std=stds):

@@ -38,12 +38,13 @@ class Responses(eqx.Module):
     tangent_step: Float[Array, "q"]
 
 
-class Acting(eqx.Module):
+class Iterate(eqx.Module):
     """Impulses of dry friction in joints and of contact points, with the velocity that they lead to."""
 
     velocity: Float[Array, "r"]
-    rubbing: Float[Array, "f"]
-    own: Impulses
+    friction: Float[Array, "f"]
+    """Of the joints' axes."""
+    contacts: Impulses
 
 
 class Branches(eqx.Module):
@@ -53,7 +54,7 @@ class Branches(eqx.Module):
     branch: Branch
 
 
-class Problem(eqx.Module):
+class ContactProblem(eqx.Module):
     """The linear part of the step, and what acts on it."""
 
     slope: Float[Array, "r r"]
@@ -74,11 +75,11 @@ def responses(points: Points, solved: Float[Array, "r 3p"]) -> Responses:
     """From ``S⁻¹`` times the rows of :func:`point_rows`."""
     count = points.normal.shape[0]
     normal, tangent = solved.T[:count], solved.T[count:].reshape(points.tangent.shape)
-    own = jnp.sum(points.normal * normal, axis=1)
+    mobility = jnp.sum(points.normal * normal, axis=1)
     # The two tangents of a point together: a bound of the largest eigenvalue of their coupling.
     coupling = jnp.abs(jnp.einsum("qtr,qsr->qts", points.tangent, tangent))
     widest = jnp.max(jnp.sum(coupling, axis=2), axis=1)
-    return Responses(normal, tangent, 1.0 / (own + points.sigma), 1.0 / (widest + points.tangent_sigma))
+    return Responses(normal, tangent, 1.0 / (mobility + points.sigma), 1.0 / (widest + points.tangent_sigma))
 
 
 def no_impulses(points: Points, axes: int) -> tuple[Float[Array, "f"], Impulses]:
@@ -86,50 +87,51 @@ def no_impulses(points: Points, axes: int) -> tuple[Float[Array, "f"], Impulses]
     return jnp.zeros(axes), Impulses(jnp.zeros_like(points.bias), jnp.zeros_like(points.tangent[:, :, 0]))
 
 
-def settle(problem: Problem, start: tuple[Float[Array, "f"], Impulses], rounds: int) -> tuple[Acting, Branches]:
+def settle(problem: ContactProblem, start: tuple[Float[Array, "f"], Impulses], rounds: int) -> tuple[Iterate, Branches]:
     """Velocity, impulses and branches after some rounds of sweeps and linear solves."""
 
-    def improve(_: int, carry: tuple[Acting, Branches]) -> tuple[Acting, Branches]:
+    def improve(_: int, carry: tuple[Iterate, Branches]) -> tuple[Iterate, Branches]:
         solved = _solved(problem, *carry)
         swept = _swept(problem, solved)
         return solved, _branches(problem, swept)
 
-    near = _acting(problem, *start)
+    near = _iterate(problem, *start)
     return jax.lax.fori_loop(0, rounds, improve, (near, _branches(problem, _swept(problem, near))))
 
 
-def _acting(problem: Problem, rubbing: Array, own: Impulses) -> Acting:
+def _iterate(problem: ContactProblem, friction: Array, contacts: Impulses) -> Iterate:
     """The velocity that impulses lead to."""
     answers = problem.answers
-    pushed = own.normal @ answers.normal + jnp.einsum("qt,qtr->r", own.tangent, answers.tangent)
-    return Acting(problem.free + pushed + problem.dry.response @ rubbing, rubbing, own)
+    pushed = contacts.normal @ answers.normal + jnp.einsum("qt,qtr->r", contacts.tangent, answers.tangent)
+    return Iterate(problem.free + pushed + problem.dry.response @ friction, friction, contacts)
 
 
-def _swept(problem: Problem, start: Acting) -> Acting:
+def _swept(problem: ContactProblem, start: Iterate) -> Iterate:
     """Some sweeps of projected Gauss–Seidel."""
     dry = problem.dry
 
-    def sweep(_: int, now: Acting) -> Acting:
-        smooth = now.velocity - dry.response @ now.rubbing
-        rubbing = dry_friction.sweep(dry, dry_friction.unrubbed(dry, smooth), now.rubbing)
-        velocity, own = _swept_points(problem.points, problem.answers, smooth + dry.response @ rubbing, now.own)
-        return Acting(velocity, rubbing, own)
+    def sweep(_: int, now: Iterate) -> Iterate:
+        smooth = now.velocity - dry.response @ now.friction
+        friction = dry_friction.sweep(dry, dry_friction.without_friction(dry, smooth), now.friction)
+        moved = smooth + dry.response @ friction
+        velocity, contacts = _swept_points(problem.points, problem.answers, moved, now.contacts)
+        return Iterate(velocity, friction, contacts)
 
     return jax.lax.fori_loop(0, SWEEPS, sweep, start)
 
 
-def _branches(problem: Problem, at: Acting) -> Branches:
+def _branches(problem: ContactProblem, at: Iterate) -> Branches:
     """Branches of feasible impulses: those that one more step of each point, or axis, would lead to."""
     points, dry = problem.points, problem.dry
-    sliding = points.sliding(at.velocity) + points.tangent_sigma[:, None] * at.own.tangent
-    trial = at.own.tangent - problem.answers.tangent_step[:, None] * sliding
-    slip = slip_of(trial, points.coefficient * at.own.normal[points.rubbing])
-    seen = dry_friction.unrubbed(dry, at.velocity - dry.response @ at.rubbing)
-    touching = jnp.where(at.own.normal > 0.0, 1.0, 0.0)
-    return Branches(dry_friction.branches(dry, seen, at.rubbing), Branch(touching, slip))
+    sliding = points.sliding(at.velocity) + points.tangent_sigma[:, None] * at.contacts.tangent
+    trial = at.contacts.tangent - problem.answers.tangent_step[:, None] * sliding
+    slip = slip_of(trial, points.coefficient * at.contacts.normal[points.rubbing])
+    seen = dry_friction.without_friction(dry, at.velocity - dry.response @ at.friction)
+    touching = jnp.where(at.contacts.normal > 0.0, 1.0, 0.0)
+    return Branches(dry_friction.branches(dry, seen, at.friction), Branch(touching, slip))
 
 
-def _solved(problem: Problem, at: Acting, on: Branches) -> Acting:
+def _solved(problem: ContactProblem, at: Iterate, on: Branches) -> Iterate:
     """The solution on fixed branches, then its impulses made feasible."""
     points, dry = problem.points, problem.dry
 
@@ -141,14 +143,14 @@ def _solved(problem: Problem, at: Acting, on: Branches) -> Acting:
     # One Newton step: exact up to the signs of the joints' loads.
     slope = problem.slope - jax.jacfwd(push)(at.velocity)
     velocity = at.velocity - small_solve(slope, missing[:, None], definite=True)[:, 0]
-    own = impulses_on(points, on.branch, velocity)
-    normal = jnp.maximum(own.normal, 0.0)
-    tangent = projected(own.tangent, points.coefficient * normal[points.rubbing])
-    return _acting(problem, dry_friction.impulses_on(dry, on.slip, velocity), Impulses(normal, tangent))
+    contacts = impulses_on(points, on.branch, velocity)
+    normal = jnp.maximum(contacts.normal, 0.0)
+    tangent = projected(contacts.tangent, points.coefficient * normal[points.rubbing])
+    return _iterate(problem, dry_friction.impulses_on(dry, on.slip, velocity), Impulses(normal, tangent))
 
 
-def _swept_points(points: Points, answers: Responses, velocity: Array, own: Impulses) -> tuple[Array, Impulses]:
-    normal, tangent = own.normal, own.tangent
+def _swept_points(points: Points, answers: Responses, velocity: Array, start: Impulses) -> tuple[Array, Impulses]:
+    normal, tangent = start.normal, start.tangent
     for i in range(points.normal.shape[0]):
         closing = points.normal[i] @ velocity + points.bias[i] + points.sigma[i] * normal[i]
         value = jnp.maximum(normal[i] - answers.normal_step[i] * closing, 0.0)

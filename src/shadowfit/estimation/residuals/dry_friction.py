@@ -59,33 +59,33 @@ class DryAxes(eqx.Module):
     here: Float[Array, "r"]
 
 
-class Unrubbed(NamedTuple):
+class WithoutFriction(NamedTuple):
     """Speeds of the axes and gap multipliers at a velocity that the friction has not acted on."""
 
     speeds: Float[Array, "f"]
     loads: tuple[Float[Array, "n m"], ...]
 
 
-def unrubbed(dry: DryAxes, velocity: Float[Array, "r"]) -> Unrubbed:
+def without_friction(dry: DryAxes, velocity: Float[Array, "r"]) -> WithoutFriction:
     """What the axes see of a velocity."""
     moved = velocity - dry.here
     loads = tuple(load + slope @ moved for load, slope in zip(dry.loads, dry.load_slopes, strict=True))
-    return Unrubbed(dry.axes @ velocity, loads)
+    return WithoutFriction(dry.axes @ velocity, loads)
 
 
 def _limits(dry: DryAxes, loads: tuple[Array, ...]) -> Float[Array, "f"]:
     parts = zip(dry.weights, dry.levels, loads, strict=True)
-    found = [jnp.sum(weight * jnp.abs(load), axis=1) + level for weight, level, load in parts]
-    return jnp.concatenate(found or [jnp.zeros(0)])
+    largest = [jnp.sum(weight * jnp.abs(load), axis=1) + level for weight, level, load in parts]
+    return jnp.concatenate(largest or [jnp.zeros(0)])
 
 
-def limits(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
+def limits(dry: DryAxes, seen: WithoutFriction, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
     """Largest friction impulses while these act."""
     loads = zip(seen.loads, dry.loads_by_impulses, strict=True)
     return _limits(dry, tuple(load + slope @ impulses for load, slope in loads))
 
 
-def sweep(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
+def sweep(dry: DryAxes, seen: WithoutFriction, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
     """One sweep of projected Gauss–Seidel."""
     for j in range(dry.axes.shape[0]):
         others = seen.speeds[j] + dry.coupling[j] @ impulses - dry.coupling[j, j] * impulses[j]
@@ -96,15 +96,15 @@ def sweep(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Ar
 
 def _one(dry: DryAxes, j: int, others: Array, limit: Array, now: Array) -> Array:
     """Impulse of one axis, which moves at the speed ``others`` without it: the solution, or a Newton step to it."""
-    own, rule = dry.coupling[j, j], dry.rule
+    mobility, rule = dry.coupling[j, j], dry.rule
     if isinstance(rule, Clipped):
-        return jnp.clip(-others / (own + rule.sigma[j]), -limit, limit)
-    at = rule.before[j], others + own * now, rule.width[j] * limit + sliding.LEAST
+        return jnp.clip(-others / (mobility + rule.sigma[j]), -limit, limit)
+    at = rule.before[j], others + mobility * now, rule.width[j] * limit + sliding.LEAST
     missing = now + limit * sliding.mean_direction(*at)
-    return now - missing / (1.0 + limit * own * sliding.slope(*at))
+    return now - missing / (1.0 + limit * mobility * sliding.slope(*at))
 
 
-def branches(dry: DryAxes, seen: Unrubbed, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
+def branches(dry: DryAxes, seen: WithoutFriction, impulses: Float[Array, "f"]) -> Float[Array, "f"]:
     """Branch of each axis by the stepper's law: +1, −1 sliding, 0 stuck."""
     limit = limits(dry, seen, impulses)
     slip = jnp.where(jnp.abs(impulses) >= limit * (1.0 - SLIDING), -jnp.sign(impulses), 0.0)
@@ -117,13 +117,13 @@ def settle(dry: DryAxes, free: Float[Array, "r"]) -> tuple[Float[Array, "r"], Fl
     count = dry.axes.shape[0]
     if count == 0:
         return free, jnp.zeros(0)
-    seen = unrubbed(dry, free)
+    seen = without_friction(dry, free)
     impulses = jax.lax.fori_loop(0, SWEEPS, lambda _, now: sweep(dry, seen, now), jnp.zeros(count))
     return free + dry.response @ impulses, branches(dry, seen, impulses)
 
 
 def impulses_on(dry: DryAxes, slip: Float[Array, "f"], velocity: Float[Array, "r"]) -> Float[Array, "f"]:
     """Impulses of the stepper's law on fixed branches, at a velocity that they have acted on."""
-    seen = unrubbed(dry, velocity)
+    seen = without_friction(dry, velocity)
     assert isinstance(dry.rule, Clipped)
     return jnp.where(slip == 0.0, -seen.speeds / dry.rule.sigma, -slip * _limits(dry, seen.loads))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,6 +9,7 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics.state import State
 from shadowfit.geometry import Pose, rotations
+from shadowfit.geometry.lagrange import lagrange
 
 
 class Nodes(eqx.Module):
@@ -36,7 +35,7 @@ class Nodes(eqx.Module):
         count, bodies = self.pose.position.shape[:2]
         if count == 1:
             return State(self.pose[0], jnp.zeros((bodies, 6)) if self.velocity is None else self.velocity[0])
-        weights, slopes = _lagrange(count, at)
+        weights, slopes = _weights(count, at)
         anchor = self.pose[base]
         increments = jnp.stack([self.pose[i].minus(anchor) for i in range(count)])
         offset = jnp.einsum("w,wbi->bi", weights, increments)
@@ -47,12 +46,7 @@ class Nodes(eqx.Module):
         return State(anchor.plus(offset), jnp.concatenate([rate[:, :3], spin], axis=1))
 
 
-def _lagrange(nodes: int, at: Float[Array, ""]) -> tuple[Float[Array, "w"], Float[Array, "w"]]:
+def _weights(nodes: int, at: Float[Array, ""]) -> tuple[Float[Array, "w"], Float[Array, "w"]]:
     """Weights of the interpolating polynomial through equally spaced nodes, and of its derivative (per step)."""
 
-    def weights(at: Array) -> Array:
-        return jnp.stack(
-            [functools.reduce(jnp.multiply, [(at - j) / (i - j) for j in range(nodes) if j != i]) for i in range(nodes)]
-        )
-
-    return jax.jvp(weights, (at,), (jnp.ones(()),))
+    return jax.jvp(lambda at: jnp.stack(lagrange(at, nodes)), (at,), (jnp.ones(()),))

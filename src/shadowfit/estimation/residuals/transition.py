@@ -319,10 +319,10 @@ def predict(
             impulses, branch = None, None
         else:
             answers = contact_problem.responses(points, solved[:, 1 + len(axes) :])
-            problem = contact_problem.Problem(found.slope, free, points, answers, dry)
-            acting, found_branches = contact_problem.settle(problem, carry[3], CONTACT_ROUNDS // iterations)
-            reached, impulses = acting.velocity, (acting.rubbing, acting.own)
-            slip, branch = found_branches.slip, found_branches.branch
+            problem = contact_problem.ContactProblem(found.slope, free, points, answers, dry)
+            iterate, branches = contact_problem.settle(problem, carry[3], CONTACT_ROUNDS // iterations)
+            reached, impulses = iterate.velocity, (iterate.friction, iterate.contacts)
+            slip, branch = branches.slip, branches.branch
         moved = reached - now
         loads = tuple(load + slope @ moved for load, slope in zip(found.loads, found.load_slopes, strict=True))
         return reached.reshape(-1, 6), loads, (slip, jnp.diagonal(dry.coupling)), impulses, branch

@@ -33,6 +33,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
+from shadowfit.geometry.lagrange import lagrange
 
 # m: fine steps in a step.
 FINER = 4
@@ -141,7 +142,7 @@ def _stencil(nodes: int, places: bytes) -> _Stencil:
     index = first[:, None] + np.arange(count)
     pairs, where = np.unique(base[:, None] * nodes + index, return_inverse=True)
     starts = count * np.arange(len(at) + 1)
-    table = (_lagrange(at - first, count).ravel(), where.ravel(), starts)
+    table = (np.stack(lagrange(at - first, count), axis=1).ravel(), where.ravel(), starts)
     return _Stencil(pairs % nodes, pairs // nodes, scipy.sparse.csr_array(table, (len(at), len(pairs))), base)
 
 
@@ -152,13 +153,3 @@ def velocities(
     here = problem.at(point.values, recording)
     later, earlier = (here.bodies(curve(problem, point.nodes[recording], at + sign * CLOSE)) for sign in (1, -1))
     return differences(later, earlier) / (2.0 * CLOSE * problem.timestep)
-
-
-def _lagrange(at: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, "n count"]:
-    """Weights of the values at 0 … count − 1 in the polynomial through them, at given places."""
-    weights = np.ones((len(at), count))
-    for i in range(count):
-        for j in range(count):
-            if i != j:
-                weights[:, i] *= (at - j) / (i - j)
-    return weights
