@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.dynamics import body_forces, exact, rows, sliding, spook
+from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.geometry import Pose, rotations
@@ -89,7 +90,7 @@ def start_geometry(
 ) -> tuple[rows.Geometry, rows.Geometry | None]:
     """Geometry of a group's joints at ``q`` and, for the exact discretisation, at ``q ⊟ h v``."""
     now = rows.geometry(group, pose)
-    if discretization == "spook":
+    if SCHEMES[discretization].affine:
         return now, None
     return now, rows.geometry(group, pose.plus(-timestep * velocity))
 
@@ -116,7 +117,7 @@ def law_impulse(
     """Impulse of viscous friction and all laws along the free axes."""
     if not group.has_axis:
         return jnp.zeros(group.size)
-    if discretization == "spook":
+    if SCHEMES[discretization].affine:
         stiffness, push = spook.axis_impulse(group, position, speed, command, timestep)
         return push - stiffness * new_speed
     return exact.axis_impulse(group, position, speed, new_speed, command, timestep)
@@ -168,7 +169,8 @@ def body_balance(
     turn = rotations.matrix(orientation)
     world_inertia = turn @ inertia @ turn.T
     change = new_velocity - velocity
-    spin = velocity[3:] if discretization == "spook" else 0.5 * (velocity[3:] + new_velocity[3:])
+    old_share, new_share = SCHEMES[discretization].gyroscopic
+    spin = old_share * velocity[3:] + new_share * new_velocity[3:]
     gyroscopic = -jnp.cross(spin, world_inertia @ spin)
     linear = mass * change[:3] - timestep * (mass * gravity + applied[:3])
     angular = world_inertia @ change[3:] - timestep * (gyroscopic + applied[3:])
@@ -224,7 +226,7 @@ def body_slopes(
     inertia = body_forces.world_inertia(elements, pose)
     cross = rotations.cross_matrix
     change = new_velocity[:, 3:] - velocity[:, 3:]
-    old_share, new_share = (1.0, 0.0) if discretization == "spook" else (0.5, 0.5)
+    old_share, new_share = SCHEMES[discretization].gyroscopic
     spin = old_share * velocity[:, 3:] + new_share * new_velocity[:, 3:]
 
     def turned(vector: Array) -> Array:

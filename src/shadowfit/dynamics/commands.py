@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from shadowfit.dynamics.discretization import SCHEMES
+
 Hold = Literal["zero", "linear"]
 
 
@@ -56,6 +58,5 @@ def intervals(
     times: Float[Array, "n"], timestep: Float[Array, ""], discretization: str
 ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
     """Start and end of the interval over which a step's input acts."""
-    shift = 0.0 if discretization == "spook" else -0.5
-    start = times + shift * timestep
+    start = times + SCHEMES[discretization].input_shift * timestep
     return start, start + timestep

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.dynamics import commands
+from shadowfit.dynamics.discretization import Discretization
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.kinematics import moved_geometries
 from shadowfit.dynamics.state import State
@@ -19,7 +20,6 @@ from shadowfit.errors import OpenJointError, SimulationError, UnknownNameError, 
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.runtime import double_precision
 
-Discretization = Literal["spook", "exact"]
 Joints = Literal["compliant", "rigid"]
 
 # An initial gap above this fraction of the mechanism's size (or this angle [rad]) is taken for a mistake, and so is an

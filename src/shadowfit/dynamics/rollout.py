@@ -11,9 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import energy, exact, spook
+from shadowfit.dynamics.discretization import SCHEMES, Discretization
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_values, read_sensors
-from shadowfit.dynamics.requests import Discretization, step_commands
+from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.trajectory import Diagnostics, Trajectory
 from shadowfit.dynamics.velocity_problem import complementary_count
@@ -93,7 +94,7 @@ def _rollout(
     """All steps of ``signals``, of which only the first ``length`` are computed where it is given."""
     steps = signals.shape[1]
     stepper = STEPPERS[discretization]
-    leapfrog = discretization == "exact"
+    leapfrog = SCHEMES[discretization].staggered
     command = step_commands(mechanism, signals, timestep, discretization)
 
     def advance(now: _Moment, entry: _Entry) -> tuple[_Moment, _Found]:

@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import exact, observe, rigid
+from shadowfit.dynamics.discretization import Discretization
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.requests import (
-    Discretization,
     Joints,
     check_joints,
     check_request,

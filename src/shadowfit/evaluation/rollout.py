@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 
 from shadowfit.dynamics import State, Trajectory, simulate
+from shadowfit.dynamics.discretization import SCHEMES, Discretization
 from shadowfit.dynamics.placement import closed
-from shadowfit.dynamics.requests import Discretization, Joints
+from shadowfit.dynamics.requests import Joints
 from shadowfit.errors import OpenJointError, SimulationError
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.solve.truncation import velocities
@@ -33,14 +34,15 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
     nodes = problem.bodies(point, recording)
     states = estimate.trajectory(recording).states
     steps, first = problem.tracks[recording].steps, problem.plan.centre
+    staggered = SCHEMES[problem.plan.equations.discretization].staggered
     if problem.options.correction != "none":
         return State(states.pose, velocities(problem, point, recording, first + np.arange(steps, dtype=float)))
-    if nodes.velocity is None and problem.plan.equations.discretization == "spook":
+    if nodes.velocity is None and not staggered:
         before = Pose(
             nodes.pose.position[first - 1 : first - 1 + steps], nodes.pose.orientation[first - 1 : first - 1 + steps]
         )
         return State(states.pose, differences(states.pose, before) / problem.timestep)
-    if nodes.velocity is not None and problem.plan.equations.discretization == "exact":
+    if nodes.velocity is not None and staggered:
         following = nodes.velocity[first + 1 : first + 1 + steps]
         return State(states.pose, 0.5 * (states.velocity + following))
     return states
@@ -61,8 +63,8 @@ def stepping(estimate: Estimate, finer: int = 1) -> Stepping:
     problem = estimate.problem
     return Stepping(
         problem.timestep / finer,
-        "spook" if problem.plan.equations.discretization == "spook" else "exact",
-        "rigid" if problem.options.unknowns == "joint" else "compliant",
+        problem.plan.equations.discretization,
+        "rigid" if problem.plan.unknowns.scope.rigid else "compliant",
     )
 
 

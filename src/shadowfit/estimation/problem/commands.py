@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shadowfit.dynamics.commands import intervals
 from shadowfit.estimation.problem.track import ON_GRID
 from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.mechanism.mechanism import Mechanism
@@ -17,8 +18,7 @@ def commands(
 
     The mean is over the interval of a step [s]: from its time on for SPOOK, around it otherwise.
     """
-    shift = 0.0 if plan.equations.discretization == "spook" else -0.5
-    first, last = times + shift * timestep, times + (shift + 1.0) * timestep
+    first, last = intervals(times, timestep, plan.equations.discretization)
     free = set(plan.layout.numbers)
     table, slopes = np.zeros((len(times), len(mechanism.inputs))), []
     for column, (name, part) in enumerate(mechanism.inputs.items()):

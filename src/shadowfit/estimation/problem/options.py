@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from shadowfit.dynamics.requests import Discretization
+from shadowfit.dynamics.discretization import Discretization
 from shadowfit.dynamics.tree import tree_of
 from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation.residuals import transition
@@ -38,7 +38,7 @@ class Options:
     """Time-step of the model [s]; None: the sampling interval, made a whole multiple of it of at most 10 ms."""
     residual: transition.Residual = "implicit"
     """Dynamics residual: ``implicit`` (mass times the error of the predicted velocity) or the paper's ``inverse``."""
-    discretization: str = "exact"
+    discretization: Discretization = "exact"
     """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
     unknowns: UnknownsName | Literal["auto"] = "auto"
     """``configuration`` (poses of the bodies; velocities enforced by the stepper), ``joint`` (joint coordinates:

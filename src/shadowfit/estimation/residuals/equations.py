@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from shadowfit.dynamics.discretization import Discretization
 from shadowfit.estimation.residuals.transition import Friction, Residual
 
 
@@ -13,7 +14,7 @@ class Equations:
 
     residual: Residual
     """``implicit`` or ``inverse`` (:mod:`transition`)."""
-    discretization: str
+    discretization: Discretization
     """``exact`` or ``spook``."""
     friction: Friction
     """Dry friction as the stepper has it, or a mean over the step."""

@@ -36,6 +36,7 @@ from jaxtyping import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces, rows, sliding
 from shadowfit.dynamics.contact_law import Branch, Impulses, branch_at, contact_points
+from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.elements import Attachments, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
 from shadowfit.estimation.residuals import contact_problem, dry_friction
@@ -303,7 +304,7 @@ def predict(
     """The stepper's new velocity from a guess, with multipliers and friction branches."""
     sigmas = balance.stick_sigmas(elements, pose, timestep)
     frictional = [i for i, group in enumerate(elements.groups) if group.friction is not None]
-    iterations = 1 if discretization == "spook" else 2
+    iterations = 1 if SCHEMES[discretization].affine else 2
     points = contact_points(elements, *with_world(pose, velocity), timestep) if elements.contacts else None
 
     def newton(_: int, carry: _Carry) -> _Carry:
@@ -617,7 +618,7 @@ def _turning(
             axis = _axis_of(geometry)[0]
             scalars = jnp.stack([geometry.position[0], jnp.sum(axis * old), jnp.sum(axis * new)])
             impulse = balance.joint_impulse(load[None], along[None], geometry)[0]
-            if discretization != "spook":
+            if not SCHEMES[discretization].affine:
                 return impulse, jnp.zeros_like(load), scalars
             closing = rows.apply(geometry.gap_a, geometry.gap_b, pair, new - upsilon * old)
             return impulse, -closing[0] / sigma, scalars
