@@ -31,7 +31,6 @@ from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.linear.threads import one_thread
-from shadowfit.estimation.problem.options import MOST_COORDINATES
 from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import default_weights
@@ -245,7 +244,7 @@ def main() -> None:
             length = report_length()
         if "chains" in wanted:
             chains["configuration"] = report_chains(arguments.links, "configuration")
-            chains["joint"] = report_chains(min(arguments.links, MOST_COORDINATES), "joint")
+            chains["joint"] = report_chains(arguments.links, "joint")
     if "cold" in wanted:
         report_cold()
     if arguments.plot:

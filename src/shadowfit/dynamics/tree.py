@@ -154,11 +154,11 @@ class Hung(eqx.Module):
 def hang(tree: Tree, mechanism: Mechanism, motion: Pose) -> Hung:
     """Poses of all bodies at given motions, outwards along the tree."""
     count = len(tree.links)
-    hung: dict[int, _Hung] = {count: _Hung(_ORIGIN, jnp.eye(3), jnp.zeros(3))}
+    hung: dict[int, Held] = {count: Held(_ORIGIN, jnp.eye(3), jnp.zeros(3))}
     twists = []
     for link in tree.links:
-        here = hung[link.body] = _hang(mechanism, link, free_part(link, motion), hung[link.base].pose)
-        twists += [_twist(direction, here) for direction in link.freedom]
+        here = hung[link.body] = hang_on(mechanism, link, free_part(link, motion), hung[link.base].pose)
+        twists += [twist(direction, here) for direction in link.freedom]
     bodies = [hung[i] for i in range(count)]
     return Hung(
         Pose(*(jnp.stack(x) for x in zip(*((b.pose.position, b.pose.orientation) for b in bodies), strict=True))),
@@ -170,7 +170,7 @@ def hang(tree: Tree, mechanism: Mechanism, motion: Pose) -> Hung:
 _ORIGIN = Pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
 
 
-class _Hung(NamedTuple):
+class Held(NamedTuple):
     """A body with what its own coordinates do to it."""
 
     pose: Pose
@@ -180,10 +180,10 @@ class _Hung(NamedTuple):
     """Frame b of its joint, about which it turns."""
 
 
-def _hang(mechanism: Mechanism, link: Link, own: Pose, base: Pose) -> _Hung:
+def hang_on(mechanism: Mechanism, link: Link, own: Pose, base: Pose) -> Held:
     """A body at a motion, on a base at a given pose."""
     if link.joint is None:
-        return _Hung(own, jnp.eye(3), own.position)
+        return Held(own, jnp.eye(3), own.position)
     (point, frame), (lever, own_frame) = _sides(mechanism, mechanism.joints.values[link.joint], link.forward)
     turn = rotations.multiply(base.orientation, frame)
     at = base.position + rotations.rotate(base.orientation, point)
@@ -197,10 +197,11 @@ def _hang(mechanism: Mechanism, link: Link, own: Pose, base: Pose) -> _Hung:
         directions = -rotations.matrix(turn)
         at = at + directions @ own.position
     orientation = rotations.multiply(turn, rotations.conjugate(own_frame))
-    return _Hung(Pose(at - rotations.rotate(orientation, lever), orientation), directions, center)
+    return Held(Pose(at - rotations.rotate(orientation, lever), orientation), directions, center)
 
 
-def _twist(direction: int, body: _Hung) -> Float[Array, "6"]:
+def twist(direction: int, body: Held) -> Float[Array, "6"]:
+    """Velocity at the world's origin, and spin, of all that hangs on a body, by the rate of one of its directions."""
     along = body.directions[:, direction % 3]
     if direction < 3:
         return jnp.concatenate([along, jnp.zeros(3)])

@@ -44,6 +44,8 @@ class Evaluator:
         self, poses: Pose, commands: tuple[np.ndarray, np.ndarray], timestep: float
     ) -> Float[np.ndarray, "n r"]:
         """Dynamics residuals [N s, N m s] at all but the first and the last of poses of nodes a time-step apart."""
+        if self.kernels.recursion is not None:
+            return self.kernels.recursion.rows(self.values, poses, commands, timestep)[:, :, -1]
         unknowns = self.kernels.plan.unknowns
         inside, size = len(poses.position) - 2, unknowns.impulses
         nodes = windows(Nodes(poses, None), range(3), inside)
@@ -68,7 +70,7 @@ class Evaluator:
         return StartGaps(*self._run(step_functions.start_gaps, None, nodes))
 
     def follow(self, weights: np.ndarray, first: Pose, targets: tuple[np.ndarray, ...]) -> Pose:
-        """Poses of the bodies after each iteration of inverse kinematics, one per target."""
+        """Poses of nodes after each iteration of inverse kinematics, one per target."""
         call = Call(step_functions.follow, self.values, weights, targets, first)
         return Pose(*self.kernels.run(call)[:2])
 

@@ -33,8 +33,7 @@ def initial_nodes(problem: Problem, values: Values, recording: int) -> Nodes:
     """Unknown states of one recording to start from."""
     track = problem.tracks[recording]
     targets, weights = _targets(problem, track)
-    poses = _follow(problem, values, recording, targets, weights)
-    return _as_nodes(problem, problem.at(values, recording).nodes(poses))
+    return _as_nodes(problem, _follow(problem, values, recording, targets, weights))
 
 
 def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
@@ -72,12 +71,14 @@ def _without_flips(quaternions: Float[np.ndarray, "4 n"]) -> Float[np.ndarray, "
 def _follow(
     problem: Problem, values: Values, recording: int, targets: tuple[np.ndarray, ...], weights: np.ndarray
 ) -> Pose:
-    """Poses at all steps: some iterations at the first readings, then a few at each."""
-    first = _rough_pose(problem.written(values, recording), tuple(target[0] for target in targets), weights)
+    """Poses of nodes at all steps: some iterations at the first readings, then a few at each."""
+    here = problem.at(values, recording)
+    rough = _rough_pose(problem.written(values, recording), tuple(target[0] for target in targets), weights)
+    first = here.nodes(Pose(np.asarray(rough.position)[None], np.asarray(rough.orientation)[None]))[0]
     extra = FIRST_ITERATIONS // NEXT_ITERATIONS
     repeats = NEXT_ITERATIONS * np.concatenate([[extra], np.ones(len(targets[0]), int)])
     repeated = tuple(np.repeat(np.concatenate([target[:1], target]), repeats, axis=0) for target in targets)
-    followed = problem.at(values, recording).follow(weights, first, repeated)
+    followed = here.follow(weights, first, repeated)
     return followed[np.cumsum(repeats)[1:] - 1]
 
 

@@ -18,10 +18,6 @@ from shadowfit.mechanism.mechanism import Mechanism
 
 Correction = Literal["none", "deferred"]
 
-# Joint coordinates of a mechanism beyond which poses are the better unknowns: every coordinate moves all bodies behind
-# it, and the operations of a time step grow with the third power of their number (115,000 for eight).
-MOST_COORDINATES = 8
-
 
 class ProblemError(ShadowfitError):
     """An estimation problem that cannot be set up."""
@@ -102,7 +98,7 @@ class Options:
         physical = (self.residual, self.discretization) == ("implicit", "exact")
         unknowns = self.unknowns
         if unknowns == "auto":
-            joint = physical and self.impulse_covariance is None and _has_few_coordinates(mechanism)
+            joint = physical and self.impulse_covariance is None and _is_tree(mechanism)
             unknowns = "joint" if joint else "configuration"
         correction = self.correction
         if correction == "auto":
@@ -110,11 +106,12 @@ class Options:
         return dataclasses.replace(self, unknowns=unknowns, correction=correction)
 
 
-def _has_few_coordinates(mechanism: Mechanism) -> bool:
+def _is_tree(mechanism: Mechanism) -> bool:
     try:
-        return tree_of(mechanism).size <= MOST_COORDINATES
+        tree_of(mechanism)
     except MechanismError:
         return False
+    return True
 
 
 def _is_smooth(mechanism: Mechanism) -> bool:

@@ -19,6 +19,8 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
+from shadowfit.mechanism import leaves
+from shadowfit.mechanism.leaves import Leaf
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.scales import scales_of
 
@@ -213,16 +215,20 @@ def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 
     listed = [free] if isinstance(free, str) else free
     requests = dict(listed) if isinstance(listed, Mapping) else dict.fromkeys(listed)
     found: dict[str, Parameter] = {}
+    known = mechanism.leaves()
     for pattern, request in requests.items():
         options = request if isinstance(request, Free) else Free(start=request)
         for name in mechanism.expand(pattern):
-            found[name] = _parameter(mechanism, name, options)
+            found[name] = _parameter(mechanism, known.get(name) or mechanism.leaf(name), options)
     return ParameterSet(tuple(found.values()), recordings)
 
 
-def _parameter(mechanism: Mechanism, name: str, free: Free) -> Parameter:
-    leaf = mechanism.leaf(name)
-    unit = mechanism.unit(name)
+def _parameter(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
+    name, unit, value = (
+        leaf.name,
+        mechanism.applicable(leaf.unit, leaf.name),
+        np.asarray(leaves.read(mechanism, leaf), float),
+    )
     if not leaf.tunable:
         raise ParameterError(f"{name} is a setting, not a parameter of the mechanism; it cannot be estimated")
     for field in ("start", "lower", "upper", "prior"):
@@ -234,9 +240,8 @@ def _parameter(mechanism: Mechanism, name: str, free: Free) -> Parameter:
             raise ParameterError(
                 f"{name} is a rotation: it starts where the mechanism has it and has no bounds; give neither"
             )
-        start = mechanism.get(name)
-        return Parameter(name, start, -np.inf, np.inf, free.prior, 0.1, unit, True, free.per_recording)
-    start = float(mechanism.get(name) if free.start is None else free.start)
+        return Parameter(name, value, -np.inf, np.inf, free.prior, 0.1, unit, True, free.per_recording)
+    start = float(value if free.start is None else free.start)
     inertial = unit in INERTIAL_UNITS and leaf.lower == 0.0
     least, most = (start / INERTIAL_RANGE, start * INERTIAL_RANGE) if inertial else (leaf.lower, np.inf)
     lower = float(least if free.lower is None else free.lower)

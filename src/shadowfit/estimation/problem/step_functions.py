@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from shadowfit.estimation.linear.front import Rows
-from shadowfit.estimation.residuals import inverse_kinematics, observation, start_state
+from shadowfit.estimation.residuals import observation, start_state
 from shadowfit.estimation.residuals.frame import Frame, frame
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.observation import BetterCurve, Sample, Scale
@@ -65,7 +65,7 @@ def follow(
 ) -> tuple[Array, Array]:
     """One iteration of inverse kinematics, from the pose of the time before towards the readings of a time."""
     before, targets = moving
-    pose = inverse_kinematics.corrected(machine.mechanism(), before, targets, weights)
+    pose = plan.unknowns.towards(machine.mechanism(), before, targets, weights)
     return pose.position, pose.orientation
 
 

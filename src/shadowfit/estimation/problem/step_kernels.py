@@ -22,6 +22,7 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.observation import Sample, Scale, observed_nodes
 from shadowfit.estimation.residuals.parameter_layout import Parametrised, Values
 from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.estimation.residuals.unknowns import Recursion
 from shadowfit.kernels import OverTime, Workspace, is_own, over_time
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
@@ -71,14 +72,36 @@ class StepKernels:
         workspace = self._of_thread.workspace if passing else None
         size = self.plan.node_size
         seen = observed_nodes(self.plan, self.mechanism)
-        (moving,), (observed,) = (self.run(call, workspace) for call in self._row_calls(chunk))
+        dynamics, observation = self._row_calls(chunk)
+        (observed,) = self.run(observation, workspace)
+        moving = self.run(dynamics, workspace)[0] if self.recursion is None else self._swept(self.recursion, chunk)
         together = observed.reshape(len(moving), -1, observed.shape[-1])
         return Table(moving, self.plan.unknowns.reach, size), Table(together, len(seen), size, seen[0])
 
+    @functools.cached_property
+    def recursion(self) -> Recursion | None:
+        """What gives the dynamics of many steps by sweeps over the machine, where their code is not written out."""
+        return self.plan.unknowns.recursion(self.plan.layout, self.mechanism)
+
+    def _swept(self, recursion: Recursion, chunk: Chunk) -> np.ndarray:
+        """Weighted rows of the dynamics by recursion."""
+        data, weight = chunk.data, _weight(chunk.dynamics_weight)
+        nodes = chunk.nodes.pose[: len(data.command) + 2]
+        rows = recursion.rows(chunk.values, nodes, (data.command, data.command_slopes), chunk.timestep)
+        rows[:, :, -1] -= data.truncation
+        if weight.ndim == 2:
+            return weight @ rows
+        rows *= weight[:, None]
+        return rows
+
     def prepare_rows(self, chunk: Chunk) -> None:
         """Have the code of `rows` made in the background, for arrays like these."""
-        for call in self._row_calls(chunk):
-            self._made_for(call)
+        dynamics, observation = self._row_calls(chunk)
+        if self.recursion is None:
+            self._made_for(dynamics)
+        else:
+            self.recursion.prepare()
+        self._made_for(observation)
 
     def _row_calls(self, chunk: Chunk) -> tuple[Call, Call]:
         """What gives the rows of the dynamics, of the steps, and those of the observations, of all samples."""

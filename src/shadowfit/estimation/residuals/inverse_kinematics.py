@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian, gap_values
+from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
+from shadowfit.dynamics.tree import Tree
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.sensors import View
 
 # Gaps weigh this much more than readings, so that they are closed to rounding where both can be met.
 GAP_WEIGHT = 1e3
@@ -21,27 +26,58 @@ STAY_WEIGHT = 1e-5
 LONGEST = 0.5
 
 
-def corrected(
-    mechanism: Mechanism, pose: Pose, target: tuple[Float[Array, "d"], ...], weights: Float[Array, "sensors"]
-) -> Pose:
+Target = tuple[Float[Array, "d"], ...]
+"""A reading of each sensor."""
+
+
+def corrected(mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Pose:
     """A Gauss–Newton step on readings and gaps, staying near the pose where nothing decides."""
     elements = assemble(mechanism)
     bodies = elements.body_count
-    size = 6 * bodies
 
     def errors(increment: Array) -> Array:
         moved = pose.plus(increment.reshape(bodies, 6))
         view = StateView(mechanism, State(moved, jnp.zeros((bodies, 6))), elements)
-        parts = [
-            weight * sensor.residual(sensor.read(view), value)
-            for sensor, value, weight in zip(mechanism.sensors.values, target, weights, strict=True)
-        ]
-        return jnp.concatenate(parts)
+        return _reading_errors(mechanism, view, target, weights)
 
-    reading, slope = slopes(errors, jnp.zeros(size))
     gap, gap_slope = gap_values(elements, pose), gap_jacobian(elements, pose)
-    normal = slope.T @ slope + GAP_WEIGHT**2 * gap_slope.T @ gap_slope + STAY_WEIGHT**2 * jnp.eye(size)
-    gradient = slope.T @ reading + GAP_WEIGHT**2 * gap_slope.T @ gap
-    increment = -small_solve(normal, gradient[:, None], definite=True)[:, 0].reshape(bodies, 6)
+    increment = _step(errors, GAP_WEIGHT**2 * gap_slope.T @ gap_slope, GAP_WEIGHT**2 * gap_slope.T @ gap)
+    return _limited(pose, increment.reshape(bodies, 6))
+
+
+def corrected_motion(
+    tree: Tree, mechanism: Mechanism, motion: Pose, target: Target, weights: Float[Array, "sensors"]
+) -> Pose:
+    """The same with the coordinates of a tree's joints, which leave no gaps."""
+    bodies = len(tree.links)
+
+    def errors(increment: Array) -> Array:
+        moved = motion.plus((increment @ tree.selection()).reshape(bodies, 6))
+        view = MotionView(tree, mechanism, State(moved, jnp.zeros((bodies, 6))))
+        return _reading_errors(mechanism, view, target, weights)
+
+    increment = _step(errors, jnp.zeros((tree.size, tree.size)), jnp.zeros(tree.size))
+    return _limited(motion, (increment @ tree.selection()).reshape(bodies, 6))
+
+
+def _reading_errors(mechanism: Mechanism, view: View, target: Target, weights: Float[Array, "sensors"]) -> Array:
+    parts = [
+        weight * sensor.residual(sensor.read(view), value)
+        for sensor, value, weight in zip(mechanism.sensors.values, target, weights, strict=True)
+    ]
+    return jnp.concatenate(parts)
+
+
+def _step(
+    errors: Callable[[Array], Array], matrix: Float[Array, "n n"], gradient: Float[Array, "n"]
+) -> Float[Array, "n"]:
+    """Minimise the squares of linearised errors, plus a quadratic function with a matrix and a gradient."""
+    size = len(gradient)
+    reading, slope = slopes(errors, jnp.zeros(size))
+    normal = slope.T @ slope + matrix + STAY_WEIGHT**2 * jnp.eye(size)
+    return -small_solve(normal, (slope.T @ reading + gradient)[:, None], definite=True)[:, 0]
+
+
+def _limited(pose: Pose, increment: Float[Array, "bodies 6"]) -> Pose:
     longest = jnp.max(jnp.sqrt(jnp.sum(increment[:, 3:] ** 2, axis=1)))
     return pose.plus(increment * jnp.minimum(1.0, LONGEST / jnp.maximum(longest, LONGEST)))

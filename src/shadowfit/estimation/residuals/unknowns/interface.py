@@ -25,8 +25,9 @@ from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.frame import Frame
+from shadowfit.estimation.residuals.inverse_kinematics import Target
 from shadowfit.estimation.residuals.nodes import Nodes
-from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.start_state import StartGaps
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
@@ -62,6 +63,24 @@ class Evaluations(Protocol):
 
     def gaps(self, nodes: Nodes) -> StartGaps:
         """Gaps of the joints at states of the bodies, with their derivatives."""
+        ...
+
+
+class Recursion(Protocol):
+    """Rows of the dynamics of consecutive steps, by sweeps over the machine."""
+
+    def prepare(self) -> None:
+        """Have the code made in the background."""
+        ...
+
+    def rows(
+        self, values: Values, poses: Pose, command: tuple[np.ndarray, np.ndarray], timestep: float
+    ) -> Float[np.ndarray, "steps r width"]:
+        """``[by three nodes | by parameters | residual]`` of each step, unweighted.
+
+        ``poses`` are those of the nodes, two more than there are steps; ``command`` and its derivatives are as in
+        `Step`, along time.
+        """
         ...
 
 
@@ -137,6 +156,10 @@ class Unknowns(abc.ABC):
 
     # --- rows ---
 
+    def recursion(self, layout: Layout, mechanism: Mechanism) -> Recursion | None:
+        """The same rows as `step_rows` of many steps, where writing out the code of a step would take too long."""
+        return None
+
     @abc.abstractmethod
     def step_rows(self, equations: Equations, step: Step) -> Rows:
         """Dynamics residuals of one step with their derivatives by ``reach`` nodes and the parameters, unweighted."""
@@ -162,6 +185,10 @@ class Unknowns(abc.ABC):
     @abc.abstractmethod
     def motions(self, mechanism: Mechanism, pose: Pose) -> Pose:
         """Poses of a node at given poses of the bodies."""
+
+    @abc.abstractmethod
+    def towards(self, mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Pose:
+        """One iteration of inverse kinematics from the poses of a node, towards readings of the sensors."""
 
     @abc.abstractmethod
     def bodies_at(self, poses: Pose, here: Evaluations) -> Pose:

@@ -20,11 +20,19 @@ from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, motions, pla
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import joint_transition
 from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.inverse_kinematics import Target, corrected_motion
 from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Layout
+from shadowfit.estimation.residuals.recursion import TreeRows
 from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Scope, Start, Step, Unknowns
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
+
+OPERATIONS = 60
+"""Operations of a step that is written out, for each body, coordinate, and column of the derivatives (measured)."""
+LARGEST_STEP = 30_000
+"""Operations beyond which a recursion over the tree is used: it runs about as fast then, and is there at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +71,11 @@ class Joint(Unknowns):
 
     # --- rows ---
 
+    def recursion(self, layout: Layout, mechanism: Mechanism) -> TreeRows | None:
+        size = self.tree.size
+        operations = OPERATIONS * self.bodies * size * (self.reach * size + layout.size)
+        return TreeRows(layout, self.tree, mechanism) if operations > LARGEST_STEP else None
+
     def step_rows(self, equations: Equations, step: Step) -> Rows:
         machine, size = step.machine, self.tree.size
         width = self.reach * size
@@ -94,6 +107,9 @@ class Joint(Unknowns):
 
     def motions(self, mechanism: Mechanism, pose: Pose) -> Pose:
         return motions(self.tree, mechanism, pose)
+
+    def towards(self, mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Pose:
+        return corrected_motion(self.tree, mechanism, pose, target, weights)
 
     def bodies_at(self, poses: Pose, here: Evaluations) -> Pose:
         return here.placed(poses).pose

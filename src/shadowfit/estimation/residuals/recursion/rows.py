@@ -1,0 +1,298 @@
+"""Rows of the dynamics in joint coordinates for trees of any size: elements link by link, then a sweep over the tree.
+
+The residual and its derivatives are those of :mod:`joint_transition`, which writes the whole step out. Here code is
+made once for each *kind* of link (:mod:`elements`), run over time for each link, outwards for poses, and put
+together by :mod:`sweep`. Work grows with the number of pairs of joints that hang on each other, and the code does
+not grow at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.dynamics.tree import Tree
+from shadowfit.estimation.linear.recycled import recycled
+from shadowfit.estimation.residuals.parameter_layout import Layout, Values
+from shadowfit.estimation.residuals.recursion import elements
+from shadowfit.estimation.residuals.recursion.elements import TIMES, Kind
+from shadowfit.estimation.residuals.recursion.kinds import Element, Role, all_numbers, parameter_places, take_apart
+from shadowfit.estimation.residuals.recursion.lanes import RECORD
+from shadowfit.estimation.residuals.recursion.sweep import library, scratch_size
+from shadowfit.geometry import Pose
+from shadowfit.kernels import OverTime, Workspace, is_own, over_time
+from shadowfit.kernels.loops import LANES
+from shadowfit.mechanism.mechanism import Mechanism
+
+Arrays = list[np.ndarray]
+_STANDING = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Layout:
+    """The tree as integers (:mod:`sweep`)."""
+
+    links: np.ndarray
+    lists: np.ndarray
+    places: np.ndarray
+    """Column of each number of geometry."""
+    width: int
+    """Columns of the table, those of inputs behind the residual not counted."""
+    extra: int
+    """Further columns: inputs whose derivatives are wanted, and one for what is not."""
+
+
+class TreeRows:
+    """The dynamics of one tree with free parameters."""
+
+    def __init__(self, layout: Layout, tree: Tree, mechanism: Mechanism) -> None:
+        self.layout, self.tree, self.mechanism = layout, tree, mechanism
+        self.links, self.bodies, self.axes = (take_apart(layout, tree, mechanism, role) for role in _ROLES)
+        self.rubs = any(joint.friction is not None for joint in mechanism.joints.values)
+        self.own = is_own(mechanism)
+        self._flat = all_numbers(mechanism)
+        self._where = parameter_places(layout, mechanism)
+        self._made: dict[tuple[Role, Kind], OverTime] = {}
+        self._lock = threading.Lock()
+        self._of_thread = threading.local()
+
+    def prepare(self) -> None:
+        """Have all code made in the background."""
+        library.prepare()
+        for role, own in zip(_ROLES, (self.links, self.bodies, self.axes), strict=True):
+            for element in own:
+                if element is not None:
+                    self._kernel(role, element)
+
+    def rows(
+        self,
+        values: Values,
+        poses: Pose,
+        command: tuple[np.ndarray, np.ndarray],
+        timestep: float,
+    ) -> Float[np.ndarray, "steps d 3*d+p+1"]:
+        """``[by three configurations | by parameters | missing impulse]`` [N s, N m s] of each step.
+
+        ``poses`` are the motions of the joints at all nodes, two more than there are steps; ``command`` are the
+        values of the inputs and their derivatives by the parameters that act through them.
+        """
+        steps = len(poses.position) - 2
+        padded = -(-steps // LANES) * LANES
+        flat = self._flat.copy()
+        flat[self._where[0]], flat[self._where[1]] = values.numbers, values.turns
+        motions = _padded(np.concatenate([poses.position, poses.orientation], axis=2), padded + 2)
+        given, step = _padded(command[0], padded), np.asarray(timestep)
+        links = self._place(flat, motions)
+        bodies = []
+        for element, own in zip(self.bodies, links, strict=True):
+            assert element is not None
+            varying = [_window(own[:, :7], padded), given[:, element.inputs]]
+            bodies.append(self._run("body", element, flat, [step], varying))
+        carried = self._carried(links, bodies, padded)
+        axes: list[np.ndarray | None] = []
+        for place, (element, link) in enumerate(zip(self.axes, self.tree.links, strict=True)):
+            if element is None:
+                axes.append(None)
+                continue
+            frames = [self._base(links, place, motions), motions[:, link.body]]
+            varying = [*(_window(x, padded) for x in frames), given[:, element.inputs], carried[place]]
+            axes.append(self._run("axis", element, flat, [step], varying))
+        return self._together([links, bodies, axes], command[1], steps, padded)
+
+    def _place(self, flat: np.ndarray, motions: np.ndarray) -> Arrays:
+        """Outwards: frames of all links, with the twists of their coordinates."""
+        found: Arrays = []
+        for place, (element, link) in enumerate(zip(self.links, self.tree.links, strict=True)):
+            assert element is not None
+            found.append(
+                self._run("link", element, flat, [], [self._base(found, place, motions), motions[:, link.body]])
+            )
+        return found
+
+    def _base(self, links: Sequence[np.ndarray], place: int, motions: np.ndarray) -> np.ndarray:
+        """Frames of what a link hangs on; the world stands."""
+        before = int(self._layout.links[place, RECORD.index("base")])
+        return np.broadcast_to(_STANDING, (len(motions), 7)) if before < 0 else links[before][:, :7]
+
+    def _carried(self, links: Arrays, bodies: Arrays, padded: int) -> Float[np.ndarray, "links steps 7"]:
+        """Wrench of each joint and mobility of its axis; zeros in machines without dry friction, which need neither."""
+        count, size = len(links), self.tree.size
+        found = np.zeros((count, padded, 7))
+        if not self.rubs:
+            return found
+        wrenches, mobility = np.empty((count, padded, 6)), np.empty((size, padded))
+        scratch, tables = np.empty(scratch_size(count, size, len(self._layout.places))), _tables([links, bodies, links])
+        library(
+            "carried", self._layout.links, tables, scratch, wrenches, mobility, padded // LANES, count, size, padded
+        )
+        found[:, :, :6] = wrenches
+        for place, (element, record) in enumerate(zip(self.axes, self._layout.links, strict=True)):
+            if element is not None:
+                found[place, :, 6] = mobility[record[RECORD.index("first")]]
+        return found
+
+    def _together(
+        self, tables: Sequence[Sequence[np.ndarray | None]], command_slopes: np.ndarray, steps: int, padded: int
+    ) -> np.ndarray:
+        layout, size = self._layout, self.tree.size
+        width = layout.width + layout.extra
+        out = recycled(padded, size, width)
+        out.fill(0.0)
+        scratch = np.empty(scratch_size(len(layout.links), size, len(layout.places)))
+        # The residual is the last column of the sweep; inputs come before it.
+        library(
+            "rows",
+            layout.links,
+            _tables(tables),
+            layout.lists,
+            layout.places,
+            scratch,
+            out,
+            padded // LANES,
+            len(layout.links),
+            size,
+            width,
+        )
+        found = out[:steps]
+        if not layout.extra:
+            return found
+        whole = np.concatenate([found[:, :, : layout.width - 1], found[:, :, -1:]], axis=2)
+        if self.layout.inputs:
+            inputs = slice(layout.width - 1, layout.width - 1 + command_slopes.shape[1])
+            columns = TIMES * size + np.array(self.layout.inputs, int)
+            whole[:, :, columns] += found[:, :, inputs] @ command_slopes[:, :]
+        return whole
+
+    @functools.cached_property
+    def _layout(self) -> _Layout:
+        tree, count = self.tree, len(self.tree.links)
+        order = {link.body: place for place, link in enumerate(tree.links)}
+        starts = np.cumsum([0, *(len(link.freedom) for link in tree.links)])
+        geometry = [[] if element is None else element.columns.tolist() for element in self.links]
+        first_place = np.cumsum([0, *(len(own) for own in geometry)])
+        driven = len(self.mechanism.inputs) if self.layout.inputs else 0
+        start = TIMES * tree.size
+        records = np.zeros((count, len(RECORD)), np.int64)
+        lists: list[int] = []
+        for place, link in enumerate(tree.links):
+            within = _ancestors(tree.links, order, place)
+            support = [c for other in within for c in range(starts[other], starts[other + 1])]
+            above = [g for other in within for g in range(first_place[other], first_place[other + 1])]
+            body, axis = self.bodies[place], self.axes[place]
+            assert body is not None
+            body_pairs = _pairs(body, 6 * TIMES, start, driven, self.layout.size)
+            axis_pairs = [] if axis is None else _pairs(axis, 0, start, driven, self.layout.size)
+            values = {
+                "base": order.get(link.base, -1),
+                "first": starts[place],
+                "freedom": len(link.freedom),
+                "first_place": first_place[place],
+                "places": len(geometry[place]),
+                "has_axis": axis is not None,
+                "common": 0 if axis is None or axis.kind.grounded else 6 * TIMES,
+                "wrench": 6 if axis is not None and elements.rubs(axis.kind) else 0,
+                "body_width": 6 * TIMES + sum(body.kind.sizes) + len(body.inputs),
+            }
+            for name, many, entries, each in (
+                ("support", "supports", support, 1),
+                ("above", "aboves", above, 1),
+                ("body_pairs", "body_count", body_pairs, 2),
+                ("axis_pairs", "axis_count", axis_pairs, 2),
+            ):
+                values[name], values[many] = len(lists), len(entries) // each
+                lists.extend(entries)
+            records[place] = [values[name] for name in RECORD]
+        # A number that is no parameter in this link, though in another of its kind, goes to a column behind all others.
+        aside = start + self.layout.size + driven
+        places = [start + column if column >= 0 else aside for own in geometry for column in own]
+        extra = driven + (aside in places)
+        columns = start + self.layout.size + 1
+        return _Layout(records, np.array(lists, np.int64), np.array(places, np.int64), columns, extra)
+
+    def _run(self, role: Role, element: Element, flat: np.ndarray, constants: Arrays, varying: Arrays) -> np.ndarray:
+        """Numbers of an element over time; they lie in memory that this thread uses again at its next call."""
+        made = self._kernel(role, element)
+        workspaces = self._of_thread.__dict__.setdefault("workspaces", {})
+        workspace = workspaces.setdefault(id(element), Workspace())
+        return made([], [*element.numbers(flat), *constants], varying, None, workspace)[0]
+
+    def _kernel(self, role: Role, element: Element) -> OverTime:
+        kind, inputs = element.kind, len(element.inputs)
+        with self._lock:
+            if (role, kind) not in self._made:
+                function, constants, varying = _TRACED[role]
+                numbers = [np.empty(place.shape) for place in element.places]
+                shapes = [np.empty(inputs if shape is None else shape) for shape in varying]
+                key = f"{function.__name__} {kind}" if self.own else None
+                one = functools.partial(function, kind, len(numbers))
+                given = [*numbers, *(np.empty(()) for _ in range(constants))]
+                self._made[role, kind] = over_time(one, [], given, shapes, key)
+            return self._made[role, kind]
+
+
+_ROLES: tuple[Role, ...] = ("link", "body", "axis")
+
+
+def _link(kind: Kind, count: int, _: Arrays, constants: Arrays, varying: Arrays) -> Any:
+    return elements.place_link(kind, constants[:count], *varying)
+
+
+def _body(kind: Kind, count: int, _: Arrays, constants: Arrays, varying: Arrays) -> Any:
+    return elements.body_wrench(kind, constants[:count], constants[count], *varying)
+
+
+def _axis(kind: Kind, count: int, _: Arrays, constants: Arrays, varying: Arrays) -> Any:
+    return elements.axis_impulse(kind, constants[:count], constants[count], *varying)
+
+
+_TRACED: dict[Role, tuple[Callable[..., Any], int, tuple[tuple[int, ...] | None, ...]]] = {
+    "link": (_link, 0, ((7,), (7,))),
+    "body": (_body, 1, ((TIMES, 7), None)),
+    "axis": (_axis, 1, ((TIMES, 7), (TIMES, 7), None, (7,))),
+}
+"""Function, constants besides numbers, and shapes of what varies over time (None: the element's inputs)."""
+
+
+def _pairs(element: Element, first: int, start: int, driven: int, parameters: int) -> list[int]:
+    """(Column of the element's derivatives, column of the table) of its parameters, and of its inputs if wanted."""
+    found = [(first + i, start + column) for i, column in enumerate(element.columns.tolist()) if column >= 0]
+    behind = first + len(element.columns)
+    if driven:
+        found += [(behind + i, start + parameters + which) for i, which in enumerate(element.inputs)]
+    return [entry for pair in found for entry in pair]
+
+
+def _ancestors(links: Sequence[Any], order: dict[int, int], place: int) -> list[int]:
+    """Links that one hangs on."""
+    found: list[int] = []
+    before = order.get(links[place].base)
+    while before is not None:
+        found.append(before)
+        before = order.get(links[before].base)
+    return found
+
+
+def _tables(groups: Sequence[Sequence[np.ndarray | None]]) -> np.ndarray:
+    """Addresses and strides of what the elements gave, for each link; nothing is 0."""
+    entries = [
+        [entry for table in own for entry in ((0, 0) if table is None else (table.ctypes.data, table.strides[0] // 8))]
+        for own in zip(*groups, strict=True)
+    ]
+    return np.array(entries, np.int64)
+
+
+def _padded(values: np.ndarray, length: int) -> np.ndarray:
+    """As many times, the last one repeated."""
+    missing = length - len(values)
+    return values if missing <= 0 else np.concatenate([values, np.repeat(values[-1:], missing, axis=0)])
+
+
+def _window(values: np.ndarray, steps: int) -> np.ndarray:
+    """Three configurations of each step."""
+    return np.stack([values[t : t + steps] for t in range(TIMES)], axis=1)
