@@ -89,7 +89,7 @@ class Sweep:
         return self.f.when(self.f.test("ne", flag, 0))
 
     def backwards(self, count: Any, index: Any) -> Any:
-        return self.f.less(self.f.less(count, 1), index)
+        return self.f.difference(self.f.difference(count, 1), index)
 
     # --- vectors ---
 

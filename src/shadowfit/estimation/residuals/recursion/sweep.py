@@ -126,7 +126,7 @@ class Rows(Sweep):
         first, freedom = self.of_link(link, "first"), self.of_link(link, "freedom")
         wrench = self.read_all(self.kept(self.wrenches, f.product(link, 6)), 6)
         now = [self.read(own, 6 + c) for c in range(6)]
-        self.add(self.dot(now, wrench), j, f.less(f.width, 1), first=True)
+        self.add(self.dot(now, wrench), j, f.difference(f.width, 1), first=True)
         turned = [
             *self.cross(now[3:], wrench[:3]),
             *map(self.plus, self.cross(now[:3], wrench[:3]), self.cross(now[3:], wrench[3:])),
@@ -245,7 +245,7 @@ class Rows(Sweep):
         f = self.f
         axis, freedom = self.table(link, "axis", self.time), self.of_link(link, "freedom")
         common, wrench = self.of_link(link, "common"), self.of_link(link, "wrench")
-        self.add(self.negative(self.gather(axis, 0)), j, f.less(f.width, 1))
+        self.add(self.negative(self.gather(axis, 0)), j, f.difference(f.width, 1))
         for t in range(TIMES):
             with f.loop(0, freedom) as same:
                 value = self.gather(axis, f.sum(1, common, f.product(t, freedom), same.index))
