@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shadowfit.evaluation import save_estimate as save_estimate
     from shadowfit.evaluation import validate as validate
     from shadowfit.evaluation import write_report as write_report
+    from shadowfit.evaluation.advise import advise as advise
     from shadowfit.evaluation.comparison import compare_models as compare_models
     from shadowfit.evaluation.cross_validation import cross_validate as cross_validate
     from shadowfit.mechanism import Mechanism as Mechanism
@@ -56,6 +57,7 @@ _HOME = {
     "bootstrap": "estimation.refits.bootstrap",
     "profiles": "estimation.refits.profile",
     **dict.fromkeys(("load_result", "save_estimate", "validate", "write_report"), "evaluation"),
+    "advise": "evaluation.advise",
     "compare_models": "evaluation.comparison",
     "cross_validate": "evaluation.cross_validation",
     "Mechanism": "mechanism",

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from shadowfit.mechanism import AxisLaw, DcMotor, Drag, PositionMotor, Spring, TorqueMotor, VelocityMotor
+from shadowfit.mechanism import AxisLaw, ConstantForce, DcMotor, Drag, PositionMotor, Spring, TorqueMotor, VelocityMotor
 
 LAWS = {
     "torque motor": (TorqueMotor(gain=0.3), lambda x, s, u: 0.3 * u),
@@ -25,6 +25,7 @@ LAWS = {
         lambda x, s, u: -5.0 * (x - 0.7) + 0.3 * (x - 0.7) ** 2 - 0.4 * (x - 0.7) ** 3,
     ),
     "drag": (Drag(coefficient=0.6), lambda x, s, u: -0.6 * s * abs(s)),
+    "constant force": (ConstantForce(force=-0.8), lambda x, s, u: -0.8),
 }
 laws = pytest.mark.parametrize(("law", "torque"), LAWS.values(), ids=LAWS)
 
@@ -54,6 +55,7 @@ def test_a_springs_torque_is_minus_the_slope_of_its_energy() -> None:
     spring = Spring(stiffness=3.0, rest=0.4)
     for x in (-1.0, 0.4, 2.0):
         assert float(jax.grad(spring.energy)(x)) == pytest.approx(-float(spring.torque(x, 0.0, 0.0)), abs=1e-15)
+    assert float(jax.grad(ConstantForce(0.3).energy)(1.2)) == -0.3
     assert float(jnp.asarray(Drag(0.1).energy(1.0))) == 0.0
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from shadowfit.cli.advise import advise
 from shadowfit.cli.check import check
 from shadowfit.cli.convert import convert
 from shadowfit.cli.demo import demo
@@ -84,5 +85,5 @@ def _options(
     pass
 
 
-for command in (demo, check, fit, simulate, validate, report, sweep, reproduce, models, show, convert, export):
+for command in (demo, check, fit, simulate, validate, advise, report, sweep, reproduce, models, show, convert, export):
     app.command()(command)

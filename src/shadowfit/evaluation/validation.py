@@ -93,19 +93,23 @@ def validate(
 
 def saved_options(saved: SavedResult) -> Options:
     """Settings of the method with which a result was made; a state weight that was estimated is kept as it came out."""
-    known = {field.name for field in dataclasses.fields(Options)}
-    settings = {key: value for key, value in saved.summary["settings"].items() if key in known}
-    settings["state_weight"] = saved.summary["state_weight"]
+    settings: dict[str, Any] = {"state_weight": saved.summary["state_weight"]}
     if saved.summary.get("impulse_variances") is not None:
         settings |= {"impulse_covariance": saved.summary["impulse_variances"], "force_noise": None}
-    return Options(**settings)
+    return dataclasses.replace(given_options(saved), **settings)
+
+
+def given_options(saved: SavedResult) -> Options:
+    """Settings of the method with which a result was made, as they were given."""
+    known = {field.name for field in dataclasses.fields(Options)}
+    return Options(**{key: value for key, value in saved.summary["settings"].items() if key in known})
 
 
 def _validate_one(
     mechanism: Mechanism, recording: Recording, options: Options, optimiser: LevenbergMarquardt | None
 ) -> Validation:
     estimate = fit(mechanism, recording, (), options=options, optimiser=optimiser)
-    rolled = _rollout_errors(estimate)
+    rolled = rollout_errors(estimate)
     predicted = _prediction_errors(estimate)
     sensors = {}
     for name in mechanism.sensors:
@@ -127,13 +131,13 @@ def _validate_one(
     )
 
 
-def _rollout_errors(estimate: Estimate) -> dict[str, tuple[float, Float[np.ndarray, " n"]]]:
+def rollout_errors(estimate: Estimate, recording: int = 0) -> dict[str, tuple[float, Float[np.ndarray, " n"]]]:
     """Sensor → half-width of its band, and size of the rollout's error at each sample (NaN where nothing is known)."""
-    track, mechanism = estimate.problem.tracks[0], estimate.mechanism()
+    track, mechanism = estimate.problem.tracks[recording], estimate.mechanism(recording)
     finer = fineness(estimate)
     run = roll_out(
         mechanism,
-        start_states(estimate)[0],
+        start_states(estimate, recording)[0],
         track.recording,
         stepping(estimate, finer),
         steps=(track.steps - 1) * finer,

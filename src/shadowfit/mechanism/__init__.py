@@ -24,6 +24,7 @@ from shadowfit.mechanism.joint_types import Frame as Frame
 from shadowfit.mechanism.joint_types import FrameRows as FrameRows
 from shadowfit.mechanism.joint_types import JointType as JointType
 from shadowfit.mechanism.laws import AxisLaw as AxisLaw
+from shadowfit.mechanism.laws import ConstantForce as ConstantForce
 from shadowfit.mechanism.laws import DcMotor as DcMotor
 from shadowfit.mechanism.laws import Drag as Drag
 from shadowfit.mechanism.laws import PositionMotor as PositionMotor

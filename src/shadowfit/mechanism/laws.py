@@ -1,4 +1,4 @@
-"""Laws on a joint's free axis: motors, springs, drag.
+"""Laws on a joint's free axis: motors, springs, drag, constant forces.
 
 A law is one pure function: the torque [N m] (hinge) or force [N] (slider) along the axis as a function of position,
 speed and command. The stepper decides how to evaluate it in time; derivatives follow by automatic differentiation. A
@@ -164,3 +164,17 @@ class Drag(AxisLaw):
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del position, command
         return -self.coefficient * speed * jnp.abs(speed)
+
+
+class ConstantForce(AxisLaw):
+    """A constant torque or force along the axis, ``τ = F``: a cable that pulls, a bias of the drive."""
+
+    force: Any = number("N m | N", default=0.0)
+    input: str | None = eqx.field(static=True, default=None)
+
+    def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
+        del position, command
+        return self.force + jnp.zeros_like(speed)
+
+    def energy(self, position: Scalar) -> Scalar:
+        return -self.force * position

@@ -22,6 +22,7 @@ from shadowfit.mechanism import (
     BodyOrientation,
     BodyRate,
     Box,
+    ConstantForce,
     Coulomb,
     DcMotor,
     Drag,
@@ -61,6 +62,7 @@ AXIS_LAWS: dict[str, type] = {
     "position": PositionMotor,
     "spring": Spring,
     "drag": Drag,
+    "constant": ConstantForce,
 }
 CONTACTS: dict[str, type] = {"limit": JointLimit, "plane": PlaneContact}
 CONTACT_SHAPES: dict[str, type] = {"sphere": Sphere, "box": Box}
@@ -85,7 +87,7 @@ VARIANTS: dict[tuple[type, str], tuple[str, Mapping[str, type]]] = {
 # Fields that are not written: they follow from other keys, or mean nothing for this class.
 IMPLIED = {
     *((part, "rotary") for part in (JointPosition, JointSpeed, PositionMotor)),
-    *((part, "input") for part in (Rotor, Spring, Drag)),
+    *((part, "input") for part in (Rotor, Spring, Drag, ConstantForce)),
     *((part, "ratios") for part in (MotorPosition, MotorSpeed)),
     (Joint, "laws"),
 }

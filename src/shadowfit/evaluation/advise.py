@@ -1,0 +1,290 @@
+"""What is the model likely to lack? Candidates ranked by one linearisation, the best confirmed by refits.
+
+The problem of a fit is extended by the parameters of all candidates (:mod:`candidates`), held where they change
+nothing. The same linearisation as for error bars then tells what each would gain (:mod:`uncertainty.missing`). The best
+one is set free and fitted, with the weights of the fit. It is kept if the model predicts better with it
+(:mod:`solve.prediction`), and the others are ranked anew beside it. Everything is compiled once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.estimation import Estimate, Free, LevenbergMarquardt
+from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.noise import WORTHWHILE
+from shadowfit.estimation.problem.parameters import Parameter, ParameterSet, parameter_set
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.variation import varied
+from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.deferred_correction import minimise_corrected
+from shadowfit.estimation.solve.prediction import predict
+from shadowfit.estimation.uncertainty.missing import Release, releases
+from shadowfit.evaluation.candidates import Candidate, extended
+from shadowfit.evaluation.store import joint_positions
+from shadowfit.evaluation.summary import as_json
+from shadowfit.evaluation.validation import rollout_errors
+
+# A gain counts if noise would give the best of all candidates as much with less than this probability.
+SIGNIFICANT = 0.01
+SETTINGS = LevenbergMarquardt(start_damping=1e-6)
+
+
+class AdviceError(ShadowfitError):
+    """A fit about which nothing can be said."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Suggestion:
+    """A candidate with what it is predicted to do."""
+
+    candidate: Candidate
+    labels: tuple[str, ...]
+    """Its parameter; of a rotation one for each component."""
+    unit: str
+    value: tuple[float, ...]
+    """Predicted."""
+    std: tuple[float, ...]
+    gain: float
+    """Drop of χ², by the noise that would be left."""
+    share: float
+    """Part of the objective that it would explain."""
+    probability: float
+    """Of such a gain for the best of all candidates if nothing were missing."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the data ask for it."""
+        return self.probability < SIGNIFICANT
+
+
+@dataclasses.dataclass(frozen=True)
+class Refit:
+    """A fit with one candidate more."""
+
+    suggestion: Suggestion
+    """As predicted beside those that were kept before."""
+    value: tuple[float, ...]
+    """Fitted."""
+    converged: bool
+    score: tuple[float, float]
+    """Mean logarithm of the prediction errors before and after."""
+    rollout: dict[str, tuple[float, float]]
+    """Sensor → root mean square error of the rollouts of all recordings before and after, in its unit."""
+    kept: bool
+    """Whether the model predicts better with it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice:
+    """What a model is likely to lack."""
+
+    suggestions: tuple[Suggestion, ...]
+    """All candidates that the data can tell from what the model has, the largest gain first."""
+    refits: tuple[Refit, ...]
+    """In the order in which they were made."""
+
+    @property
+    def kept(self) -> tuple[Refit, ...]:
+        """What to add to the model."""
+        return tuple(refit for refit in self.refits if refit.kept)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return as_json(dataclasses.asdict(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fitted:
+    """The extended problem with some candidates free, at its minimum."""
+
+    estimate: Estimate
+    free: tuple[Candidate, ...]
+    score: float
+    rollout: dict[str, float]
+
+
+def advise(estimate: Estimate, refits: int = 3, progress: Callable[[str], None] | None = None) -> Advice:
+    """Rank what the model of a fit is likely to lack, and confirm the best by so many refits.
+
+    Args:
+        estimate: a fit that converged, with joint coordinates or poses as unknowns.
+        refits: most refits; 0 ranks only.
+        progress: called with a sentence before each piece of work.
+    """
+    say = progress or (lambda text: None)
+    if estimate.problem.plan.unknowns.reach != 3:
+        raise AdviceError("there is no advice for fits with the unknowns 'full'; fit with 'joint' or 'configuration'")
+    if not estimate.converged:
+        raise AdviceError(f"the fit has not converged ({estimate.status.value}); there is no advice from it")
+    with one_thread():
+        problem, candidates, point = extended_problem(estimate)
+        say(f"{len(candidates)} candidates")
+        held = _with_free(problem, candidates, ())
+        here = objective.linearise(held, point, estimate.weights)
+        outcome = dataclasses.replace(estimate.outcome, linearisation=here)
+        start = dataclasses.replace(estimate, problem=held, outcome=outcome)
+        suggestions = _ranked(start, candidates, candidates)
+        if refits <= 0 or not any(one.significant for one in suggestions):
+            return Advice(suggestions, ())
+        found = _confirmed(_Search(problem, candidates, point, say), start, refits)
+    return Advice(suggestions, tuple(found))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Search:
+    """What stays the same from refit to refit."""
+
+    problem: Problem
+    candidates: tuple[Candidate, ...]
+    along: Point
+    """States around which predictions are made."""
+    say: Callable[[str], None]
+
+    def judged(self, estimate: Estimate, free: tuple[Candidate, ...]) -> _Fitted:
+        """A fit with its predictions."""
+        score = predict(estimate.problem, self.along, estimate.outcome.linearisation.point.values).score
+        return _Fitted(estimate, free, score, _rollouts(estimate))
+
+    def refitted(self, before: _Fitted, candidate: Candidate) -> _Fitted:
+        """The fit with one candidate more, from where it was without."""
+        free = (*before.free, candidate)
+        problem = _with_free(self.problem, self.candidates, free)
+        last = before.estimate
+        outcome = minimise_corrected(problem, last.outcome.linearisation.point, last.weights, SETTINGS)
+        return self.judged(dataclasses.replace(last, problem=problem, outcome=outcome), free)
+
+
+def _confirmed(search: _Search, start: Estimate, most: int) -> list[Refit]:
+    """Refits with one candidate after another: those with which the model predicts better stay."""
+    best = search.judged(start, ())
+    waiting = list(search.candidates)
+    found: list[Refit] = []
+    while len(found) < most:
+        ranked = _ranked(best.estimate, search.candidates, waiting)
+        if not ranked or not ranked[0].significant:
+            break
+        suggestion = ranked[0]
+        search.say(f"fitting with {suggestion.candidate.name}")
+        waiting.remove(suggestion.candidate)
+        trial = search.refitted(best, suggestion.candidate)
+        kept = bool(trial.estimate.converged and trial.score < best.score - WORTHWHILE)
+        parameters = trial.estimate.problem.parameters
+        values = parameters.vector(trial.estimate.outcome.linearisation.point.values)
+        places = [parameters.labels().index(label) for label in suggestion.labels]
+        rollout = {name: (error, trial.rollout[name]) for name, error in best.rollout.items()}
+        scores = (best.score, trial.score)
+        value = tuple(values[places].tolist())
+        found.append(Refit(suggestion, value, trial.estimate.converged, scores, rollout, kept))
+        best = trial if kept else best
+    return found
+
+
+def extended_problem(estimate: Estimate) -> tuple[Problem, tuple[Candidate, ...], Point]:
+    """The problem with all candidates as parameters, these, and the estimate's point in it."""
+    problem, point = estimate.problem, estimate.outcome.linearisation.point
+    present = problem.parameters
+    given = problem.given.write(present.named(point.values))
+    mechanism, candidates = extended(given, present.names, _speeds(estimate))
+    # An inertia that starts at zero has no range by itself.
+    above = Free(lower=0.0, upper=np.inf)
+    free = {one.name: above if one.name.endswith(".shaft_inertia") else Free() for one in candidates}
+    added = parameter_set(mechanism, free, present.recordings)
+    parameters = ParameterSet((*present.parameters, *added.parameters), present.recordings)
+    recordings = [track.recording for track in problem.tracks]
+    options = dataclasses.replace(problem.options, timestep=problem.timestep)
+    whole = build_problem(mechanism, recordings, parameters, options)
+    more = added.start()
+    values = Values(
+        np.concatenate([np.asarray(point.values.numbers), more.numbers]),
+        np.concatenate([np.asarray(point.values.turns).reshape(-1, 4), more.turns]),
+    )
+    return whole, candidates, dataclasses.replace(point, values=values)
+
+
+def _with_free(problem: Problem, candidates: Sequence[Candidate], free: Sequence[Candidate]) -> Problem:
+    """The extended problem with the other candidates held; everything compiled stays."""
+    held = {one.name for one in candidates} - {one.name for one in free}
+    parameters = tuple(_held(p) if p.name in held else p for p in problem.parameters.parameters)
+    return varied(problem, parameters=dataclasses.replace(problem.parameters, parameters=parameters))
+
+
+def _held(parameter: Parameter) -> Parameter:
+    """A box of one value; increments of a rotation are held at none."""
+    value = 0.0 if parameter.is_rotation else float(parameter.start)
+    return dataclasses.replace(parameter, lower=value, upper=value)
+
+
+def _ranked(
+    estimate: Estimate, candidates: Sequence[Candidate], waiting: Sequence[Candidate]
+) -> tuple[Suggestion, ...]:
+    """The waiting candidates, the largest gain first; those that the data do not tell are left out."""
+    parameters, evidence = estimate.problem.parameters, estimate.evidence
+    by_name = {p.name: p for p in parameters.parameters}
+    starts, place = {}, 0
+    for parameter in parameters.parameters:
+        starts[parameter.name] = place
+        place += parameter.size * (parameters.recordings if parameter.per_recording else 1)
+    groups = [[starts[one.name] + i for i in range(by_name[one.name].size)] for one in waiting]
+    found = releases(evidence, estimate.outcome.linearisation.cost.total, ~evidence.at_bound, groups)
+    values = parameters.vector(estimate.outcome.linearisation.point.values)
+    listed = []
+    for one, group, release in zip(waiting, groups, found, strict=True):
+        lower = estimate.problem.given.leaf(one.name).lower
+        possible = release.degrees > 1 or bool(np.all(values[group] + release.step >= lower))
+        if release.degrees > 0 and possible:
+            unit = estimate.problem.given.unit(one.name)
+            labels = tuple(evidence.labels[i] for i in group)
+            listed.append(_suggestion(one, labels, unit, values[group], release, len(candidates)))
+    return tuple(sorted(listed, key=lambda one: (one.probability, -one.gain)))
+
+
+def _suggestion(
+    candidate: Candidate, labels: tuple[str, ...], unit: str, values: np.ndarray, release: Release, count: int
+) -> Suggestion:
+    chance = float(special.chdtrc(release.degrees, release.gain))
+    return Suggestion(
+        candidate,
+        labels,
+        unit,
+        tuple((values + release.step).tolist()),
+        tuple(release.std.tolist()),
+        release.gain,
+        release.share,
+        min(count * chance, 1.0),
+    )
+
+
+def _speeds(estimate: Estimate) -> dict[str, float]:
+    """Typical speed of each joint with a free axis, root mean square over all recordings [rad/s, m/s]."""
+    squares: dict[str, list[np.ndarray]] = {}
+    for index in range(len(estimate.problem.tracks)):
+        found = joint_positions(estimate.mechanism(index), estimate.trajectory(index).states)
+        for name, positions in found.items():
+            squares.setdefault(name, []).append(np.diff(positions) ** 2)
+    return {
+        name: float(np.sqrt(np.mean(np.concatenate(parts)))) / estimate.problem.timestep
+        for name, parts in squares.items()
+    }
+
+
+def _rollouts(estimate: Estimate) -> dict[str, float]:
+    """Sensor → root mean square error of rollouts over all recordings; NaN where a rollout fails."""
+    errors: dict[str, list[np.ndarray]] = {name: [] for name in estimate.problem.sensors}
+    for index in range(len(estimate.problem.tracks)):
+        try:
+            found = rollout_errors(estimate, index)
+        except ShadowfitError:
+            return dict.fromkeys(errors, float("nan"))
+        for name, (_, error) in found.items():
+            errors[name].append(error[np.isfinite(error)])
+    joined = {name: np.concatenate(parts) for name, parts in errors.items()}
+    return {name: float(np.sqrt(np.mean(own**2))) if own.size else float("nan") for name, own in joined.items()}

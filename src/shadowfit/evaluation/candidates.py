@@ -1,0 +1,110 @@
+"""Elements that a model may lack: each is added to the mechanism switched off, and is one candidate.
+
+What a model has already, free or with a number that is not zero, is no candidate: somebody knew it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import equinox as eqx
+
+from shadowfit.mechanism import ConstantForce, Drag, Joint, Mechanism, Rotor, Spring, Stribeck
+from shadowfit.mechanism.leaves import Parts
+
+# Speed at which the Stribeck effect has decayed by a factor e, as a fraction of the joint's typical speed.
+NEAR_REST = 0.1
+
+# Last words of the numbers of a joint → what they are. All are off at zero.
+JOINT_NUMBERS = {
+    "viscous": "viscous friction",
+    "coulomb": "Coulomb friction",
+    "dry": "friction in proportion to the load",
+    "stribeck_coulomb": "static friction (Stribeck)",
+}
+# Laws that are added where a joint has none of their kind: numbers that are candidates, and what they are.
+LAWS: tuple[tuple[str, type, dict[str, str]], ...] = (
+    ("drag", Drag, {"coefficient": "quadratic drag"}),
+    ("spring", Spring, {"stiffness": "spring", "quadratic": "spring that pulls to one side"}),
+    ("constant", ConstantForce, {"force": "constant force"}),
+    ("rotor", Rotor, {"shaft_inertia": "inertia of the axis"}),
+)
+INPUT_NUMBERS = {"delay": "delay of the input", "offset": "offset of the input", "gain": "gain of the input"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """An element that can be switched on."""
+
+    what: str
+    """In words."""
+    part: str
+    """Joint, sensor or input that it belongs to."""
+    name: str
+    """Its parameter in the extended mechanism."""
+
+
+def extended(
+    mechanism: Mechanism, free: Collection[str], speeds: Mapping[str, float]
+) -> tuple[Mechanism, tuple[Candidate, ...]]:
+    """The mechanism with everything added, switched off, that a model may lack.
+
+    Args:
+        mechanism: the model.
+        free: names of its parameters that are estimated already.
+        speeds: typical speed of each joint with a free axis [rad/s, m/s].
+    """
+    joints = {
+        name: _extended_joint(joint, speeds[name]) if name in speeds else joint
+        for name, joint in mechanism.joints.items()
+    }
+    whole = eqx.tree_at(lambda m: m.joints, mechanism, Parts(joints))
+    found = [candidate for name in speeds for candidate in _of_joint(name, whole.joints[name])]
+    found += [Candidate(what, name, f"{name}.{key}") for name in whole.inputs for key, what in INPUT_NUMBERS.items()]
+    found += [Candidate("offset of the sensor", name, f"{name}.offset") for name in whole.sensors]
+    known = whole.leaves()
+    kept = [one for one in found if one.name in known and one.name not in free and _is_off(whole, one)]
+    if float(whole.gravity.acceleration) > 0.0 and "gravity.tilt" not in free:
+        kept.append(Candidate("tilt of the stand", "gravity", "gravity.tilt"))
+    return whole, tuple(kept)
+
+
+def _extended_joint(joint: Joint, speed: float) -> Joint:
+    laws = dict(joint.laws.items())
+    for word, kind, numbers in LAWS:
+        if not any(hasattr(law, number) for law in laws.values() for number in numbers):
+            laws[_free_name(word, laws)] = kind()
+    return dataclasses.replace(joint, laws=Parts(laws), friction=_extended_friction(joint.friction, speed))
+
+
+def _extended_friction(friction: Any, speed: float) -> Any:
+    """Dry friction that may be larger near rest; as it is where it is so already, or of another kind."""
+    rate = (NEAR_REST * speed) ** -2 if speed > 0.0 else 1.0
+    if friction is None:
+        return Stribeck(stribeck_rate=rate)
+    if isinstance(friction, Stribeck) or not hasattr(friction, "coulomb"):
+        return friction
+    kept = {field.name: getattr(friction, field.name) for field in dataclasses.fields(friction)}
+    return Stribeck(**kept, stribeck_rate=rate)
+
+
+def _free_name(word: str, laws: Mapping[str, Any]) -> str:
+    number, name = 2, word
+    while name in laws:
+        number, name = number + 1, f"{word}_{number}"
+    return name
+
+
+def _of_joint(name: str, joint: Joint) -> list[Candidate]:
+    found = [Candidate(what, name, f"{name}.{key}") for key, what in JOINT_NUMBERS.items()]
+    for law_name, law in joint.laws.items():
+        numbers = {key: what for _, _, words in LAWS for key, what in words.items() if hasattr(law, key)}
+        found += [Candidate(what, name, f"{name}.{law_name}.{key}") for key, what in numbers.items()]
+    return found
+
+
+def _is_off(mechanism: Mechanism, candidate: Candidate) -> bool:
+    off = 1.0 if candidate.part in mechanism.inputs and candidate.name.endswith(".gain") else 0.0
+    return bool(mechanism.get(candidate.name) == off)

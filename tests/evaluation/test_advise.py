@@ -1,0 +1,150 @@
+"""What a model lacks is found, with its value, and nothing is found where nothing is missing."""
+
+import dataclasses
+
+import equinox as eqx
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from shadowfit.cli.app import app
+from shadowfit.dynamics import simulate
+from shadowfit.estimation import Options, fit
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import Status
+from shadowfit.estimation.uncertainty.missing import releases
+from shadowfit.evaluation import load_result, save_estimate
+from shadowfit.evaluation.advise import AdviceError, advise, extended_problem
+from shadowfit.evaluation.candidates import extended
+from shadowfit.evaluation.reopen import recordings_of, refitted
+from shadowfit.mechanism import ConstantForce, Coulomb, Drag, Mechanism, Stribeck, TorqueMotor
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.models import builtin, load_model
+from shadowfit.recordings import Recording
+
+STEP, FINER, STEPS = 0.01, 4, 300
+FREE = ("pendulum.inertia.yy", "hinge.viscous")
+
+
+def with_joint(mechanism: Mechanism, name: str, **fields) -> Mechanism:
+    joints = dict(mechanism.joints.items())
+    joints[name] = dataclasses.replace(joints[name], **fields)
+    return eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return with_joint(load_model("pendulum").mechanism.set({"pendulum.inertia.xx": 5e-4}), "hinge", friction=None)
+
+
+@pytest.fixture(scope="module")
+def fitted(model):
+    """A fit without the laws that the truth has."""
+
+    def make(seed, **laws):
+        truth = with_joint(model, "hinge", laws=Parts(laws))
+        start = load_model("pendulum").start.with_joints({"hinge": 2.0}, {}).state(truth)
+        run = simulate(truth, start, timestep=STEP / FINER, steps=STEPS * FINER, joints="rigid")
+        theta = np.asarray(run.readings["theta"]).reshape(-1)[::FINER]
+        noise = np.random.default_rng(seed).normal(0.0, 1e-3, STEPS + 1)
+        recording = Recording(STEP * np.arange(STEPS + 1), {"theta": theta + noise}, name="swing")
+        return fit(model, recording, FREE, options=Options.physical(model))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def without_drag(fitted):
+    return fitted(1, drag=Drag(3e-4))
+
+
+def test_missing_drag_is_found_with_its_value(without_drag):
+    advice = advise(without_drag)
+    first = advice.suggestions[0]
+    assert first.candidate.name == "hinge.drag.coefficient"
+    assert first.unit == "N m s²/rad²"
+    assert abs(first.value[0] - 3e-4) < 2.5 * first.std[0]
+    assert first.std[0] < 0.1 * 3e-4
+    assert [one.candidate.name for one in advice.suggestions if one.significant] == [first.candidate.name]
+    (refit,) = advice.refits  # and with it nothing is missing any more
+    assert refit.kept
+    assert refit.value[0] == pytest.approx(first.value[0], abs=first.std[0])
+    before, after = refit.rollout["theta"]
+    assert after < 1.2e-3 < 0.1 * before
+
+
+def test_a_missing_constant_force_is_told_from_what_looks_like_it(fitted):
+    """A tilt, an offset of the sensor and a bent spring pull to one side, too, and explain most of it."""
+    advice = advise(fitted(2, constant=ConstantForce(4e-3)), refits=0)
+    first = advice.suggestions[0]
+    assert first.candidate.name == "hinge.constant.force"
+    assert abs(first.value[0] - 4e-3) < 2.5 * first.std[0]
+    assert {"theta.offset", "gravity.tilt"} <= {one.candidate.name for one in advice.suggestions if one.share > 0.5}
+    assert advice.refits == ()
+
+
+def test_a_complete_model_lacks_nothing(fitted):
+    advice = advise(fitted(3))
+    assert advice.suggestions
+    assert not any(one.significant for one in advice.suggestions)
+    assert advice.refits == ()
+
+
+def test_prediction_is_what_freeing_a_parameter_does(without_drag):
+    """Holding a parameter of a fit and releasing it leads back, with the error bar of the fit."""
+    evidence = without_drag.evidence
+    present = np.array([True, False])
+    (release,) = releases(evidence, 1.0, present, [[1]])
+    assert abs(release.step[0]) < 1e-2 * np.sqrt(without_drag.covariance[1, 1])
+    moved = dataclasses.replace(evidence, prior_gradient=evidence.prior_gradient + evidence.matrix @ [0.0, 1e-5])
+    (release,) = releases(moved, np.inf, present, [[1]])
+    assert release.step[0] == pytest.approx(-1e-5, rel=1e-2)
+    assert release.std[0] == pytest.approx(np.sqrt(without_drag.covariance[1, 1]), rel=1e-6)
+    assert release.gain == pytest.approx((release.step[0] / release.std[0]) ** 2, rel=1e-9)
+    twice = np.array([True, True])
+    assert releases(evidence, 1.0, twice, [[1]])[0].degrees == 0  # nothing is left to tell
+
+
+def test_candidates_are_what_a_model_has_not():
+    furuta = builtin.furuta(friction=False)
+    dry = with_joint(furuta, "hinge1", friction=Coulomb(coulomb=1e-3), laws=Parts({"rotor": TorqueMotor(0.1, 0.0)}))
+    whole, candidates = extended(dry, ("theta2.offset",), {"hinge1": 2.0, "hinge2": 4.0})
+    names = {one.name for one in candidates}
+    assert {"hinge1.rotor.shaft_inertia", "hinge2.rotor.shaft_inertia", "hinge1.stribeck_coulomb"} <= names
+    assert {"hinge2.coulomb", "hinge2.drag.coefficient", "gravity.tilt", "theta1.offset"} <= names
+    assert not {"hinge1.coulomb", "theta2.offset"} & names
+    assert isinstance(whole.joints["hinge1"].friction, Stribeck)
+    assert whole.get("hinge1.coulomb") == 1e-3
+    whole.check()
+
+
+def test_elements_that_are_off_change_nothing(without_drag):
+    """The extended problem has the residuals of the fit."""
+    problem, _, point = extended_problem(without_drag)
+    cost = objective.linearise(problem, point, without_drag.weights).cost.total
+    assert cost == pytest.approx(without_drag.outcome.linearisation.cost.total, rel=1e-6)
+
+
+def test_a_saved_result_can_be_fitted_again(without_drag, tmp_path):
+    save_estimate(without_drag, tmp_path / "result")
+    saved = load_result(tmp_path / "result")
+    (recording,) = recordings_of(saved)
+    own = without_drag.problem.tracks[0].recording
+    np.testing.assert_allclose(recording.channels["theta"], own.channels["theta"], rtol=1e-11)
+    again = refitted(saved)
+    for before, after in zip(without_drag.parameters, again.parameters, strict=True):
+        assert (after.name, after.lower, after.upper) == (before.name, before.lower, before.upper)
+        assert abs(after.value - before.value) < 0.2 * before.std
+    run = CliRunner().invoke(app, ["advise", str(tmp_path / "result"), "--refits", "0"])
+    assert run.exit_code == 0, run.output
+    assert "hinge.drag.coefficient" in run.output
+    assert "--refits 3 would tell" in run.output
+
+
+def test_what_cannot_be_advised_on_is_refused(without_drag, monkeypatch):
+    cut = dataclasses.replace(without_drag.outcome, status=Status.ITERATIONS)
+    with pytest.raises(AdviceError, match="has not converged"):
+        advise(dataclasses.replace(without_drag, outcome=cut))
+    monkeypatch.setattr(type(without_drag.problem.plan.unknowns), "reach", 4)
+    with pytest.raises(AdviceError, match="'joint' or 'configuration'"):
+        advise(without_drag)
