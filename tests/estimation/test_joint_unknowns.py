@@ -120,5 +120,5 @@ def test_the_calibrated_mechanism_has_rigid_joints():
     """Else a simulation of the result would let joints give that the fit took for rigid."""
     mechanism = with_joints(builtin.pendulum(), compliance=1e-4)
     estimate = fitted(mechanism, twin(rigid(mechanism), {"hinge": 1.0}, 60), {"pendulum.inertia.yy": 0.01})
-    assert estimate.mechanism().get("hinge.compliance.linear") == pytest.approx(1e-9)
+    assert 0.0 < estimate.mechanism().get("hinge.compliance.linear") <= 1e-9
     assert estimate.problem.given.get("hinge.compliance.linear") == pytest.approx(1e-4)

@@ -26,6 +26,10 @@ def regression(seed=0, std=REFERENCE, design=None):
     return table, left
 
 
+def no_pieces(*_):
+    raise AssertionError("these kinds do not compare pieces of the data")
+
+
 def evidence(table, left, **changes):
     nothing = np.zeros((0, table.shape[1]))
     none = Leverages(np.zeros((len(left), 1)), np.zeros((1, 1)))
@@ -34,7 +38,7 @@ def evidence(table, left, **changes):
     )
     plain = Evidence(
         LABELS, SCALE, REFERENCE, np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,), (np.arange(3),),
-        ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),),
+        ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0), no_pieces,
     )  # fmt: skip
     return dataclasses.replace(plain, **changes)
 
