@@ -34,6 +34,8 @@ NOT_WHITE = 0.5
 INSEPARABLE = 0.99
 # Correlation of the missing force with the speed from which on it drives the motion.
 DRIVING = 0.3
+# Error bars that disagreement makes this much wider are worth a word, and so many of them.
+WIDER, MOST_PIECES = 1.5, 3
 # Names of numbers that take energy out of the motion.
 FRICTION = ("viscous", "dry", "coulomb", "drag", "damping")
 
@@ -133,7 +135,7 @@ def _noise(where: str, unit: str, left: float, stated: float, spread: float) -> 
 
 def colours(estimate: Estimate) -> Iterator[Notice]:
     """Error bars that take residuals for white noise, where they are not."""
-    if not estimate.parameters or not np.isfinite(estimate.cost):
+    if not estimate.parameters or not np.isfinite(estimate.cost) or not estimate.weights.believed:
         return
     plain, robust = estimate.uncertainty().std, estimate.uncertainty("robust").std
     known = np.array([row.identifiable and not row.at_bound for row in estimate.parameters])
@@ -194,13 +196,55 @@ def pairs(estimate: Estimate) -> Iterator[Notice]:
             )
 
 
+def levels(estimate: Estimate) -> Iterator[Notice]:
+    """Noise that was estimated: sensors far from what the model states, a search that found no end."""
+    choice = estimate.noise_choice
+    if choice is None:
+        return
+    if choice.at_end:
+        yield Notice(
+            "amber",
+            "the search for the errors of the dynamics ended at its limit, not by what the data say",
+            "Check the stated noise of the sensors, or give `--force-noise JOINT=STD`",
+        )
+    for (name, sensor), ratio in zip(estimate.problem.given.sensors.items(), choice.sensor_ratio, strict=True):
+        if not 1.0 / LOUD < ratio < LOUD:
+            times = f"{ratio:.1f} times" if ratio > 1.0 else f"a {1.0 / ratio:.0f}th of"
+            yield Notice(
+                "amber",
+                f"the noise of {name} was estimated as {ratio * float(sensor.std):.2g} {sensor.unit()}, {times} the "
+                "stated one",
+                f"If the sensor's noise is known, the model lacks something; else state it (`--set {name}.std=…`)",
+            )
+
+
+def pieces(estimate: Estimate) -> Iterator[Notice]:
+    """Recordings, or pieces of them, that disagree about a parameter."""
+    if not estimate.parameters or not np.isfinite(estimate.cost):
+        return
+    found = estimate.evidence.disagreement
+    plain = estimate.uncertainty("gauss-newton").std
+    wider = np.sqrt(1.0 + np.nan_to_num(found.added / np.where(plain > 0.0, plain, np.nan) ** 2))
+    for i in np.argsort(-wider)[:MOST_PIECES]:
+        if wider[i] > WIDER:
+            row = estimate.parameters[i]
+            unit = "" if row.unit == "1" else f" {row.unit}"
+            yield Notice(
+                "amber",
+                f"pieces of the data disagree about {row.name}: from one to the next it differs by "
+                f"{found.spread[i]:.2g}{unit}; its error bar is {wider[i]:.1f} times wider for it",
+                "The model lacks something that changes between them (amplitude, direction, temperature): compare "
+                "the pieces in result.json, and fit parts by themselves",
+            )
+
+
 def joints(estimate: Estimate) -> Iterator[Notice]:
     """Joints that the fit took for rigid, and that give."""
     for text in giving_joints(estimate) if estimate.parameters else ():
         yield Notice("amber", text.rstrip("."))
 
 
-RULES: tuple[Rule, ...] = (ending, forces, sensors, colours, parameters, pairs, joints)
+RULES: tuple[Rule, ...] = (ending, forces, sensors, levels, pieces, colours, parameters, pairs, joints)
 
 
 def _spread(measured: np.ndarray) -> float:

@@ -64,6 +64,9 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     fields = [field.name for field in dataclasses.fields(Terms)]
     missing, inertia, gravity, speed = (np.concatenate([getattr(part, name) for part in parts]) for name in fields)
     level, typical = _rms(missing), np.maximum(_rms(inertia), _rms(gravity))
+    if estimate.unexplained:
+        # Where weight was added to the equations of motion their residuals are small by force; the levels are not.
+        level = np.array(list(estimate.unexplained.values()))
     product = _rms(missing) * _rms(speed)
     gain = np.mean(missing * speed, axis=(0, 2)) * missing.shape[2] / np.where(product > 0.0, product, np.inf)
     strongest = {unit: max(typical[i] for i, own in enumerate(units) if own == unit) for unit in units}
