@@ -1,6 +1,7 @@
 """What a model lacks is found, with its value, and nothing is found where nothing is missing."""
 
 import dataclasses
+from pathlib import Path
 
 import equinox as eqx
 import numpy as np
@@ -19,8 +20,8 @@ from shadowfit.evaluation.candidates import extended
 from shadowfit.evaluation.reopen import recordings_of, refitted
 from shadowfit.mechanism import ConstantForce, Coulomb, Drag, Mechanism, Stribeck, TorqueMotor
 from shadowfit.mechanism.leaves import Parts
-from shadowfit.models import builtin, load_model
-from shadowfit.recordings import Recording
+from shadowfit.models import builtin, load_model, read_model
+from shadowfit.recordings import Recording, read_recording
 
 STEP, FINER, STEPS = 0.01, 4, 300
 FREE = ("pendulum.inertia.yy", "hinge.viscous")
@@ -88,6 +89,21 @@ def test_a_complete_model_lacks_nothing(fitted):
     assert advice.suggestions
     assert not any(one.significant for one in advice.suggestions)
     assert advice.refits == ()
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_drag_of_a_real_pendulum_is_found(data_dir):
+    """A decay over large angles, fitted with viscous friction alone."""
+    text = Path(__file__).parents[2] / "studies" / "single_pendulum.toml"
+    real = with_joint(read_model(text), "hinge", friction=None, laws=Parts())
+    swing = read_recording(data_dir / "pendulum_single_uw" / "single_free_swing_500Hz.csv").between(0.0, 20.0)
+    estimate = fit(real, swing, ("pendulum.inertia.yy", "hinge.viscous", "theta1.offset"))
+    refit = advise(estimate, refits=1).refits[0]
+    assert refit.suggestion.candidate.name == "hinge.drag.coefficient"
+    assert refit.kept
+    before, after = refit.rollout["theta1"]
+    assert after < 2e-3 < 0.1 * before
 
 
 def test_prediction_is_what_freeing_a_parameter_does(without_drag):

@@ -1,8 +1,14 @@
 """What is the model likely to lack? Candidates ranked by one linearisation, the best confirmed by refits.
 
 The problem of a fit is extended by the parameters of all candidates (:mod:`candidates`), held where they change
-nothing. The same linearisation as for error bars then tells what each would gain (:mod:`uncertainty.missing`). The best
-one is set free and fitted, with the weights of the fit. It is kept if the model predicts better with it
+nothing. The same linearisation as for error bars then tells what each would gain (:mod:`uncertainty.missing`).
+
+Where a model lacks something its fit lets the states do what the parameters cannot, and what is missing hardly shows.
+So the equations of motion are given more and more weight, until they hold exactly or the model can no longer follow
+the samples, with the noise that the fit believes held. Candidates are ranked where one that is significant explains
+most of the objective.
+
+The best one is then set free and fitted with these weights. It is kept if the model predicts better with it
 (:mod:`solve.prediction`), and the others are ranked anew beside it. Everything is compiled once.
 """
 
@@ -18,7 +24,7 @@ from scipy import special
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt
 from shadowfit.estimation.linear.threads import one_thread
-from shadowfit.estimation.noise import WORTHWHILE
+from shadowfit.estimation.noise import RIGID, WORTHWHILE
 from shadowfit.estimation.problem.parameters import Parameter, ParameterSet, parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
@@ -35,6 +41,8 @@ from shadowfit.evaluation.validation import rollout_errors
 
 # A gain counts if noise would give the best of all candidates as much with less than this probability.
 SIGNIFICANT = 0.01
+# Factor from weight to weight (in κ) of the equations of motion, and the most weights that are tried.
+STRIDE, MOST = 1e4, 4
 SETTINGS = LevenbergMarquardt(start_damping=1e-6)
 
 
@@ -91,6 +99,8 @@ class Advice:
     """All candidates that the data can tell from what the model has, the largest gain first."""
     refits: tuple[Refit, ...]
     """In the order in which they were made."""
+    added_weight: float
+    """Factor by which the equations of motion were weighed more (in κ) than in the fit."""
 
     @property
     def kept(self) -> tuple[Refit, ...]:
@@ -132,11 +142,34 @@ def advise(estimate: Estimate, refits: int = 3, progress: Callable[[str], None] 
         here = objective.linearise(held, point, estimate.weights)
         outcome = dataclasses.replace(estimate.outcome, linearisation=here)
         start = dataclasses.replace(estimate, problem=held, outcome=outcome)
-        suggestions = _ranked(start, candidates, candidates)
+        told = _most_telling(_weighed(start, say), candidates)
+        suggestions = _ranked(told, candidates, candidates)
+        added = told.state_weight / start.state_weight
         if refits <= 0 or not any(one.significant for one in suggestions):
-            return Advice(suggestions, ())
-        found = _confirmed(_Search(problem, candidates, point, say), start, refits)
-    return Advice(suggestions, tuple(found))
+            return Advice(suggestions, (), added)
+        search = _Search(problem, candidates, point, say)
+        return Advice(suggestions, tuple(_confirmed(search, search.judged(told, ()), refits)), added)
+
+
+def _weighed(start: Estimate, say: Callable[[str], None]) -> list[Estimate]:
+    """The fit, and with more and more weight on its equations of motion as long as that changes something."""
+    found = [start]
+    while len(found) < MOST and found[-1].evidence.noise[0].degrees >= RIGID:
+        last = found[-1]
+        weights = last.weights.believing(1.0).scaled(STRIDE)
+        say(f"equations of motion weighed {weights.state_weight / start.state_weight:.0e} times as much")
+        outcome = minimise_corrected(last.problem, last.outcome.linearisation.point, weights, SETTINGS)
+        if not outcome.status.converged:
+            break
+        found.append(dataclasses.replace(last, weights=weights, outcome=outcome))
+    return found
+
+
+def _most_telling(fits: Sequence[Estimate], candidates: Sequence[Candidate]) -> Estimate:
+    """The fit of which a significant candidate explains the largest part; the first one if there is none."""
+    ranked = [_ranked(one, candidates, candidates) for one in fits]
+    shares = [max((own.share for own in found if own.significant), default=0.0) for found in ranked]
+    return fits[int(np.argmax(shares))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,9 +196,8 @@ class _Search:
         return self.judged(dataclasses.replace(last, problem=problem, outcome=outcome), free)
 
 
-def _confirmed(search: _Search, start: Estimate, most: int) -> list[Refit]:
+def _confirmed(search: _Search, best: _Fitted, most: int) -> list[Refit]:
     """Refits with one candidate after another: those with which the model predicts better stay."""
-    best = search.judged(start, ())
     waiting = list(search.candidates)
     found: list[Refit] = []
     while len(found) < most:
@@ -184,8 +216,15 @@ def _confirmed(search: _Search, start: Estimate, most: int) -> list[Refit]:
         scores = (best.score, trial.score)
         value = tuple(values[places].tolist())
         found.append(Refit(suggestion, value, trial.estimate.converged, scores, rollout, kept))
-        best = trial if kept else best
+        best = _quietened(trial, best) if kept else best
     return found
+
+
+def _quietened(fitted: _Fitted, before: _Fitted) -> _Fitted:
+    """The fit with the noise that is left: what was missing was part of what the fit before believed."""
+    costs = [one.estimate.outcome.linearisation.cost.total for one in (fitted, before)]
+    weights = fitted.estimate.weights.believing(np.sqrt(min(costs[0] / costs[1], 1.0)))
+    return dataclasses.replace(fitted, estimate=dataclasses.replace(fitted.estimate, weights=weights))
 
 
 def extended_problem(estimate: Estimate) -> tuple[Problem, tuple[Candidate, ...], Point]:
@@ -243,7 +282,7 @@ def _ranked(
         if release.degrees > 0 and possible:
             unit = estimate.problem.given.unit(one.name)
             labels = tuple(evidence.labels[i] for i in group)
-            listed.append(_suggestion(one, labels, unit, values[group], release, len(candidates)))
+            listed.append(_suggestion(one, labels, unit, values[group], release, MOST * len(candidates)))
     return tuple(sorted(listed, key=lambda one: (one.probability, -one.gain)))
 
 

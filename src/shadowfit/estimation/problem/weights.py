@@ -49,6 +49,11 @@ class Weights:
         """All equations of motion weighed ``factor`` times as much (in κ), the noise behind them left as it is."""
         return dataclasses.replace(self, dynamics=np.sqrt(factor) * self.dynamics)
 
+    def believing(self, factor: float) -> Weights:
+        """The same weights with a noise of the impulses behind them that is ``factor`` times the present one."""
+        believed = factor * self.impulse_ratio * self.reference / np.diagonal(self.dynamics)
+        return dataclasses.replace(self, impulse_std=tuple(believed.tolist()))
+
     def with_levels(self, impulses: Float[np.ndarray, " r"], sensors: Float[np.ndarray, " s"]) -> Weights:
         """Levels of the noise multiplied by factors: of each impulse residual and of each sensor's readings."""
         std = np.array(self.std) * self.reference * sensors

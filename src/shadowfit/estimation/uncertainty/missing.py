@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from shadowfit.estimation.uncertainty.evidence import Evidence
+from shadowfit.estimation.uncertainty.identifiability import THRESHOLD
 
 # Information of a parameter, or of a direction of several, that the present ones leave of its own: below this fraction
 # it cannot be told from them.
@@ -67,12 +68,14 @@ def _release(
     own = np.sqrt(np.diagonal(evidence.matrix)[group])
     unit = combined / np.where(own > 0.0, own, 1.0)
     values, vectors = np.linalg.eigh(unit.T @ evidence.matrix @ unit)
-    told = values > REDUNDANT
+    moves = unit[group] @ (vectors / np.sqrt(np.maximum(values, REDUNDANT**2)))
+    sizes = evidence.reference * np.linalg.norm(moves / evidence.scale[group, None], axis=0)
+    told = (values > REDUNDANT) & (sizes < THRESHOLD)
     if not np.any(told):
         return Release(np.zeros(len(group)), np.full(len(group), np.inf), 0.0, 0.0, 0)
     along = unit @ (vectors[:, told] / np.sqrt(values[told]))
     score, variance = along.T @ evidence.gradient, along.T @ spread @ along
-    steps = along[group]
+    steps = moves[:, told]
     gain = float(score @ np.linalg.solve(variance, score))
     std = np.sqrt(np.diagonal(steps @ variance @ steps.T))
     return Release(-steps @ score, std, gain, float(score @ score), int(np.count_nonzero(told)))
