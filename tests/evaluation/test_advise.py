@@ -18,7 +18,7 @@ from shadowfit.evaluation import load_result, save_estimate
 from shadowfit.evaluation.advise import AdviceError, advise, extended_problem
 from shadowfit.evaluation.candidates import extended
 from shadowfit.evaluation.reopen import recordings_of, refitted
-from shadowfit.mechanism import ConstantForce, Coulomb, Drag, Mechanism, Stribeck, TorqueMotor
+from shadowfit.mechanism import ConstantForce, Coulomb, Drag, Mechanism, Spring, Stribeck, TorqueMotor
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import builtin, load_model, read_model
 from shadowfit.recordings import Recording, read_recording
@@ -63,7 +63,7 @@ def test_missing_drag_is_found_with_its_value(without_drag):
     advice = advise(without_drag)
     first = advice.suggestions[0]
     assert first.candidate.name == "hinge.drag.coefficient"
-    assert first.unit == "N m s²/rad²"
+    assert first.units == ("N m s²/rad²",)
     assert abs(first.value[0] - 3e-4) < 2.5 * first.std[0]
     assert first.std[0] < 0.1 * 3e-4
     assert [one.candidate.name for one in advice.suggestions if one.significant] == [first.candidate.name]
@@ -82,6 +82,16 @@ def test_a_missing_constant_force_is_told_from_what_looks_like_it(fitted):
     assert abs(first.value[0] - 4e-3) < 2.5 * first.std[0]
     assert {"theta.offset", "gravity.tilt"} <= {one.candidate.name for one in advice.suggestions if one.share > 0.5}
     assert advice.refits == ()
+
+
+def test_a_missing_spring_is_found_with_its_rest(fitted):
+    """The step is too long to be linear; the refit ends where it should."""
+    advice = advise(fitted(4, cable=Spring(0.02, rest=0.5)))
+    first = advice.suggestions[0]
+    assert first.candidate.names == ("hinge.spring.stiffness", "hinge.constant.force")
+    assert first.value == pytest.approx([0.02, 0.01], rel=0.2)
+    assert advice.kept[0].value == pytest.approx([0.02, 0.01], rel=0.05)
+    assert advice.kept[0].rollout["theta"][1] < 1.2e-3
 
 
 def test_a_complete_model_lacks_nothing(fitted):

@@ -67,10 +67,10 @@ def _candidates(found: Advice) -> Table:
         numeric=numeric,
     )
     for one in found.suggestions:
-        for i, (label, value, std) in enumerate(zip(one.labels, one.value, one.std, strict=True)):
+        for i, (label, value, std, unit) in enumerate(zip(one.labels, one.value, one.std, one.units, strict=True)):
             if i > 0 and std == 0.0:
                 continue  # a direction of a rotation that the data do not tell
-            numbers = (f"{value:.4g}", f"{std:.2g}", one.unit)
+            numbers = (f"{value:.4g}", f"{std:.2g}", unit)
             common = (f"{100.0 * one.share:.1f} %", f"{one.gain:.4g}", _word(one)) if i == 0 else ("", "", "")
             table.add_row(one.candidate.what if i == 0 else "", label, *numbers, *common)
     return table

@@ -15,6 +15,7 @@ The best one is then set free and fitted with these weights. It is kept if the m
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -56,15 +57,17 @@ class Suggestion:
 
     candidate: Candidate
     labels: tuple[str, ...]
-    """Its parameter; of a rotation one for each component."""
-    unit: str
+    """Its parameters; of a rotation one for each component."""
+    units: tuple[str, ...]
     value: tuple[float, ...]
     """Predicted."""
     std: tuple[float, ...]
     gain: float
     """Drop of χ², by the noise that would be left."""
     share: float
-    """Part of the objective that it would explain."""
+    """ρ: part of the objective that it would explain."""
+    degrees: int
+    """m: its parameters, as far as the data tell them."""
     probability: float
     """Of such a gain for the best of all candidates if nothing were missing."""
 
@@ -72,6 +75,10 @@ class Suggestion:
     def significant(self) -> bool:
         """Whether the data ask for it."""
         return self.probability < SIGNIFICANT
+
+    def rank(self, samples: int) -> tuple[bool, float]:
+        """Significant ones come first, by the information criterion ``N ln(1 − ρ) + m ln N`` of what is left."""
+        return not self.significant, samples * math.log1p(-self.share) + self.degrees * math.log(samples)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +103,7 @@ class Advice:
     """What a model is likely to lack."""
 
     suggestions: tuple[Suggestion, ...]
-    """All candidates that the data can tell from what the model has, the largest gain first."""
+    """All candidates that the data can tell from what the model has, the best first."""
     refits: tuple[Refit, ...]
     """In the order in which they were made."""
     added_weight: float
@@ -216,7 +223,10 @@ def _confirmed(search: _Search, best: _Fitted, most: int) -> list[Refit]:
         scores = (best.score, trial.score)
         value = tuple(values[places].tolist())
         found.append(Refit(suggestion, value, trial.estimate.converged, scores, rollout, kept))
-        best = _quietened(trial, best) if kept else best
+        if kept:
+            best = _quietened(trial, best)
+            freed = {name for one in best.free for name in one.names}
+            waiting = [one for one in waiting if not freed & set(one.names)]
     return found
 
 
@@ -235,7 +245,8 @@ def extended_problem(estimate: Estimate) -> tuple[Problem, tuple[Candidate, ...]
     mechanism, candidates = extended(given, present.names, _speeds(estimate))
     # An inertia that starts at zero has no range by itself.
     above = Free(lower=0.0, upper=np.inf)
-    free = {one.name: above if one.name.endswith(".shaft_inertia") else Free() for one in candidates}
+    names = [name for one in candidates for name in one.names]
+    free = {name: above if name.endswith(".shaft_inertia") else Free() for name in names}
     added = parameter_set(mechanism, free, present.recordings)
     parameters = ParameterSet((*present.parameters, *added.parameters), present.recordings)
     recordings = [track.recording for track in problem.tracks]
@@ -251,7 +262,7 @@ def extended_problem(estimate: Estimate) -> tuple[Problem, tuple[Candidate, ...]
 
 def _with_free(problem: Problem, candidates: Sequence[Candidate], free: Sequence[Candidate]) -> Problem:
     """The extended problem with the other candidates held; everything compiled stays."""
-    held = {one.name for one in candidates} - {one.name for one in free}
+    held = {name for one in candidates for name in one.names} - {name for one in free for name in one.names}
     parameters = tuple(_held(p) if p.name in held else p for p in problem.parameters.parameters)
     return varied(problem, parameters=dataclasses.replace(problem.parameters, parameters=parameters))
 
@@ -265,39 +276,46 @@ def _held(parameter: Parameter) -> Parameter:
 def _ranked(
     estimate: Estimate, candidates: Sequence[Candidate], waiting: Sequence[Candidate]
 ) -> tuple[Suggestion, ...]:
-    """The waiting candidates, the largest gain first; those that the data do not tell are left out."""
-    parameters, evidence = estimate.problem.parameters, estimate.evidence
-    by_name = {p.name: p for p in parameters.parameters}
-    starts, place = {}, 0
+    """The waiting candidates, the best first; those that the data do not tell are left out."""
+    parameters, given, evidence = estimate.problem.parameters, estimate.problem.given, estimate.evidence
+    places: dict[str, list[int]] = {}
+    count = 0
     for parameter in parameters.parameters:
-        starts[parameter.name] = place
-        place += parameter.size * (parameters.recordings if parameter.per_recording else 1)
-    groups = [[starts[one.name] + i for i in range(by_name[one.name].size)] for one in waiting]
+        places[parameter.name] = list(range(count, count + parameter.size))
+        count += parameter.size * (parameters.recordings if parameter.per_recording else 1)
+    groups = [[place for name in one.names for place in places[name]] for one in waiting]
     found = releases(evidence, estimate.outcome.linearisation.cost.total, ~evidence.at_bound, groups)
     values = parameters.vector(estimate.outcome.linearisation.point.values)
     listed = []
     for one, group, release in zip(waiting, groups, found, strict=True):
-        lower = estimate.problem.given.leaf(one.name).lower
-        possible = release.degrees > 1 or bool(np.all(values[group] + release.step >= lower))
-        if release.degrees > 0 and possible:
-            unit = estimate.problem.given.unit(one.name)
+        numbers = [name for name in one.names for _ in places[name]]
+        lower = [given.leaf(name).lower for name in numbers]
+        if release.degrees >= len(one.names) and np.all(values[group] + release.step >= lower):
             labels = tuple(evidence.labels[i] for i in group)
-            listed.append(_suggestion(one, labels, unit, values[group], release, MOST * len(candidates)))
-    return tuple(sorted(listed, key=lambda one: (one.probability, -one.gain)))
+            units = tuple(given.unit(name) for name in numbers)
+            listed.append(_suggestion(one, labels, units, values[group], release, MOST * len(candidates)))
+    samples = estimate.problem.sample_count()
+    return tuple(sorted(listed, key=lambda one: one.rank(samples)))
 
 
 def _suggestion(
-    candidate: Candidate, labels: tuple[str, ...], unit: str, values: np.ndarray, release: Release, count: int
+    candidate: Candidate,
+    labels: tuple[str, ...],
+    units: tuple[str, ...],
+    values: np.ndarray,
+    release: Release,
+    count: int,
 ) -> Suggestion:
     chance = float(special.chdtrc(release.degrees, release.gain))
     return Suggestion(
         candidate,
         labels,
-        unit,
+        units,
         tuple((values + release.step).tolist()),
         tuple(release.std.tolist()),
         release.gain,
         release.share,
+        release.degrees,
         min(count * chance, 1.0),
     )
 

@@ -42,8 +42,13 @@ class Candidate:
     """In words."""
     part: str
     """Joint, sensor or input that it belongs to."""
-    name: str
-    """Its parameter in the extended mechanism."""
+    names: tuple[str, ...]
+    """Its parameters in the extended mechanism."""
+
+    @property
+    def name(self) -> str:
+        """All of them."""
+        return " + ".join(self.names)
 
 
 def extended(
@@ -62,12 +67,13 @@ def extended(
     }
     whole = eqx.tree_at(lambda m: m.joints, mechanism, Parts(joints))
     found = [candidate for name in speeds for candidate in _of_joint(name, whole.joints[name])]
-    found += [Candidate(what, name, f"{name}.{key}") for name in whole.inputs for key, what in INPUT_NUMBERS.items()]
-    found += [Candidate("offset of the sensor", name, f"{name}.offset") for name in whole.sensors]
+    found += [Candidate(what, name, (f"{name}.{key}",)) for name in whole.inputs for key, what in INPUT_NUMBERS.items()]
+    found += [Candidate("offset of the sensor", name, (f"{name}.offset",)) for name in whole.sensors]
     known = whole.leaves()
-    kept = [one for one in found if one.name in known and one.name not in free and _is_off(whole, one)]
+    kept = [one for one in found if all(name in known and name not in free for name in one.names)]
+    kept = [one for one in kept if all(_is_off(whole, name) for name in one.names)]
     if float(whole.gravity.acceleration) > 0.0 and "gravity.tilt" not in free:
-        kept.append(Candidate("tilt of the stand", "gravity", "gravity.tilt"))
+        kept.append(Candidate("tilt of the stand", "gravity", ("gravity.tilt",)))
     return whole, tuple(kept)
 
 
@@ -98,13 +104,16 @@ def _free_name(word: str, laws: Mapping[str, Any]) -> str:
 
 
 def _of_joint(name: str, joint: Joint) -> list[Candidate]:
-    found = [Candidate(what, name, f"{name}.{key}") for key, what in JOINT_NUMBERS.items()]
+    found = [Candidate(what, name, (f"{name}.{key}",)) for key, what in JOINT_NUMBERS.items()]
     for law_name, law in joint.laws.items():
         numbers = {key: what for _, _, words in LAWS for key, what in words.items() if hasattr(law, key)}
-        found += [Candidate(what, name, f"{name}.{law_name}.{key}") for key, what in numbers.items()]
-    return found
+        found += [Candidate(what, name, (f"{name}.{law_name}.{key}",)) for key, what in numbers.items()]
+    springs, forces = ([law for law in joint.laws if hasattr(joint.laws[law], key)] for key in ("stiffness", "force"))
+    # F − k x is a spring with the rest position F/k, which no number of a spring without stiffness says.
+    pairs = [(f"{name}.{spring}.stiffness", f"{name}.{force}.force") for spring in springs for force in forces]
+    return found + [Candidate("spring with a rest of its own", name, pair) for pair in pairs]
 
 
-def _is_off(mechanism: Mechanism, candidate: Candidate) -> bool:
-    off = 1.0 if candidate.part in mechanism.inputs and candidate.name.endswith(".gain") else 0.0
-    return bool(mechanism.get(candidate.name) == off)
+def _is_off(mechanism: Mechanism, name: str) -> bool:
+    part, _, key = name.partition(".")
+    return bool(mechanism.get(name) == (1.0 if part in mechanism.inputs and key == "gain" else 0.0))
