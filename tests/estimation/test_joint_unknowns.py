@@ -87,6 +87,10 @@ def test_missing_forces_are_those_that_the_model_lacks():
     found = axis_forces(estimate)["pivot"]
     slope = np.polyfit(found.speed[5:-5], found.force[5:-5], 1)[0]
     assert slope == pytest.approx(-0.02, rel=0.1)
+    np.testing.assert_allclose(np.gradient(found.position, found.time)[5:-5], found.speed[5:-5], atol=0.1)
+    first, *_, last = np.array_split(found.force, 5)
+    np.testing.assert_allclose(found.binned("time", 5).force[[0, -1]], [np.mean(first), np.mean(last)])
+    assert np.all(np.diff(found.binned("position", 5).over) > 0.0)
 
 
 def test_dry_friction_in_proportion_to_the_load():

@@ -45,7 +45,7 @@ def test_the_data_ask_for_the_friction_that_is_there(model, recording):
 def test_what_a_model_without_friction_lacks_opposes_the_motion(model, recording):
     without = model.set({"hinge.dry": 0.0, "hinge.viscous": 0.0})
     force = axis_forces(fit(without, recording, ()))["hinge"]
-    speed, mean, error = force.by_speed(8)
+    speed, mean, error = force.binned("speed", 8)
     assert np.all(np.diff(speed) > 0.0)
     along = mean * np.sign(speed)
     assert np.all(along[np.abs(speed) > 2.0] < 0.0)

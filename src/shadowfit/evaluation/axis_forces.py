@@ -1,4 +1,7 @@
-"""What the equations of motion lack, along the joints' axes: against speed it shows the friction that a model misses.
+"""What the equations of motion lack, along the joints' axes.
+
+Against speed it shows the friction that a model misses, against position a spring or an eccentric gear, against time a
+drift.
 
 The impulse residual Δp of a step, over all bodies, does the work ``Δpᵀ v``. Motions that open no joint are spanned by
 the null space N of the gap rows G, chosen such that each column moves one joint at unit speed. ``Nᵀ Δp/h`` is then the
@@ -8,6 +11,7 @@ missing torque [N m] or force [N] of each joint.
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,38 +22,51 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian
 from shadowfit.dynamics.state import State
 from shadowfit.estimation import Estimate
+from shadowfit.evaluation.store import joint_positions
 from shadowfit.mechanism import Mechanism
 
 # Singular values of the gap rows below this fraction of the largest are redundant rows of a loop.
 REDUNDANT = 1e-9
 
 
+class Bins(NamedTuple):
+    """Mean force of one joint over another quantity."""
+
+    over: Float[np.ndarray, " b"]
+    """Mean time, position or speed of each bin."""
+    force: Float[np.ndarray, " b"]
+    """Mean force [N m or N]."""
+    error: Float[np.ndarray, " b"]
+    """Standard error of the mean force."""
+
+
 @dataclasses.dataclass(frozen=True)
 class AxisForce:
     """Missing force of one joint over the steps of a recording."""
 
+    time: Float[np.ndarray, " n"]
+    """[s]."""
+    position: Float[np.ndarray, " n"]
+    """[rad or m]; angles are followed over turns."""
     speed: Float[np.ndarray, " n"]
     """[rad/s or m/s]."""
     force: Float[np.ndarray, " n"]
     """[N m or N]; what would have to be added to the model."""
 
-    def by_speed(
-        self, bins: int = 20
-    ) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Float[np.ndarray, " b"]]:
-        """Mean speed, mean force and the mean's standard error in bins of equally many steps."""
-        parts = [part for part in np.array_split(np.argsort(self.speed), bins) if len(part) > 1]
-        mean = [
-            (np.mean(self.speed[p]), np.mean(self.force[p]), np.std(self.force[p]) / np.sqrt(len(p))) for p in parts
-        ]
-        speed, force, error = np.array(mean).reshape(-1, 3).T
-        return speed, force, error
+    def binned(self, over: Literal["time", "position", "speed"], bins: int = 20) -> Bins:
+        """Mean force in bins of equally many steps, in the order of time, position or speed."""
+        along = getattr(self, over)
+        parts = [part for part in np.array_split(np.argsort(along), bins) if len(part) > 1]
+        mean = [(np.mean(along[p]), np.mean(self.force[p]), np.std(self.force[p]) / np.sqrt(len(p))) for p in parts]
+        return Bins(*np.array(mean).reshape(-1, 3).T)
 
 
 def axis_forces(estimate: Estimate, recording: int = 0) -> dict[str, AxisForce]:
     """Missing force of each joint with a free axis."""
     mechanism, plan = estimate.mechanism(recording), estimate.problem.plan
     names = tuple(name for name, joint in mechanism.joints.items() if joint.kind.axis_kind)
-    states = estimate.trajectory(recording).states
+    trajectory = estimate.trajectory(recording)
+    states = trajectory.states
     gaps, axes = (np.asarray(x) for x in _jacobians(mechanism, states, names))
     weights = estimate.weights.dynamics
     weighted = estimate.evidence.projections[recording].residual[:, : estimate.evidence.layouts[recording][0].size]
@@ -60,7 +77,8 @@ def axis_forces(estimate: Estimate, recording: int = 0) -> dict[str, AxisForce]:
     joints = [mechanism.joints.index(name) for name in names]
     along = plan.unknowns.along_axes(impulse, joints, lambda impulse: _along_axes(gaps, axes, impulse))
     force = along / estimate.problem.timestep
-    return {name: AxisForce(speed[:, i], force[:, i]) for i, name in enumerate(names)}
+    position = joint_positions(mechanism, states)
+    return {name: AxisForce(trajectory.time, position[name], speed[:, i], force[:, i]) for i, name in enumerate(names)}
 
 
 def _along_axes(
