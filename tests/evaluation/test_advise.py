@@ -138,7 +138,8 @@ def test_candidates_are_what_a_model_has_not():
     names = {one.name for one in candidates}
     assert {"hinge1.rotor.shaft_inertia", "hinge2.rotor.shaft_inertia", "hinge1.stribeck_coulomb"} <= names
     assert {"hinge2.coulomb", "hinge2.drag.coefficient", "gravity.tilt", "theta1.offset"} <= names
-    assert not {"hinge1.coulomb", "theta2.offset"} & names
+    assert "hinge1.coulomb" in names  # its number may be wrong
+    assert "theta2.offset" not in names
     assert isinstance(whole.joints["hinge1"].friction, Stribeck)
     assert whole.get("hinge1.coulomb") == 1e-3
     whole.check()

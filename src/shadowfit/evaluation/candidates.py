@@ -1,6 +1,6 @@
 """Elements that a model may lack: each is added to the mechanism switched off, and is one candidate.
 
-What a model has already, free or with a number that is not zero, is no candidate: somebody knew it.
+What a model has already with a number that is not estimated is a candidate, too: the number may be wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shadowfit.mechanism.leaves import Parts
 # Speed at which the Stribeck effect has decayed by a factor e, as a fraction of the joint's typical speed.
 NEAR_REST = 0.1
 
-# Last words of the numbers of a joint → what they are. All are off at zero.
+# Last words of the numbers of a joint → what they are.
 JOINT_NUMBERS = {
     "viscous": "viscous friction",
     "coulomb": "Coulomb friction",
@@ -71,7 +71,6 @@ def extended(
     found += [Candidate("offset of the sensor", name, (f"{name}.offset",)) for name in whole.sensors]
     known = whole.leaves()
     kept = [one for one in found if all(name in known and name not in free for name in one.names)]
-    kept = [one for one in kept if all(_is_off(whole, name) for name in one.names)]
     if float(whole.gravity.acceleration) > 0.0 and "gravity.tilt" not in free:
         kept.append(Candidate("tilt of the stand", "gravity", ("gravity.tilt",)))
     return whole, tuple(kept)
@@ -112,8 +111,3 @@ def _of_joint(name: str, joint: Joint) -> list[Candidate]:
     # F − k x is a spring with the rest position F/k, which no number of a spring without stiffness says.
     pairs = [(f"{name}.{spring}.stiffness", f"{name}.{force}.force") for spring in springs for force in forces]
     return found + [Candidate("spring with a rest of its own", name, pair) for pair in pairs]
-
-
-def _is_off(mechanism: Mechanism, name: str) -> bool:
-    part, _, key = name.partition(".")
-    return bool(mechanism.get(name) == (1.0 if part in mechanism.inputs and key == "gain" else 0.0))
