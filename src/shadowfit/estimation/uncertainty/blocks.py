@@ -102,17 +102,20 @@ def disagreement(
 
 def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> tuple[float, float]:
     """Variance that the values' disagreement adds to their weighted mean's, and τ; zeros where they agree."""
-    known = np.isfinite(std) & (std > 0.0)
-    values, variance = values[known], std[known] ** 2
-    if len(values) < 2:
-        return 0.0, 0.0
-    weight = 1.0 / variance
-    mean = np.sum(weight * values) / np.sum(weight)
-    cochran, degrees = float(np.sum(weight * (values - mean) ** 2)), len(values) - 1
-    if special.chdtrc(degrees, cochran) > COINCIDENCE:
-        return 0.0, 0.0
-    effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
-    return float(1.0 / np.sum(1.0 / (variance + effect)) - 1.0 / np.sum(weight)), float(np.sqrt(effect))
+    # Pieces that know nothing, or (with absurd weights) all, have no say.
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        weight = 1.0 / np.square(std)
+        known = np.isfinite(weight) & (weight > 0.0) & np.isfinite(values)
+        values, weight = values[known], weight[known]
+        if len(values) < 2:
+            return 0.0, 0.0
+        mean = np.sum(weight * values) / np.sum(weight)
+        cochran, degrees = float(np.sum(weight * (values - mean) ** 2)), len(values) - 1
+        if not (np.isfinite(cochran) and special.chdtrc(degrees, cochran) < COINCIDENCE):
+            return 0.0, 0.0
+        effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
+        added = float(1.0 / np.sum(1.0 / (1.0 / weight + effect)) - 1.0 / np.sum(weight))
+    return (added, float(np.sqrt(effect))) if np.isfinite(added) else (0.0, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
