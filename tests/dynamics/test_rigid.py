@@ -15,7 +15,6 @@ from shadowfit.dynamics.tree import motions, tree_of
 from shadowfit.dynamics.tree import place as place_tree
 from shadowfit.errors import MechanismError, SimulationError
 from shadowfit.estimation.residuals import joint_transition
-from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
 from shadowfit.models import builtin
@@ -51,12 +50,11 @@ def test_forward_then_inverse_leaves_nothing(mechanism):
     tree = tree_of(mechanism)
     found = rigid.run(tree, mechanism, state, command, H)
     assert not np.any(found.status)
-    reference = reference_mass(assemble(mechanism).bodies)
 
     def missing(mechanism, position, orientation, command):
         motion = [motions(tree, mechanism, Pose(position[i], orientation[i])) for i in range(3)]
         window = jax.tree.map(lambda *x: jnp.stack(x), *motion)
-        return [joint_transition.residual(tree, mechanism, reference, window, command, jnp.asarray(H))]
+        return [joint_transition.residual(tree, mechanism, window, command, jnp.asarray(H))]
 
     windows = [np.stack([x[i : i + steps - 1] for i in range(3)], axis=1) for x in (found.position, found.orientation)]
     (left,) = along(missing, mechanism, [*windows, command[1:steps]])

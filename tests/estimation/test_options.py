@@ -11,9 +11,9 @@ from shadowfit.models import builtin, load_model
 
 @pytest.mark.parametrize(
     ("model", "unknowns"),
-    [("furuta", "joint"), ("chain8", "joint"), ("chain9", "configuration"), ("fourbar", "configuration")],
+    [("furuta", "joint"), ("chain8", "joint"), ("chain9", "joint"), ("fourbar", "configuration")],
 )
-def test_physical_parameters_take_joint_coordinates_where_there_are_few(model, unknowns):
+def test_physical_parameters_take_joint_coordinates_where_there_are_any(model, unknowns):
     options = Options.physical(load_model(model).mechanism, cutoff=20.0)
     assert (options.unknowns, options.correction, options.state_weight) == (unknowns, "deferred", "auto")
     assert options.cutoff == 20.0

@@ -31,11 +31,11 @@ def test_a_long_gap_is_named():
 def test_the_limit_can_be_given(monkeypatch):
     recording = Recording(TIME, {"theta": THETA})
     with pytest.raises(NotEnoughMemoryError, match=r"the limit is 1 kB \(as given\)"):
-        check_size(MECHANISM, [recording], 2, 0.01, Options(memory=1e3))
-    check_size(MECHANISM, [recording], 2, 0.01, Options(memory=1e9))
+        check_size(MECHANISM, [recording], 2, 0.01, Options(memory=1e3).resolved(MECHANISM))
+    check_size(MECHANISM, [recording], 2, 0.01, Options(memory=1e9).resolved(MECHANISM))
     monkeypatch.setattr(memory, "free_memory", lambda: 2e3)
     with pytest.raises(NotEnoughMemoryError, match=r"the limit is 1 kB \(half of what is free\)"):
-        check_size(MECHANISM, [recording], 2, 0.01, Options())
+        check_size(MECHANISM, [recording], 2, 0.01, Options().resolved(MECHANISM))
 
 
 def test_memory_is_known_and_spoken():
