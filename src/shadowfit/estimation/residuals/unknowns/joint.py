@@ -30,8 +30,8 @@ from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
 
 OPERATIONS = 60
-"""Operations of a step that is written out, for each body, coordinate, and column of the derivatives: from the counts of
-a Furuta pendulum and of a chain of eight links."""
+"""Operations of a step that is written out, for each body, coordinate, and column of the derivatives: from the counts
+of a Furuta pendulum and of a chain of eight links."""
 LARGEST_STEP = 30_000
 """Operations beyond which a recursion over the tree is used, whose code is there at once. Both ways give the same rows;
 where the recursion becomes the faster one has not been measured."""
