@@ -38,7 +38,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows
-from shadowfit.estimation.uncertainty.residual_covariance import propagated
+from shadowfit.estimation.uncertainty.residual_covariance import score_variance
 
 # Pieces of all data, about.
 COUNTS = (2, 4, 8)
@@ -169,21 +169,12 @@ def _piece(
     variance = np.zeros_like(total)
     np.add.at(information, np.ix_(place, place), projected.information)
     np.add.at(gradient, place, projected.gradient)
-    np.add.at(variance, np.ix_(place, place), _score_variance(problem, cut.recording, projected, weights))
+    layout, assumed = rows.groups(problem, cut.recording), weights.reference**2
+    own_variance = score_variance(layout, projected, weights.impulse_ratio, assumed)
+    np.add.at(variance, np.ix_(place, place), own_variance)
     told, std = _own_estimate(information + HOLD * total, gradient, variance, free)
     times = problem.tracks[cut.recording].times(problem.timestep)
     return Piece(cut.recording, float(times[cut.first]), float(times[cut.last - 1]), told, std)
-
-
-def _score_variance(
-    problem: Problem, recording: int, projected: projection.Projection, weights: Weights
-) -> Float[np.ndarray, "p p"]:
-    """Variance of ``Tᵀe`` by the levels of the noise, in the scaling of the rows."""
-    layout, assumed = rows.groups(problem, recording), weights.reference**2
-    spreads = [assumed * np.eye(group.size) for group in layout]
-    repeats = layout[0].size // len(weights.impulse_ratio)
-    spreads[0] = assumed * np.diag(np.tile(weights.impulse_ratio**2, repeats))
-    return propagated(layout, projected, spreads, assumed)
 
 
 def _own_estimate(

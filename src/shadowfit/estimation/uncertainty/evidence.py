@@ -22,7 +22,7 @@ from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.uncertainty.blocks import Disagreement, disagreement
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding, findings
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
-from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated
+from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated, score_variance
 
 Kind = Literal["gauss-newton", "blocks", "paper", "residual", "robust"]
 
@@ -140,12 +140,10 @@ class Evidence:
         if np.allclose(self.impulse_ratio, 1.0, rtol=1e-9, atol=0.0):
             return self.matrix * self.reference**2
         assumed = self.reference**2
-        parts = []
-        for layout, own in zip(self.layouts, self.projections, strict=True):
-            spread = [assumed * np.eye(group.size) for group in layout]
-            repeats = layout[0].size // len(self.impulse_ratio)
-            spread[0] = assumed * np.diag(np.tile(self.impulse_ratio**2, repeats))
-            parts.append(propagated(layout, own, spread, assumed))
+        parts = [
+            score_variance(layout, own, self.impulse_ratio, assumed)
+            for layout, own in zip(self.layouts, self.projections, strict=True)
+        ]
         return np.diag(self.prior) * assumed + self._joined(parts)
 
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:

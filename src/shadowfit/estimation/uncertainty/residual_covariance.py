@@ -122,3 +122,13 @@ def propagated(
             table = projection.rows[:, rows]
             total = total + np.tensordot(table, np.matmul(covariance, table), axes=([0, 1], [0, 1]))
     return total
+
+
+def score_variance(
+    layout: Sequence[Group], projection: Projection, impulse_ratio: Float[np.ndarray, " r"], assumed: float
+) -> Float[np.ndarray, "p p"]:
+    """Variance of ``Tᵀe`` by the levels of the noise, which the weights of the impulses need not be."""
+    spread = [assumed * np.eye(group.size) for group in layout]
+    repeats = layout[0].size // len(impulse_ratio)
+    spread[0] = assumed * np.diag(np.tile(impulse_ratio**2, repeats))
+    return propagated(layout, projection, spread, assumed)
