@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from shadowfit.kernels.fingerprint import UNCOMPILED
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "shadowfit"
 SUBDIVIDED = "estimation"
@@ -125,3 +127,17 @@ def test_simulating_does_not_load_the_estimator():
     loaded = loaded_by("import shadowfit; shadowfit.simulate; shadowfit.place; shadowfit.load_model")
     assert "dynamics" in loaded
     assert not [name for name in loaded if name.startswith(("estimation", "evaluation", "experiments", "cli"))]
+
+
+def test_folders_left_out_of_the_fingerprint_make_no_kernels():
+    """They may only map functions of layers below: code made of their own would be taken from the cache when stale."""
+    harmless = {"mapped", "making_seconds", "fingerprint"}
+    for module, path in modules().items():
+        if layer_of(module) in UNCOMPILED:
+            taken = {
+                alias.name
+                for node in ast.walk(ast.parse(path.read_text("utf-8")))
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shadowfit.kernels")
+                for alias in node.names
+            }
+            assert taken <= harmless, module

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import jax
 
+UNCOMPILED = frozenset({"recordings", "models", "evaluation", "experiments", "cli", "web"})
+"""Folders of the package with functions that no kernel is made of: a change of a report leaves compiled code alone."""
+
 
 def fingerprint(*parts: str | None) -> str:
     """A name for what depends on these texts and on the source of this package and of JAX."""
@@ -19,10 +22,12 @@ def fingerprint(*parts: str | None) -> str:
 
 @functools.cache
 def package_digest() -> str:
-    """A fingerprint of the source of the package that these kernels are part of."""
+    """A fingerprint of the source that kernels are made of, in the package that they are part of."""
     digest = hashlib.sha256()
     root = Path(__file__).parent.parent
     for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
+        inside = path.relative_to(root)
+        if inside.parts[0] not in UNCOMPILED:
+            digest.update(str(inside).encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()
