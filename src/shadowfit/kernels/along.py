@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from shadowfit.kernels.batched import OverTime, over_time
+from shadowfit.kernels.fingerprint import named
 from shadowfit.kernels.own import is_own
 
 _made: dict[Any, OverTime] = {}
@@ -42,6 +43,6 @@ def along(
         def one(settings: list[Any], _: list[Any], given: list[Any]) -> Sequence[Any]:
             return function(jax.tree.unflatten(structure, settings), *given, *static)
 
-        key = f"{function.__module__}.{function.__qualname__} {static} {structure}" if is_own(parts) else None
+        key = f"{named(function)} {static} {structure}" if is_own(parts) else None
         _made[kind] = over_time(one, numbers, [], [np.empty(x.shape[1:]) for x in arrays], key)
     return _made[kind](numbers, [], arrays)

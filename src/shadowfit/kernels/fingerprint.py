@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 
 UNCOMPILED = frozenset({"recordings", "models", "evaluation", "experiments", "cli", "web"})
-"""Folders of the package with functions that no kernel is made of: a change of a report leaves compiled code alone."""
+"""Folders of the package that kernels are not made of: a change of a report leaves compiled code alone. What they have
+compiled for themselves is kept by `named`."""
 
 
 def fingerprint(*parts: str | None) -> str:
@@ -18,6 +22,12 @@ def fingerprint(*parts: str | None) -> str:
     for part in (package_digest(), jax.__version__, *parts):
         digest.update(f"{part}\n".encode())
     return digest.hexdigest()
+
+
+def named(function: Callable[..., Any]) -> str:
+    """A name of a function of a module, with a fingerprint of the module's source."""
+    source = hashlib.sha256(Path(inspect.getfile(function)).read_bytes()).hexdigest()
+    return f"{function.__module__}.{function.__qualname__} {source}"
 
 
 @functools.cache

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from shadowfit.kernels.batched import over_time
+from shadowfit.kernels.fingerprint import named
 
 
 def mapped(function: Callable[..., jax.Array]) -> Callable[..., np.ndarray]:
@@ -26,7 +27,6 @@ def mapped(function: Callable[..., jax.Array]) -> Callable[..., np.ndarray]:
         if not len(rows[0]):
             shapes = [jax.ShapeDtypeStruct(row.shape[1:], float) for row in rows]
             return np.zeros((0, *jax.eval_shape(function, *shapes).shape))
-        key = f"{function.__module__}.{function.__qualname__}"
-        return over_time(one, [], [], [np.empty(row.shape[1:]) for row in rows], key)([], [], rows)[0]
+        return over_time(one, [], [], [np.empty(row.shape[1:]) for row in rows], named(function))([], [], rows)[0]
 
     return over_rows
