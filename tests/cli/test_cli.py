@@ -56,7 +56,8 @@ def test_help_lists_the_commands():
     result = run("--help")
     assert result.exit_code == 0
     assert all(
-        command in result.stdout for command in ("demo", "fit", "models", "report", "show", "simulate", "validate")
+        command in result.stdout
+        for command in ("demo", "fit", "models", "report", "run", "show", "simulate", "validate")
     )
     assert run().exit_code == 2
 

@@ -16,6 +16,7 @@ from shadowfit.cli.fit import fit
 from shadowfit.cli.models import models
 from shadowfit.cli.report import report
 from shadowfit.cli.reproduce import reproduce
+from shadowfit.cli.run import run
 from shadowfit.cli.saving import KeptElsewhere
 from shadowfit.cli.show import show
 from shadowfit.cli.simulate import simulate
@@ -85,5 +86,8 @@ def _options(
     pass
 
 
-for command in (demo, check, fit, simulate, validate, advise, report, sweep, reproduce, models, show, convert, export):
+for command in (
+    *(demo, check, fit, simulate, validate, advise, report, run),
+    *(sweep, reproduce, models, show, convert, export),
+):
     app.command()(command)
