@@ -84,7 +84,7 @@ def test_missing_forces_are_those_that_the_model_lacks():
     truth = rigid(builtin.cartpole()).set({"pivot.viscous": 0.02})
     recording = twin(truth, {"pivot": 2.0}, 200, inputs={"u": pulses(200, size=2.0)})
     estimate = fitted(truth.set({"pivot.viscous": 0.0}), recording, (), state_weight=1.0)
-    found = axis_forces(estimate)["pivot"]
+    found = axis_forces(estimate)[0]["pivot"]
     slope = np.polyfit(found.speed[5:-5], found.force[5:-5], 1)[0]
     assert slope == pytest.approx(-0.02, rel=0.1)
     np.testing.assert_allclose(np.gradient(found.position, found.time)[5:-5], found.speed[5:-5], atol=0.1)

@@ -17,10 +17,10 @@ TIMESTEP = 0.01
 FINER = 10
 
 
-def swing(seed, start, steps=240, name="swing"):
+def swing(seed, start, steps=240, name="swing", viscous=TRUTH["hinge.viscous"]):
     """A recording of the built-in pendulum with the true parameters, sampled with noise."""
     model = load_model("pendulum")
-    mechanism = model.mechanism.set(BASE | TRUTH)
+    mechanism = model.mechanism.set(BASE | TRUTH | {"hinge.viscous": viscous})
     state = model.start.with_joints({"hinge": start}, {}).state(mechanism)
     # Rigid joints, as the fits take them: the model's own give by a tenth of a millimetre per newton.
     run = simulate(mechanism, state, timestep=TIMESTEP / FINER, steps=FINER * steps, joints="rigid")

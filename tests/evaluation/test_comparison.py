@@ -44,7 +44,7 @@ def test_the_data_ask_for_the_friction_that_is_there(model, recording):
 
 def test_what_a_model_without_friction_lacks_opposes_the_motion(model, recording):
     without = model.set({"hinge.dry": 0.0, "hinge.viscous": 0.0})
-    force = axis_forces(fit(without, recording, ()))["hinge"]
+    force = axis_forces(fit(without, recording, ()))[0]["hinge"]
     speed, mean, error = force.binned("speed", 8)
     assert np.all(np.diff(speed) > 0.0)
     along = mean * np.sign(speed)

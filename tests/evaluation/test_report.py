@@ -6,10 +6,14 @@ import re
 import shutil
 import subprocess
 
+import jax
 import numpy as np
 import pytest
 
+from shadowfit.dynamics import place
+from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.report import page
+from shadowfit.models import load_model
 
 
 def test_everything_is_there(saved):
@@ -38,6 +42,21 @@ def test_numbers_of_the_charts(saved):
     np.testing.assert_allclose(np.linalg.norm(frames[:, 0], axis=1), 0.092, atol=2e-3)
 
 
+def test_a_slider_runs_on_a_rail():
+    model = load_model("cartpole")
+    states = jax.tree.map(
+        lambda *x: np.stack(x),
+        *(place(model.mechanism, {"rail": x, "pivot": 0.5}) for x in (0.0, 0.2, -0.1)),
+    )
+    scene = skeleton(model.mechanism, np.arange(3.0), states)
+    (slider,) = scene["sliders"]
+    rail, carriage = np.array(slider["rail"]), np.array(slider["carriage"])
+    np.testing.assert_array_equal(rail, np.broadcast_to(rail[:1], rail.shape), "it is fixed to the world")
+    assert rail[0, :, 0].min() < -0.1 < 0.2 < rail[0, :, 0].max()
+    np.testing.assert_allclose(carriage.mean(axis=1)[:, 0], [0.0, 0.2, -0.1], atol=1e-3)
+    assert model.mechanism.bodies.index("cart") == slider["body"]
+
+
 def test_names_are_no_markup(saved):
     name = "<script>alert(1)</script>"
     summary = {**saved.summary, "model": {**saved.summary["model"], "name": name}}
@@ -64,7 +83,8 @@ def test_in_a_browser(saved, tmp_path):
     assert "CONSOLE" not in result.stderr, result.stderr
     assert 'data-ready="yes"' in result.stdout, "the script ran to its end"
     charts = result.stdout.count("<svg")
-    # One for the sensor, one for its residual, two of convergence, three of diagnostics.
-    assert charts == 7
+    # One for the sensor, one for its residual, two parameters' pieces, three of the hinge's unexplained force, two of
+    # convergence, three of diagnostics.
+    assert charts == 12
     assert "NaN" not in re.sub(r"<script.*?</script>", "", result.stdout, flags=re.DOTALL)
     assert result.stdout.count("<td") >= 2 * 8 + 2 * 2, "two parameters with eight cells, and their correlations"

@@ -36,7 +36,7 @@ from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.prediction import predict
 from shadowfit.estimation.uncertainty.missing import Release, releases
 from shadowfit.evaluation.candidates import Candidate, extended
-from shadowfit.evaluation.store import joint_positions
+from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.summary import as_json
 from shadowfit.evaluation.validation import rollout_errors
 

@@ -1,19 +1,25 @@
-"""A mechanism as lines in space: for each body, from its centre of mass to the points where joints hold it."""
+"""A mechanism as lines in space: for each body, from its centre of mass to the points where joints hold it.
+
+A slider is a rail, as long as it is travelled, with a carriage on it.
+"""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.dynamics import State
-from shadowfit.dynamics.elements import assembled
+from shadowfit.dynamics.elements import Attachments, assembled
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
 from shadowfit.mechanism import Mechanism
 
 FRAMES = 600
+# Half the length, width and height of a carriage, as fractions of half the machine's largest extent.
+CARRIAGE = np.array([0.09, 0.05, 0.05])
 
 _matrices = mapped(rotations.matrix)
 
@@ -22,7 +28,8 @@ def skeleton(mechanism: Mechanism, time: Float[np.ndarray, " k"], states: State)
     """Frames of an animation as JSON values.
 
     ``bodies`` are names, ``spokes`` for each body the number of its points, and ``frames`` for each time the world
-    coordinates [m] of all points, body by body: the centre of mass, then its joints' points.
+    coordinates [m] of all points, body by body: the centre of mass, then its joints' points. ``sliders`` have for each
+    time the two ends of the ``rail`` and the eight corners of the ``carriage``, in the order of three binary digits.
     """
     chosen = np.unique(np.linspace(0, len(time) - 1, min(FRAMES, len(time))).round().astype(int))
     position = np.asarray(states.pose.position)[chosen]
@@ -38,7 +45,46 @@ def skeleton(mechanism: Mechanism, time: Float[np.ndarray, " k"], states: State)
         "spokes": spokes,
         "time": np.round(time[chosen], 4).tolist(),
         "frames": np.round(frames, 4).tolist(),
+        "sliders": _sliders(mechanism, position, turn, 0.5 * np.ptp(frames, axis=(0, 1)).max()),
     }
+
+
+def _sliders(
+    mechanism: Mechanism, position: Float[np.ndarray, "t b 3"], turn: Float[np.ndarray, "t b 3 3"], reach: float
+) -> list[dict[str, Any]]:
+    joints = mechanism.joints.values
+    digits = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    found = []
+    for group in assembled(mechanism).groups:
+        for member, joint in enumerate(group.joints):
+            if joints[joint].kind.axis_kind != "translation":
+                continue
+            start, axes = _frame(group.a, member, position, turn)
+            at, own = _frame(group.b, member, position, turn)
+            travelled = np.einsum("ti,ti->t", axes[:, :, 0], at - start)
+            half = CARRIAGE * max(reach, 0.5 * np.ptp(travelled))
+            ends = np.array([travelled.min() - 1.5 * half[0], travelled.max() + 1.5 * half[0]])
+            rail = start[:, None] + ends[:, None] * axes[:, None, :, 0]
+            carriage = at[:, None] + np.einsum("tij,cj->tci", own, digits * half)
+            found.append(
+                {
+                    # The child, whose colour the carriage has, unless that is the world.
+                    "body": min(group.b.body_indices[member], position.shape[1] - 1),
+                    "rail": np.round(rail, 4).tolist(),
+                    "carriage": np.round(carriage, 4).tolist(),
+                }
+            )
+    return found
+
+
+def _frame(
+    side: Attachments, member: int, position: Float[np.ndarray, "t b 3"], turn: Float[np.ndarray, "t b 3 3"]
+) -> tuple[Float[np.ndarray, "t 3"], Float[np.ndarray, "t 3 3"]]:
+    """Place and axes of a joint's frame on one of its bodies, over time."""
+    body, lever, axes = side.body_indices[member], np.asarray(side.levers)[member], np.asarray(side.frames)[member]
+    if body == position.shape[1]:  # the world comes last
+        return np.broadcast_to(lever, (len(position), 3)), np.broadcast_to(axes, (len(position), 3, 3))
+    return position[:, body] + turn[:, body] @ lever, turn[:, body] @ axes
 
 
 def _levers(mechanism: Mechanism) -> list[Float[np.ndarray, "n 3"]]:

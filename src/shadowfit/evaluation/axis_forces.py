@@ -22,11 +22,24 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian
 from shadowfit.dynamics.state import State
 from shadowfit.estimation import Estimate
-from shadowfit.evaluation.store import joint_positions
+from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.deferred_correction import renewed
+from shadowfit.evaluation.joint_motion import joint_positions
+from shadowfit.evaluation.unexplained import tree_behind
+from shadowfit.geometry import Pose
+from shadowfit.kernels.along import along
 from shadowfit.mechanism import Mechanism
 
 # Singular values of the gap rows below this fraction of the largest are redundant rows of a loop.
 REDUNDANT = 1e-9
+# Steps of a recording at which impulses on bodies are projected on the joints.
+MOST_PROJECTED = 1000
+# Steps to the most likely states: they are nearly a linear problem.
+STATE_STEPS = 2
 
 
 class Bins(NamedTuple):
@@ -61,24 +74,75 @@ class AxisForce:
         return Bins(*np.array(mean).reshape(-1, 3).T)
 
 
-def axis_forces(estimate: Estimate, recording: int = 0) -> dict[str, AxisForce]:
-    """Missing force of each joint with a free axis."""
-    mechanism, plan = estimate.mechanism(recording), estimate.problem.plan
-    names = tuple(name for name, joint in mechanism.joints.items() if joint.kind.axis_kind)
+def axis_forces(estimate: Estimate) -> list[dict[str, AxisForce]]:
+    """For each recording, the missing force of each joint with a free axis.
+
+    With poses as unknowns the joints' motions have to be found at each step, and at most :data:`MOST_PROJECTED` are
+    taken, at equal distances.
+    """
+    return [_of_recording(estimate, i, impulse) for i, impulse in enumerate(likely_impulses(estimate))]
+
+
+def likely_impulses(estimate: Estimate) -> list[Float[np.ndarray, "n r"]]:
+    """Impulses that the steps of each recording lack along the most likely motion.
+
+    Where the equations of motion were given more weight than their errors ask for, the fit's own residuals are small by
+    force. The states are then found anew with the levels of the noise as weights and the parameters of the fit, by
+    Gauss–Newton steps from the fit's states.
+    """
+    problem, weights = estimate.problem, estimate.weights
+    point, size = estimate.outcome.linearisation.point, problem.plan.node_size
+    if weights.impulse_std is not None and not weights.believed:
+        weights = Weights(np.diag(weights.reference / np.array(weights.impulse_std)), weights.std, weights.reference)
+        with one_thread():
+            point = _most_likely_states(problem, point, weights)
+    found = []
+    for index, track in enumerate(problem.tracks):
+        rows = [np.asarray(own.residual) for own in objective.chunk_rows(problem, point, weights, index)]
+        # With full unknowns the residual of the velocity comes last.
+        weighted = np.concatenate(rows)[: track.steps, :size][:, -problem.plan.impulses :]
+        found.append(np.linalg.solve(weights.dynamics, weighted.T).T)
+    return found
+
+
+def _most_likely_states(problem: Problem, point: Point, weights: Weights) -> Point:
+    none = np.zeros(problem.parameters.size)
+    for _ in range(STATE_STEPS):
+        here = objective.linearise(problem, point, weights)
+        steps = tuple(
+            objective.undamped(normal)[0].states(none[problem.parameters.places(i)])
+            for i, normal in enumerate(here.normals)
+        )
+        point = renewed(problem, objective.plus(problem, here.point, steps, none))
+    return point
+
+
+def _of_recording(estimate: Estimate, recording: int, impulse: Float[np.ndarray, "n r"]) -> dict[str, AxisForce]:
+    mechanism, problem = estimate.mechanism(recording), estimate.problem
     trajectory = estimate.trajectory(recording)
+    position = joint_positions(mechanism, trajectory.states)
+    if not position:
+        return {}
+    every = 1 if tree_behind(problem) is not None else -(-len(impulse) // MOST_PROJECTED)
+    chosen = np.arange(0, len(impulse), every)
+    joints = [mechanism.joints.index(name) for name in position]
     states = trajectory.states
-    gaps, axes = (np.asarray(x) for x in _jacobians(mechanism, states, names))
-    weights = estimate.weights.dynamics
-    weighted = estimate.evidence.projections[recording].residual[:, : estimate.evidence.layouts[recording][0].size]
-    # With full unknowns the residual of the velocity comes last.
-    impulse = np.linalg.solve(weights, weighted[:, -plan.impulses :].T).T
-    velocity = np.asarray(states.velocity).reshape(len(impulse), gaps.shape[-1])
-    speed = np.einsum("kjx,kx->kj", axes, velocity)
-    joints = [mechanism.joints.index(name) for name in names]
-    along = plan.unknowns.along_axes(impulse, joints, lambda impulse: _along_axes(gaps, axes, impulse))
-    force = along / estimate.problem.timestep
-    position = joint_positions(mechanism, states)
-    return {name: AxisForce(trajectory.time, position[name], speed[:, i], force[:, i]) for i, name in enumerate(names)}
+
+    def project(impulse: Float[np.ndarray, "n r"]) -> Float[np.ndarray, "n j"]:
+        arrays = [np.asarray(x)[chosen] for x in (states.pose.position, states.pose.orientation, states.velocity)]
+        if not np.all(np.isfinite(impulse)):  # a fit that failed
+            return np.full((len(impulse), len(position)), np.nan)
+        gaps, axes = along(_jacobians, mechanism, arrays, tuple(position))
+        return _along_axes(gaps, axes, impulse)
+
+    force = problem.plan.unknowns.along_axes(impulse[chosen], joints, project) / problem.timestep
+    speed = {
+        name: np.gradient(own, problem.timestep) if len(own) > 1 else np.zeros(1) for name, own in position.items()
+    }
+    return {
+        name: AxisForce(trajectory.time[chosen], position[name][chosen], speed[name][chosen], force[:, i])
+        for i, name in enumerate(position)
+    }
 
 
 def _along_axes(
@@ -96,20 +160,13 @@ def _along_axes(
 
 
 def _jacobians(
-    mechanism: Mechanism, states: State, names: tuple[str, ...]
-) -> tuple[Float[Array, "n r x"], Float[Array, "n j x"]]:
-    """Gap rows and the joints' speeds as functions of all velocities, at each state."""
-    elements = assemble(mechanism)
+    mechanism: Mechanism, position: Array, orientation: Array, velocity: Array, names: tuple[str, ...]
+) -> list[Array]:
+    """Gap rows and the joints' speeds as functions of all velocities, at a state."""
+    elements, pose = assemble(mechanism), Pose(position, orientation)
 
-    @jax.jit
-    def all_of(states: State) -> tuple[Array, Array]:
-        def one(state: State) -> tuple[Array, Array]:
-            def speeds(flat: Array) -> Array:
-                view = StateView(mechanism, State(state.pose, flat.reshape(state.velocity.shape)), elements)
-                return jnp.stack([view.joint_speed(name) for name in names])
+    def speeds(flat: Array) -> Array:
+        view = StateView(mechanism, State(pose, flat.reshape(velocity.shape)), elements)
+        return jnp.stack([view.joint_speed(name) for name in names])
 
-            return gap_jacobian(elements, state.pose), jax.jacfwd(speeds)(state.velocity.ravel())
-
-        return jax.vmap(one)(states)
-
-    return all_of(states)
+    return [gap_jacobian(elements, pose), jax.jacfwd(speeds)(velocity.ravel())]

@@ -58,5 +58,18 @@ def rounded(values: Float[np.ndarray, " n"]) -> list[float | None]:
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
 
 
+def part_of(share: float) -> str:
+    """A share in words: ``4 % of``, or ``3 times``."""
+    if share >= 2.0:
+        return f"{share:.0f} times"
+    return f"{100.0 * share:.2g} % of" if share < 0.1 else f"{100.0 * share:.0f} % of"
+
+
+def split(heading: str) -> tuple[str, str]:
+    """Name and unit of a column's heading ``name [unit]``."""
+    key, _, unit = heading.partition(" [")
+    return key, unit.removesuffix("]")
+
+
 def _file(name: str) -> str:
     return (importlib.resources.files("shadowfit.evaluation") / "page" / name).read_text("utf-8")

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.evaluation import verdict
+from shadowfit.evaluation import force_figure, forest_figure, verdict
 from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.diagnostics import ResidualDiagnostics, diagnose
-from shadowfit.evaluation.html_page import banner, frame, rounded
+from shadowfit.evaluation.html_page import banner, frame, rounded, split
 from shadowfit.evaluation.intervals import interval
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.models.atomic import write_text
@@ -41,6 +41,8 @@ def page(saved: SavedResult) -> str:
         ("Parameters", _parameters),
         ("Measured, estimated and simulated", _recordings),
         ("Motion", _motion),
+        ("Do pieces of the data agree?", forest_figure.section),
+        ("Unexplained forces", force_figure.section),
         ("Convergence", _convergence),
         ("Correlation", _correlation),
         ("Residuals", _residuals),
@@ -121,8 +123,8 @@ def _motion(saved: SavedResult) -> str:
         '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row">'
         '<button id="play" type="button">Play</button><input id="moment" type="range" aria-label="time">'
         '<span id="clock"></span></div></div>'
-        '<p class="soft">The estimated motion of the first recording: dots are centres of mass, rings joints. Drag to '
-        "turn.</p>"
+        '<p class="soft">The estimated motion of the first recording: dots are centres of mass, rings joints, boxes '
+        "run on rails. Drag to turn.</p>"
     )
 
 
@@ -202,6 +204,8 @@ def _setting(value: Any) -> str:
 def _payload(saved: SavedResult) -> dict[str, Any]:
     return {
         "recordings": [_recording(saved, index, name) for index, name in enumerate(saved.tables)],
+        "forest": forest_figure.numbers(saved),
+        "forces": force_figure.numbers(saved),
         "log": _log(saved),
         "diagnostics": [_diagnostic(index, found) for index, found in enumerate(_diagnostics(saved).values())],
         "animation": _animation(saved),
@@ -214,7 +218,7 @@ def _recording(saved: SavedResult, index: int, name: str) -> dict[str, Any]:
     columns = {heading: rounded(values[::stride]) for heading, values in table.items()}
     channels, residuals = [], []
     for heading, values in columns.items():
-        key, unit = _split(heading)
+        key, unit = split(heading)
         if key.endswith(".measured"):
             channel = key.removesuffix(".measured")
             drawn = {kind: columns[f"{channel}.{kind} [{unit}]"] for kind in ("estimated", "rollout")}
@@ -233,11 +237,6 @@ def _recording(saved: SavedResult, index: int, name: str) -> dict[str, Any]:
     }
 
 
-def _split(heading: str) -> tuple[str, str]:
-    key, _, unit = heading.partition(" [")
-    return key, unit.removesuffix("]")
-
-
 def _log(saved: SavedResult) -> dict[str, Any]:
     parameters = []
     for label in saved.labels:
@@ -253,7 +252,7 @@ def _diagnostics(saved: SavedResult) -> dict[str, ResidualDiagnostics]:
     found = {}
     for name, table in saved.tables.items():
         for heading, values in table.items():
-            key, _ = _split(heading)
+            key, _ = split(heading)
             if not key.endswith(".residual"):
                 continue
             channel = key.removesuffix(".residual")

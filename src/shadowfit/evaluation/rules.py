@@ -14,6 +14,7 @@ import numpy as np
 from shadowfit.estimation import Estimate
 from shadowfit.evaluation.compliance import giving_joints
 from shadowfit.evaluation.diagnostics import autocorrelation
+from shadowfit.evaluation.forest import Compared, compared, piece_label
 from shadowfit.evaluation.notices import Notice, Severity, ordered
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.unexplained import Unexplained, unexplained
@@ -222,20 +223,42 @@ def pieces(estimate: Estimate) -> Iterator[Notice]:
     """Recordings, or pieces of them, that disagree about a parameter."""
     if not estimate.parameters or not np.isfinite(estimate.cost):
         return
-    found = estimate.evidence.disagreement
-    plain = estimate.uncertainty("gauss-newton").std
-    wider = np.sqrt(1.0 + np.nan_to_num(found.added / np.where(plain > 0.0, plain, np.nan) ** 2))
-    for i in np.argsort(-wider)[:MOST_PIECES]:
-        if wider[i] > WIDER:
-            row = estimate.parameters[i]
-            unit = "" if row.unit == "1" else f" {row.unit}"
-            yield Notice(
-                "amber",
-                f"pieces of the data disagree about {row.name}: from one to the next it differs by "
-                f"{found.spread[i]:.2g}{unit}; its error bar is {wider[i]:.1f} times wider for it",
-                "The model lacks something that changes between them (amplitude, direction, temperature): compare "
-                "the pieces in result.json, and fit parts by themselves",
-            )
+    wide = [row for row in compared(estimate) if row.wider > WIDER]
+    for row in sorted(wide, key=lambda one: -one.wider)[:MOST_PIECES]:
+        unit = "" if row.unit == "1" else f" {row.unit}"
+        low, high = row.extremes()
+        yield Notice(
+            "amber",
+            f"{'recordings' if row.of_recordings else 'pieces of the data'} disagree about {row.name}: "
+            f"{_piece(estimate, row, low)} has {row.values[low]:.4g}, {_piece(estimate, row, high)} "
+            f"{row.values[high]:.4g}{unit}; from one to the next it differs by {row.spread:.2g} beyond noise, and its "
+            f"error bar is {row.wider:.1f} times wider for it",
+            _what_to_try(row),
+        )
+
+
+def _piece(estimate: Estimate, row: Compared, index: int) -> str:
+    piece = row.pieces[index]
+    names = [track.recording.name for track in estimate.problem.tracks]
+    return piece_label(names, piece.recording, piece.begin, piece.end, row.of_recordings)
+
+
+def _what_to_try(row: Compared) -> str:
+    if row.of_recordings:
+        return (
+            f"If the machine was changed in between give it a value in each (`--each {row.name}`); else the model "
+            "lacks something in which they differ (amplitude, direction, temperature): `shadowfit advise` names "
+            "candidates"
+        )
+    if row.drifts:
+        return (
+            "It goes one way in time, as with a motion that decays or a machine that warms up: `shadowfit advise` "
+            "names what the model may lack; `--from` and `--to` fit a part by itself"
+        )
+    return (
+        "The model lacks something that changes between them (amplitude, direction, temperature): `shadowfit advise` "
+        "names candidates"
+    )
 
 
 def joints(estimate: Estimate) -> Iterator[Notice]:

@@ -4,6 +4,7 @@
     model.toml                the calibrated model, which ``simulate`` accepts
     log.csv                   one row for each iteration
     trajectory_<name>.csv     for each recording: measured, estimated and rolled-out readings, residuals, joints, inputs
+    forces_<name>.csv         for each recording: the force of each joint that the model does not explain
     state.npz                 poses, velocities, parameter values and covariance as arrays
     report.html               written by ``report``
     unfinished.json           only of a fit that was killed: its last parameters (see ``checkpoint``)
@@ -25,24 +26,23 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from shadowfit.dynamics import State
-from shadowfit.dynamics.elements import assemble
-from shadowfit.dynamics.kinematics import StateView
 from shadowfit.errors import MechanismError, ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.estimation.uncertainty.evidence import Kind
+from shadowfit.evaluation.axis_forces import AxisForce, axis_forces
 from shadowfit.evaluation.checkpoint import UNFINISHED
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.exchange import recover, replacing
+from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.notices import Notice, ordered
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.series import SensorSeries, at_samples, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
 from shadowfit.geometry import Pose
-from shadowfit.kernels.along import along
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import format_model, parse_model, read_model, update_model
 from shadowfit.models.atomic import write_bytes, write_text
@@ -71,6 +71,8 @@ class SavedResult:
     """The contents of ``result.json``."""
     tables: Mapping[str, Mapping[str, np.ndarray]]
     """Recording → heading → column of its ``trajectory_<name>.csv``, shape (samples,)."""
+    forces: Mapping[str, Mapping[str, np.ndarray]]
+    """Recording → heading → column of its ``forces_<name>.csv``, shape (steps,); empty for an older result."""
     log: Mapping[str, np.ndarray]
     """Heading → column of ``log.csv``, shape (iterations + 1,)."""
     states: Mapping[str, tuple[Float[np.ndarray, " k"], State]]
@@ -142,7 +144,7 @@ def save_estimate(
 
 def is_own(name: str) -> bool:
     """Whether a file of this name belongs to a result."""
-    return name in FILES or (name.startswith("trajectory_") and name.endswith(".csv"))
+    return name in FILES or (name.startswith(("trajectory_", "forces_")) and name.endswith(".csv"))
 
 
 def _write_files(
@@ -158,6 +160,8 @@ def _write_files(
 ) -> dict[str, Any]:
     names = recording_names(estimate)
     comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
+    for name, forces in zip(names, axis_forces(estimate), strict=True):
+        write_csv(target / f"forces_{name}.csv", _force_table(estimate, forces))
     notes = _write_model(estimate, target / "model.toml", model_text)
     write_csv(target / "log.csv", _log_table(estimate))
     write_bytes(target / "state.npz", _archive(estimate, names, kind))
@@ -196,10 +200,11 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
             raise ResultError(f"{source}: result.json has the schema {summary.get('schema')!r}, expected {SCHEMA!r}")
         names = [recording["name"] for recording in summary["recordings"]]
         tables = {name: read_csv(source / f"trajectory_{name}.csv") for name in names}
+        forces = {name: read_csv(path) for name in names if (path := source / f"forces_{name}.csv").exists()}
         with np.load(io.BytesIO((source / "state.npz").read_bytes()), allow_pickle=False) as archive:
             states = {name: _states(archive, name) for name in names}
             labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
-        return SavedResult(source, summary, tables, read_csv(source / "log.csv"), states, labels, spread)
+        return SavedResult(source, summary, tables, forces, read_csv(source / "log.csv"), states, labels, spread)
     except FileNotFoundError as error:
         missing = Path(error.filename).name
         advice = "`fit --out` writes one"
@@ -253,6 +258,17 @@ def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -
     return estimated
 
 
+def _force_table(estimate: Estimate, forces: Mapping[str, AxisForce]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for joint, own in forces.items():
+        straight = estimate.problem.mechanism.joints[joint].kind.axis_kind == "translation"
+        table["time [s]"] = own.time
+        table[f"{joint}.position [{'m' if straight else 'rad'}]"] = own.position
+        table[f"{joint}.speed [{'m/s' if straight else 'rad/s'}]"] = own.speed
+        table[f"{joint}.unexplained [{'N' if straight else 'N m'}]"] = own.force
+    return table
+
+
 def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
     """Open-loop readings from the first estimated state; empty where the calibrated model cannot be simulated."""
     track, mechanism = estimate.problem.tracks[index], estimate.mechanism(index)
@@ -268,26 +284,6 @@ def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
         return {}
     time = track.start_time + np.asarray(run.time)
     return compare(mechanism, track.recording, time, {k: np.asarray(v) for k, v in run.readings.items()})
-
-
-def joint_positions(mechanism: Mechanism, states: State) -> dict[str, Float[np.ndarray, " n"]]:
-    """Position of each joint with a free axis [rad or m] over the states; angles are followed over turns."""
-    kinds = {name: joint.kind.axis_kind for name, joint in mechanism.joints.items() if joint.kind.axis_kind}
-    if not kinds:
-        return {}
-    arrays = [np.asarray(x) for x in (states.pose.position, states.pose.orientation, states.velocity)]
-    columns = along(_joint_positions, mechanism, arrays, tuple(kinds))[0].T
-    return {
-        name: np.unwrap(column) if kind == "rotation" else column
-        for (name, kind), column in zip(kinds.items(), columns, strict=True)
-    }
-
-
-def _joint_positions(
-    mechanism: Mechanism, position: Array, orientation: Array, velocity: Array, names: tuple[str, ...]
-) -> list[Float[Array, " j"]]:
-    view = StateView(mechanism, State(Pose(position, orientation), velocity), assemble(mechanism))
-    return [jnp.stack([view.joint_position(name) for name in names])]
 
 
 # ---- the other files

@@ -18,8 +18,10 @@ import numpy as np
 from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.estimation.uncertainty.covariance import Interval
 from shadowfit.estimation.uncertainty.evidence import Kind
+from shadowfit.evaluation import forest
 from shadowfit.evaluation.notices import Notice, colour
 from shadowfit.evaluation.series import SensorSeries
+from shadowfit.evaluation.unexplained import unexplained
 
 # Of the intervals.
 LEVEL = 0.95
@@ -65,8 +67,9 @@ def summarise(
             "state_weight": estimate.state_weight,
             "impulse_variances": estimate.impulse_variances,
             "unexplained": estimate.unexplained,
+            "unexplained_share": _shares(estimate),
             "noise_choice": _noise_choice(estimate),
-            "disagreement": _disagreement(estimate) if kind == "blocks" else None,
+            "disagreement": forest.as_fields(estimate) if kind == "blocks" else None,
             "uncertainty": {"kind": kind, "level": LEVEL, "degrees_of_freedom": spread.degrees},
             "parameters": parameters(estimate, kind, truth),
             "not_identifiable": [finding.text for finding in estimate.findings],
@@ -114,6 +117,13 @@ def summarise(
     )
 
 
+def _shares(estimate: Estimate) -> dict[str, float]:
+    """Part of each joint's force that its model does not explain; empty where errors are those of bodies."""
+    if not (estimate.unexplained and math.isfinite(estimate.cost)):
+        return {}
+    return {own.name: own.share for own in unexplained(estimate)}
+
+
 def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
     """How the weights were found, where they follow from the data."""
     choice = estimate.noise_choice
@@ -129,28 +139,6 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
         "sensor_ratio": dict(zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)),
         "predictions": predictions,
     }
-
-
-def _disagreement(estimate: Estimate) -> dict[str, Any] | None:
-    """What pieces of the data say about each parameter by themselves."""
-    if not estimate.parameters:
-        return None
-    found, labels = estimate.evidence.disagreement, estimate.evidence.labels
-    pieces = [
-        [
-            {
-                "recording": piece.recording,
-                "from": piece.begin,
-                "to": piece.end,
-                "difference": dict(zip(labels, piece.difference.tolist(), strict=True)),
-                "std": dict(zip(labels, piece.std.tolist(), strict=True)),
-            }
-            for piece in scale
-        ]
-        for scale in found.pieces
-    ]
-    spread = {label: tau for label, tau in zip(labels, found.spread.tolist(), strict=True) if tau > 0.0}
-    return {"spread": spread, "pieces": pieces}
 
 
 def parameters(estimate: Estimate, kind: Kind, truth: Mapping[str, float] | None = None) -> dict[str, dict[str, Any]]:

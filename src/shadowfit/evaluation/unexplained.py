@@ -64,7 +64,7 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     fields = [field.name for field in dataclasses.fields(Terms)]
     missing, inertia, gravity, speed = (np.concatenate([getattr(part, name) for part in parts]) for name in fields)
     level, typical = _rms(missing), np.maximum(_rms(inertia), _rms(gravity))
-    if estimate.unexplained:
+    if estimate.noise_choice is not None and estimate.unexplained:
         # Where weight was added to the equations of motion their residuals are small by force; the levels are not.
         level = np.array(list(estimate.unexplained.values()))
     product = _rms(missing) * _rms(speed)

@@ -31,9 +31,10 @@ import numpy as np
 from shadowfit.dynamics import Trajectory, place
 from shadowfit.errors import ShadowfitError, SimulationError
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options, Status, fit
+from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.rollout import roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
-from shadowfit.evaluation.store import joint_positions, recording_names, save_estimate
+from shadowfit.evaluation.store import recording_names, save_estimate
 from shadowfit.evaluation.summary import as_json, summarise
 from shadowfit.geometry import rotations
 from shadowfit.mechanism import Mechanism

@@ -16,7 +16,7 @@ from shadowfit.estimation.problem.options import Options
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.evaluation.columns import read_csv
-from shadowfit.evaluation.store import joint_positions
+from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.experiments import drawing, fitting, furuta
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.document import Figure, Results, Section, Table, check

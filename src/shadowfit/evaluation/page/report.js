@@ -26,11 +26,16 @@ function decades(low, high, count) {
   return found;
 }
 
-function label(value) {
-  if (value === 0) return "0";
+// With as many digits as it takes to tell ticks of a step apart.
+function label(value, step = 0) {
   const size = Math.abs(value);
-  return size >= 1e5 || size < 1e-3 ? value.toExponential(1).replace(".0e", "e").replace("e+", "e") : String(+value.toPrecision(4));
+  if (size === 0 || size < 1e-9 * step) return "0";
+  const digits = step > 0 ? Math.max(0, Math.floor(Math.log10(size) + 1e-9) - Math.floor(Math.log10(step) + 1e-9)) : 1;
+  if (size >= 1e5 || size < 1e-3) return value.toExponential(digits).replace(/\.?0*e/, "e").replace("e+", "e");
+  return String(+value.toPrecision(Math.max(4, digits + 1)));
 }
+
+function labels(places) { return places.map((t) => label(t, places.length > 1 ? places[1] - places[0] : 0)); }
 
 // The points of a series to draw: where a pixel's column holds many, only its lowest and highest.
 function path(x, y, from, to, toX, toY, columns) {
@@ -83,14 +88,16 @@ function chart(host, spec) {
       const ownX = s.x || xs;
       for (let i = 0; i < s.y.length; i++) {
         if (s.y[i] === null || ownX[i] < from || ownX[i] > to || s.loose) continue;
-        low = Math.min(low, s.y[i]); high = Math.max(high, s.y[i]);
+        const more = s.error ? s.error[i] || 0 : 0;
+        low = Math.min(low, s.y[i] - more); high = Math.max(high, s.y[i] + more);
       }
     }
     // A loose series may widen the range, but not so far that the others shrink to a line.
     const [least, most] = [low - 0.5 * (high - low), high + 0.5 * (high - low)];
     for (const s of series.filter((s) => s.loose)) {
       s.y.forEach((v, i) => {
-        if (v === null || xs[i] < from || xs[i] > to) return;
+        const at = (s.x || xs)[i];
+        if (v === null || at < from || at > to) return;
         low = Math.max(least, Math.min(low, v)); high = Math.min(most, Math.max(high, v));
       });
     }
@@ -101,14 +108,16 @@ function chart(host, spec) {
     const toY = (y) => top + ((high - y) / (high - low)) * (height - top - bottom);
     if (spec.title) element(svg, "text", { x: left, y: 17, class: "title" }, spec.title);
     const places = spec.log ? decades(low, high, 5) : ticks(low, high, Math.max(3, height / 50));
-    for (const t of places) {
+    const names = spec.log ? places.map((t) => label(10 ** t)) : labels(places);
+    places.forEach((t, i) => {
       element(svg, "line", { x1: left, x2: width - right, y1: toY(t), y2: toY(t), class: "grid" });
-      element(svg, "text", { x: left - 6, y: toY(t) + 4, "text-anchor": "end" }, spec.log ? label(10 ** t) : label(t));
-    }
-    for (const t of ticks(from, to, Math.max(2, width / 110))) {
+      element(svg, "text", { x: left - 6, y: toY(t) + 4, "text-anchor": "end" }, names[i]);
+    });
+    const marks = ticks(from, to, Math.max(2, width / 110)), texts = labels(marks);
+    marks.forEach((t, i) => {
       element(svg, "line", { x1: toX(t), x2: toX(t), y1: top, y2: height - bottom, class: "grid" });
-      element(svg, "text", { x: toX(t), y: height - bottom + 15, "text-anchor": "middle" }, label(t));
-    }
+      element(svg, "text", { x: toX(t), y: height - bottom + 15, "text-anchor": "middle" }, texts[i]);
+    });
     if (spec.xLabel) element(svg, "text", { x: width - right, y: height - 5, "text-anchor": "end" }, spec.xLabel);
     if (low < 0 && high > 0 && !spec.log) element(svg, "line", { x1: left, x2: width - right, y1: toY(0), y2: toY(0), class: "zero" });
     const clip = "c" + Math.random().toString(36).slice(2);
@@ -122,7 +131,12 @@ function chart(host, spec) {
           element(ink, "rect", { x: a + 0.5, width: Math.max(1, b - a - 1), y: Math.min(toY(s.y[i]), toY(0)), height: Math.abs(toY(s.y[i]) - toY(0)), class: "bar" });
         }
       } else if (s.dots) {
-        for (let i = 0; i < s.y.length; i++) if (s.y[i] !== null) element(ink, "circle", { cx: toX(ownX[i]), cy: toY(s.y[i]), r: 2, class: "dots" });
+        for (let i = 0; i < s.y.length; i++) {
+          if (s.y[i] === null) continue;
+          const x = toX(ownX[i]).toFixed(1);
+          if (s.error) element(ink, "line", { x1: x, x2: x, y1: toY(s.y[i] - s.error[i]).toFixed(1), y2: toY(s.y[i] + s.error[i]).toFixed(1), class: "estimated", "stroke-width": 1.5 });
+          element(ink, "circle", { cx: x, cy: toY(s.y[i]).toFixed(1), r: s.error ? 2.5 : 2, class: s.error ? "mean" : s.faint ? "dots faint" : "dots" });
+        }
       } else {
         const line = element(ink, "path", { d: path(ownX, s.y, from, to, toX, toY, width), class: s.kind, "stroke-width": s.width || 1.5, "stroke-linejoin": "round" });
         if (s.colour) line.style.stroke = s.colour;
@@ -167,7 +181,7 @@ function chart(host, spec) {
       const entry = document.createElement("span"), key = document.createElement("i");
       key.className = "key"; key.style.borderColor = s.colour; entry.append(key, s.name); names.appendChild(entry);
     }
-    host.appendChild(names);
+    host.after(names);
   }
   return draw;
 }
@@ -189,12 +203,63 @@ for (const recording of data.recordings) {
     xLabel: i === recording.inputs.length - 1 ? "time [s]" : "", series: [{ y: u.values, kind: "estimated", width: 1 }] })));
 }
 
+for (const joint of data.forces || []) {
+  const host = document.getElementById("force-" + joint.id);
+  for (const c of joint.charts) {
+    const share = c.explains >= 0.01 ? `: explains ${Math.round(100 * c.explains)} %` : "";
+    chart(host, { title: `over ${c.over.split(" ")[0]}${share}`, x: [c.low, c.high], xLabel: c.over, height: 210, zero: true,
+      series: [{ x: c.x, y: c.y, dots: true, faint: true, loose: true }, ...c.means.map((m) => ({ x: m.x, y: m.y, error: m.error, dots: true }))] });
+  }
+}
+
+// One parameter: each piece of the data with its bar, below them all data together.
+function forest(host, spec) {
+  const box = document.createElement("div");
+  box.className = "chart"; host.appendChild(box);
+  const line = 19, top = 30, bottom = 24;
+  charts.push(() => {
+    box.replaceChildren();
+    const width = Math.max(240, box.clientWidth - 10), height = top + line * (spec.rows.length + 1) + bottom;
+    const longest = spec.rows.reduce((m, r) => Math.max(m, r.label.length), 3);
+    const left = Math.min(0.45 * width, 14 + 6.4 * longest), right = 14, foot = height - bottom;
+    const toX = (x) => left + ((x - spec.low) / (spec.high - spec.low)) * (width - left - right);
+    const svg = element(box, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${spec.name}: pieces of the data and all` });
+    element(svg, "text", { x: 8, y: 17, class: "title" }, spec.name + (spec.unit ? ` [${spec.unit}]` : ""));
+    if (spec.apart) element(svg, "text", { x: width - right, y: 17, "text-anchor": "end", class: "warn" }, "disagree");
+    const marks = ticks(spec.low, spec.high, Math.max(3, (width - left) / 80)), texts = labels(marks);
+    marks.forEach((t, i) => {
+      element(svg, "line", { x1: toX(t), x2: toX(t), y1: top - 4, y2: foot, class: "grid" });
+      element(svg, "text", { x: Math.min(toX(t), width - right - 3.2 * texts[i].length), y: height - 8, "text-anchor": "middle" }, texts[i]);
+    });
+    element(svg, "line", { x1: toX(spec.value), x2: toX(spec.value), y1: top - 4, y2: foot, class: "zero" });
+    const clip = "c" + Math.random().toString(36).slice(2);
+    element(element(svg, "clipPath", { id: clip }), "rect", { x: left - 4, y: 0, width: width - left - right + 8, height });
+    const ink = element(svg, "g", { "clip-path": `url(#${clip})` });
+    const most = Math.floor((left - 14) / 6.4);
+    spec.rows.forEach((row, i) => {
+      const y = top + line * (i + 0.5);
+      const name = row.label.length > most ? row.label.slice(0, most - 1) + "…" : row.label;
+      const text = element(svg, "text", { x: 8, y: y + 4 }, name);
+      if (name !== row.label) element(text, "title", {}, row.label);
+      if (row.half === null) return;
+      element(ink, "line", { x1: toX(row.value - row.half), x2: toX(row.value + row.half), y1: y, y2: y, class: "piece", "stroke-width": 1.5 });
+      element(ink, "rect", { x: toX(row.value) - 3, y: y - 3, width: 6, height: 6, class: "mean" });
+    });
+    const y = top + line * (spec.rows.length + 0.5), ends = spec.interval.map((end) => toX(end === null ? spec.value : end));
+    element(svg, "line", { x1: 8, x2: width - right, y1: y - line / 2, y2: y - line / 2, class: "frame" });
+    element(svg, "text", { x: 8, y: y + 4, class: "title" }, "all");
+    const at = toX(spec.value), a = Math.min(ends[0], at - 3), b = Math.max(ends[1], at + 3);
+    element(ink, "path", { d: `M${a} ${y}L${at} ${y - 6}L${b} ${y}L${at} ${y + 6}Z`, class: "whole" });
+  });
+}
+for (const spec of data.forest || []) forest(document.getElementById("forest"), spec);
+
 if (data.log.number.length > 1) {
   const host = document.getElementById("convergence");
   const steps = data.log.number;
   chart(host, { title: "cost per time step", x: steps, xLabel: "iteration", log: true, height: 230, series: [
     { y: data.log.cost, kind: "estimated", width: 2 }, { y: data.log.dynamics, kind: "rollout" }, { y: data.log.observation, kind: "measured" }] });
-  if (data.log.parameters.length) chart(host, { title: "distance of each parameter from its final value, relative", x: steps, xLabel: "iteration", log: true, height: 230,
+  if (data.log.parameters.length) chart(host, { title: "relative distance from the final value", x: steps, xLabel: "iteration", log: true, height: 230,
     series: data.log.parameters.map((p, i) => ({ y: p.distance, kind: "trace", width: 1.3, name: p.name, colour: `hsl(${(i * 137) % 360} 60% 50%)` })) });
 }
 
@@ -221,7 +286,7 @@ function animate(scene) {
     const found = frame.slice();
     scene.spokes.reduce((at, count) => { if (count === 2) found.push(tip(frame[at], frame[at + 1])); return at + count; }, 0);
     return found;
-  });
+  }).concat(...scene.sliders.map((s) => s.rail.flat()));
   const centre = [0, 1, 2].map((k) => { const v = points.map((p) => p[k]); return (v.reduce((a, b) => Math.min(a, b)) + v.reduce((a, b) => Math.max(a, b))) / 2; });
   const reach = Math.max(1e-6, ...[0, 1, 2].map((k) => points.reduce((m, p) => Math.max(m, Math.abs(p[k] - centre[k])), 0)));
   const colours = () => { const s = getComputedStyle(document.documentElement); return (n) => s.getPropertyValue(n).trim(); };
@@ -242,6 +307,14 @@ function animate(scene) {
       for (let i = Math.max(0, frame - 60); i <= frame; i++) { const [x, y] = project(scene.frames[i][index]); if (i === Math.max(0, frame - 60)) context.moveTo(x, y); else context.lineTo(x, y); }
       context.stroke(); context.globalAlpha = 1;
     };
+    for (const slider of scene.sliders) {
+      const [a, b] = slider.rail[frame].map(project), corners = slider.carriage[frame].map(project);
+      context.strokeStyle = ink("--soft"); context.lineWidth = 2; context.beginPath(); context.moveTo(...a); context.lineTo(...b); context.stroke();
+      context.strokeStyle = tints[slider.body % tints.length]; context.lineWidth = 1.5; context.beginPath();
+      // Corners are numbered by three binary digits; edges join those that differ in one.
+      corners.forEach((from, i) => [1, 2, 4].forEach((digit) => { if (!(i & digit)) { context.moveTo(...from); context.lineTo(...corners[i | digit]); } }));
+      context.stroke();
+    }
     let at = 0;
     scene.spokes.forEach((count, body) => {
       const own = scene.frames[frame].slice(at, at + count).map(project), tint = tints[body % tints.length];
