@@ -15,6 +15,14 @@ from shadowfit.models import builtin
 STEPPERS = {"spook": spook_step, "exact": exact_step}
 TIMESTEP = jnp.asarray(0.01)
 
+NO_INPUT = jnp.zeros(0)
+
+
+def at(speed, new_speed):
+    """Position, speed and new speed of one axis."""
+    return jnp.zeros(1), jnp.array([speed]), jnp.array([new_speed])
+
+
 missing_impulse = jax.jit(balance.missing_impulse, static_argnames="discretization")
 
 
@@ -90,11 +98,11 @@ def test_friction_opposes_sliding_and_keeps_its_limit():
     sigma = jnp.array([2.0])
     for speed in (-5.0, -0.01, 0.0, 0.02, 7.0):
         rubbing = balance.Sticking(sigma)
-        impulse = balance.friction_impulse(group, jnp.zeros(1), jnp.array([speed]), loads, rubbing, TIMESTEP)[0]
+        impulse = balance.friction_impulse(group, at(0.0, speed), loads, rubbing, NO_INPUT, TIMESTEP)[0]
         assert impulse == pytest.approx(np.clip(-speed / 2.0, -limit, limit), abs=1e-15)
     for slip in (-1.0, 1.0):
         rubbing = balance.Sticking(sigma, jnp.array([slip]))
-        fixed = balance.friction_impulse(group, jnp.zeros(1), jnp.ones(1), loads, rubbing, TIMESTEP)
+        fixed = balance.friction_impulse(group, at(0.0, 1.0), loads, rubbing, NO_INPUT, TIMESTEP)
         assert float(fixed[0]) == pytest.approx(-slip * limit)
 
 
@@ -104,5 +112,5 @@ def test_friction_over_a_step_turns_where_the_axis_does():
     loads = jnp.array([[0.1, -0.2, 0.3, 0.0, -0.1]])
     limit = 0.1 * np.abs(loads[0]).sum() + 0.01 * 0.3
     rubbing = balance.Turning(jnp.array([1e-6]))
-    found = balance.friction_impulse(group, jnp.array([1.0]), jnp.array([-4.0]), loads, rubbing, TIMESTEP)
+    found = balance.friction_impulse(group, at(1.0, -4.0), loads, rubbing, NO_INPUT, TIMESTEP)
     assert float(found[0]) == pytest.approx(-limit * (0.2 - 0.8), rel=1e-5)

@@ -51,6 +51,7 @@ def full_furuta() -> Mechanism:
     """A Furuta pendulum with every law: Stribeck friction, motor with shaft, spring, drag, a driven wrench."""
     plain = builtin.furuta()
     friction = Stribeck(dry=6e-4, stribeck=4e-4, coulomb=1e-3, stribeck_coulomb=5e-4, stribeck_rate=0.3)
+    friction = dataclasses.replace(friction, asymmetry=2e-4, gear_loss=0.1)
     moved = with_joint(plain, "hinge1", friction=friction, laws=Parts({"motor": TorqueMotor(0.1, 4e-4)}))
     moved = with_joint(
         moved, "hinge2", laws=Parts({"spring": Spring(0.05, 1e-3, 0.2), "drag": Drag(1e-4)}), viscous=2e-4

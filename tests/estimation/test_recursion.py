@@ -34,7 +34,7 @@ SCENES = {
     "laws": (
         full_furuta,
         "arm.* pendulum.* hinge?.viscous hinge1.motor.gain hinge1.motor.shaft_inertia hinge1.stribeck* hinge1.dry "
-        "hinge1.coulomb "
+        "hinge1.coulomb hinge1.asymmetry hinge1.gear_loss "
         "hinge2.spring.stiffness hinge2.spring.rest push.* u.* w.gain gravity.* hinge?.parent_* hinge2.child_*",
     ),
     "motor": (dc_cartpole, "rail.motor.* cart.* pole.*"),

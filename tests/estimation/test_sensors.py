@@ -38,6 +38,7 @@ SENSORS: dict[str, Sensor] = {
     "gyro": BodyRate("fore", std=1e-2, mounting=TURNED),
     "motor": MotorPosition(Parts(COUPLED), std=1e-2),
     "turning": MotorSpeed(Parts(COUPLED), std=0.1),
+    "worn": JointPosition("elbow", std=1e-3, scale=1.03, eccentric_sin=0.02, eccentric_cos=-0.01),
 }
 
 
@@ -93,6 +94,7 @@ def recorded(mechanism: Mechanism, steps: int, *, fine: int = 1, noise: bool = F
 FREE = {
     **dict.fromkeys(("fore.com.x", "shoulder.loop.kp", "gyro.mounting")),
     **dict.fromkeys(("motor.elbow.ratio", "turning.shoulder.ratio", "elbow.parent_point.z", "gravity.tilt")),
+    **dict.fromkeys(("worn.scale", "worn.eccentric_sin", "worn.eccentric_cos", "speed.scale", "gyro.scale")),
     "target.delay": 0.0043,
     "target.gain": None,
 }
@@ -137,11 +139,14 @@ TRUTHS = {
     "speed": (("q", "rough", "speed"), ("elbow.viscous", "fore.mass")),
     "pose": (("marker", "turn"), ("fore.mass", "elbow.viscous", "marker.point.x")),
     "inertial": (("q", "rough", "gyro"), ("fore.mass", "elbow.viscous")),
+    "encoder": (("q", "marker", "worn"), ("fore.mass", "worn.scale", "worn.eccentric_sin", "worn.eccentric_cos")),
     "motor": (("q", "motor"), ("fore.mass", "elbow.viscous", "motor.shoulder.ratio")),
 }
 
 
-@pytest.mark.parametrize("case", ["inertial", *(pytest.param(name, marks=SLOW) for name in ("speed", "pose", "motor"))])
+@pytest.mark.parametrize(
+    "case", ["inertial", *(pytest.param(name, marks=SLOW) for name in ("speed", "pose", "encoder", "motor"))]
+)
 def test_a_planted_truth_is_found(case: str) -> None:
     names, free = TRUTHS[case]
     truth = arm({name: SENSORS[name] for name in names})

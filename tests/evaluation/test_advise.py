@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shadowfit.cli.app import app
-from shadowfit.dynamics import simulate
+from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Status
@@ -18,7 +18,20 @@ from shadowfit.evaluation import load_result, save_estimate
 from shadowfit.evaluation.advise import AdviceError, advise, extended_problem
 from shadowfit.evaluation.candidates import extended
 from shadowfit.evaluation.reopen import recordings_of, refitted
-from shadowfit.mechanism import ConstantForce, Coulomb, Drag, Mechanism, Spring, Stribeck, TorqueMotor
+from shadowfit.mechanism import (
+    Body,
+    ConstantForce,
+    Coulomb,
+    Drag,
+    Gravity,
+    Input,
+    JointPosition,
+    Mechanism,
+    Spring,
+    Stribeck,
+    TorqueMotor,
+    slider,
+)
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import builtin, load_model, read_model
 from shadowfit.recordings import Recording, read_recording
@@ -92,6 +105,42 @@ def test_a_missing_spring_is_found_with_its_rest(fitted):
     assert first.value == pytest.approx([0.02, 0.01], rel=0.2)
     assert advice.kept[0].value == pytest.approx([0.02, 0.01], rel=0.05)
     assert advice.kept[0].rollout["theta"][1] < 1.2e-3
+
+
+def test_an_eccentric_encoder_is_found(model, fitted):
+    """Readings of a swing that have 20 mrad times the sine of the angle more."""
+    right = fitted(3).problem.tracks[0].recording
+    theta = right.channels["theta"]
+    worn = dataclasses.replace(right, channels={"theta": theta + 0.02 * np.sin(theta) - 0.01 * np.cos(theta)})
+    free = (*FREE, "theta.offset")
+    first = advise(fit(model, worn, free), refits=0).suggestions[0]
+    assert first.candidate.names == ("theta.eccentric_sin", "theta.eccentric_cos")
+    assert first.significant
+    assert first.value == pytest.approx([0.02, -0.01], abs=2e-3)
+
+
+def test_the_loss_of_a_gear_is_found():
+    """A cart whose motor loses 15 % of its force in a gear, fitted with a mass that cannot make up for it."""
+    plain = Mechanism(
+        {"cart": Body(1.5, (1.0, 1.0, 1.0))},
+        {"rail": slider("world", "cart", axis=(1, 0, 0), viscous=0.5, laws={"motor": TorqueMotor(1.0)})},
+        sensors={"x": JointPosition("rail", rotary=False, std=1e-4)},
+        inputs={"u": Input(hold="linear")},
+        gravity=Gravity(0.0),
+    )
+    truth = with_joint(plain, "rail", friction=Coulomb(gear_loss=0.15))
+    steps, fine = 300, 5
+    time = 0.01 / fine * np.arange(steps * fine)
+    drive = 5.0 * np.sin(5.0 * time) + 2.0 * np.sin(12.0 * time + 1.0)
+    run = simulate(truth, place(truth), {"u": drive}, timestep=0.01 / fine, steps=steps * fine, joints="rigid")
+    noise = 1e-4 * np.random.default_rng(0).standard_normal(steps + 1)
+    x = np.asarray(run.readings["x"]).reshape(-1)[::fine] + noise
+    recording = Recording(0.01 * np.arange(steps + 1), {"x": x, "u": np.append(drive, drive[-1])[::fine]})
+    advice = advise(fit(plain, recording, ("cart.mass", "rail.viscous")), refits=1)
+    first = advice.refits[0]
+    assert first.suggestion.candidate.name == "rail.gear_loss"
+    assert first.kept
+    assert first.value[0] == pytest.approx(0.15, rel=0.05)
 
 
 def test_a_complete_model_lacks_nothing(fitted):

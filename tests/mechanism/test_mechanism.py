@@ -166,6 +166,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: build(joints={"r": slider("world", "rod")}, sensors={"s": JointSpeed("r")}),
         "sensor 's': rotary must be False for joint 'r'",
     ),
+    "blind sensor": (lambda: build(joints=pin(), sensors={"s": JointPosition("pin", scale=0.0)}), r"s\.scale is zero"),
     "negative std": (lambda: build(joints=pin(), sensors={"s": JointPosition("pin", std=-1.0)}), r"s\.std is -1"),
     "unknown hold": (lambda: build(inputs={"u": Input(hold="cubic")}), "input 'u': hold must be 'zero' or 'linear'"),
     "unknown frame": (lambda: build(forces={"f": Wrench("rod", frame="moon")}), "force 'f': frame must be 'world'"),

@@ -50,6 +50,9 @@ TURN = Rotation.from_rotvec([0, 0.3, 0])
 def test_joint_sensors_read_position_and_speed_plus_offset(view: StateView) -> None:
     assert float(JointPosition("pin", offset=0.05).read(view)[0]) == pytest.approx(0.35, rel=1e-13)
     assert float(JointPosition("rail", rotary=False).read(view)[0]) == pytest.approx(0.5, rel=1e-13)
+    worn = JointPosition("pin", offset=0.05, scale=1.1, eccentric_sin=0.02, eccentric_cos=-0.01)
+    expected = 1.1 * 0.3 + 0.05 + 0.02 * np.sin(0.3) - 0.01 * np.cos(0.3)
+    assert float(worn.read(view)[0]) == pytest.approx(expected, rel=1e-13)
     assert float(JointSpeed("pin", offset=-1.0).read(view)[0]) == pytest.approx(1.0, rel=1e-12)
     assert float(JointSpeed("rail", rotary=False).read(view)[0]) == pytest.approx(-0.2, rel=1e-12)
 

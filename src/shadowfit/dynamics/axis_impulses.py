@@ -68,7 +68,7 @@ def axis_impulses(
             _on_axis, group, geometry.position, speed, mobility[np.array(places)], command, timestep
         )
         ones = jnp.ones(group.size)
-        limit, by_load = _limit(group, speed, loads, timestep)
+        limit, by_load = _limit(group, geometry.position, speed, loads, command, timestep)
         own, by_speed = jax.jvp(lambda s, act=act, limit=limit: act(s, limit), (new_speed,), (ones,))
         _, by_limit = jax.jvp(lambda x, act=act, s=new_speed: act(s, x), (limit,), (ones,))
         turned = jnp.einsum("n,nm,nmi->ni", by_limit, by_load, across)
@@ -88,11 +88,13 @@ def axis_impulses(
     )
 
 
-def _limit(group: JointGroup, speed: Array, loads: Array, timestep: Array) -> tuple[Array, Array]:
+def _limit(
+    group: JointGroup, position: Array, speed: Array, loads: Array, command: Array, timestep: Array
+) -> tuple[Array, Array]:
     """Largest impulse of dry friction of each joint, and its derivative by the loads."""
     if group.friction is None:
         return jnp.zeros(group.size), jnp.zeros_like(loads)
-    weights, level = rows.friction_limits(group, speed)
+    weights, level = rows.friction_limits(group, position, speed, command)
     return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level, weights * jnp.sign(loads)
 
 

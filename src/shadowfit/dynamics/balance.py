@@ -125,16 +125,20 @@ def law_impulse(
 
 def friction_impulse(
     group: JointGroup,
-    speed: Float[Array, "n"],
-    new_speed: Float[Array, "n"],
+    scalars: tuple[Float[Array, "n"], Float[Array, "n"], Float[Array, "n"]],
     loads: Float[Array, "n m"],
     rubbing: Rubbing,
+    command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
 ) -> Float[Array, "n"]:
-    """Dry friction of a largest impulse ``Σ U |λ| + h·level``, as ``rubbing`` says."""
+    """Dry friction of a largest impulse ``Σ U |λ| + h·level``, as ``rubbing`` says.
+
+    ``scalars`` are position, speed and new speed of the axes.
+    """
     if group.friction is None:
         return jnp.zeros(group.size)
-    weights, level = rows.friction_limits(group, speed)
+    position, speed, new_speed = scalars
+    weights, level = rows.friction_limits(group, position, speed, command)
     limit = jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
     if isinstance(rubbing, Turning):
         width = sliding.stick_width(group.friction.stick_time, rubbing.mobility, limit, timestep)
@@ -276,7 +280,7 @@ def missing_impulse(
         loads = load(group, point, timestep)
         scalars = (point.geometry.position, point.speed, point.new_speed)
         along = law_impulse(group, *scalars, command, timestep, discretization)
-        along = along + friction_impulse(group, point.speed, point.new_speed, loads, Sticking(sigma), timestep)
+        along = along + friction_impulse(group, scalars, loads, Sticking(sigma), command, timestep)
         impulse = impulse.at[side_bodies(group)].add(joint_impulse(loads, along, point.geometry))
     balance = bodies_balance(elements, pose, velocity, new_velocity, command, timestep, discretization)
     return balance - impulse[:-1]

@@ -124,7 +124,7 @@ def velocity_problem(
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, velocity)
         mobility = spook.tangent_mobility(group, geometry, regular_inverse)
         gap = _gap_rows(group, old, geometry, new, turning, iterate, timestep)
-        limit = spook.friction_rows(group, speed, mobility, timestep)
+        limit = spook.friction_rows(group, geometry.position, speed, command, mobility, timestep)
         axis = _axis_rows(group, geometry, speed, iterate, command, limit, timestep)
         equality.append(_join(gap, axis))
         friction.append(limit)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics.elements import Attachments, JointGroup
+from shadowfit.dynamics.elements import Attachments, JointGroup, LawGroup
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame, FrameRows, JointType
 
@@ -141,14 +141,33 @@ def axis_torque(
     speed: Float[Array, "n"],
     command: Float[Array, "inputs"],
 ) -> Float[Array, "n"]:
-    """Torque [N m] or force [N] of viscous friction and all laws along the free axis of each joint."""
+    """Torque [N m] or force [N] of viscous friction and all laws along the free axis of each joint.
+
+    Dry friction that is larger in one direction has a part that is a constant force (:meth:`FrictionLaw.uneven`).
+    """
     torque = -group.viscous * speed
+    if group.friction is not None:
+        torque = torque - jax.vmap(lambda law: law.uneven())(group.friction)
     for laws in group.laws:
-        # Index −1 (no input) reads the appended zero.
-        commands = jnp.append(command, 0.0)[laws.inputs]
-        evaluate = jax.vmap(lambda law, x, s, u: law.torque(x, s, u))
-        value = evaluate(laws.law, position[laws.members], speed[laws.members], commands)
-        torque = torque.at[laws.members].add(value)
+        torque = torque.at[laws.members].add(_law_torque(laws, position, speed, command))
+    return torque
+
+
+def _law_torque(laws: LawGroup, position: Array, speed: Array, command: Array) -> Float[Array, "k"]:
+    # Index −1 (no input) reads the appended zero.
+    commands = jnp.append(command, 0.0)[laws.inputs]
+    evaluate = jax.vmap(lambda law, x, s, u: law.torque(x, s, u))
+    return evaluate(laws.law, position[laws.members], speed[laws.members], commands)
+
+
+def motor_torque(
+    group: JointGroup, position: Float[Array, "n"], speed: Float[Array, "n"], command: Float[Array, "inputs"]
+) -> Float[Array, "n"]:
+    """Torque [N m] or force [N] of the motors of each joint, which goes through its gear."""
+    torque = jnp.zeros(group.size)
+    for laws in group.laws:
+        if laws.law.drives:
+            torque = torque.at[laws.members].add(_law_torque(laws, position, speed, command))
     return torque
 
 
@@ -176,7 +195,11 @@ def friction_weights(group: JointGroup, coefficient: Float[Array, "n"]) -> Float
     return coefficient[:, None] * jnp.stack(columns, axis=1)
 
 
-def friction_limits(group: JointGroup, speed: Float[Array, "n"]) -> tuple[Float[Array, "n m"], Float[Array, "n"]]:
-    """Weights ``U`` of the gap multipliers and constant level [N m or N] of dry friction at the axes' speeds."""
+def friction_limits(
+    group: JointGroup, position: Float[Array, "n"], speed: Float[Array, "n"], command: Float[Array, "inputs"]
+) -> tuple[Float[Array, "n m"], Float[Array, "n"]]:
+    """Weights ``U`` of the gap multipliers and level [N m or N] of dry friction at the start of a step."""
     coefficient, level = jax.vmap(lambda law, s: law.limit(s))(group.friction, speed)
-    return friction_weights(group, coefficient), level
+    loss = jax.vmap(lambda law: law.loss())(group.friction)
+    passed = jnp.abs(motor_torque(group, position, speed, command))
+    return friction_weights(group, coefficient), level + loss * passed

@@ -68,7 +68,7 @@ def velocity_problem(
         impulse = impulse.at[group.a.bodies].add(push[:, None] * geometry.axis_a)
         impulse = impulse.at[group.b.bodies].add(push[:, None] * geometry.axis_b)
         mobility = tangent_mobility(group, geometry, inverse_mass)
-        limit = friction_rows(group, speed, mobility, timestep)
+        limit = friction_rows(group, geometry.position, speed, command, mobility, timestep)
         equality.append(_equality_rows(group, geometry, velocity, stiffness, push, mobility, limit, timestep))
         friction.append(limit)
     contacts = contact_rows(elements, pose, velocity, inverse_mass, geometries, timestep)
@@ -109,12 +109,17 @@ def tangent_mobility(
 
 
 def friction_rows(
-    group: JointGroup, speed: Float[Array, "n"], mobility: Float[Array, "n"], timestep: Array
+    group: JointGroup,
+    position: Float[Array, "n"],
+    speed: Float[Array, "n"],
+    command: Float[Array, "inputs"],
+    mobility: Float[Array, "n"],
+    timestep: Array,
 ) -> FrictionRows | None:
     """Limit of the friction impulse, ``U`` and ``h·level``, and ``Σ_t = stick_time/(h m)``, m the inertia moved."""
     if group.friction is None:
         return None
-    weights, level = rows.friction_limits(group, speed)
+    weights, level = rows.friction_limits(group, position, speed, command)
     frictionless = (level == 0.0) & jnp.all(weights == 0.0, axis=1)
     stick = stick_sigma(group.friction.stick_time, frictionless, mobility, timestep)
     return FrictionRows(weights, timestep * level, stick)

@@ -22,6 +22,7 @@ JOINT_NUMBERS = {
     "viscous": "viscous friction",
     "coulomb": "Coulomb friction",
     "dry": "friction in proportion to the load",
+    "gear_loss": "loss of the gear",
     "stribeck_coulomb": "static friction (Stribeck)",
 }
 # Laws that are added where a joint has none of their kind: numbers that are candidates, and what they are.
@@ -31,6 +32,8 @@ LAWS: tuple[tuple[str, type, dict[str, str]], ...] = (
     ("constant", ConstantForce, {"force": "constant force"}),
     ("rotor", Rotor, {"shaft_inertia": "inertia of the axis"}),
 )
+SENSOR_NUMBERS = {"offset": "offset of the sensor", "scale": "scale of the sensor"}
+ECCENTRIC = ("eccentric_sin", "eccentric_cos")
 INPUT_NUMBERS = {"delay": "delay of the input", "offset": "offset of the input", "gain": "gain of the input"}
 
 
@@ -68,7 +71,10 @@ def extended(
     whole = eqx.tree_at(lambda m: m.joints, mechanism, Parts(joints))
     found = [candidate for name in speeds for candidate in _of_joint(name, whole.joints[name])]
     found += [Candidate(what, name, (f"{name}.{key}",)) for name in whole.inputs for key, what in INPUT_NUMBERS.items()]
-    found += [Candidate("offset of the sensor", name, (f"{name}.offset",)) for name in whole.sensors]
+    for name, sensor in whole.sensors.items():
+        found += [Candidate(what, name, (f"{name}.{key}",)) for key, what in SENSOR_NUMBERS.items()]
+        if getattr(sensor, "rotary", False):
+            found.append(Candidate("eccentric encoder", name, tuple(f"{name}.{key}" for key in ECCENTRIC)))
     known = whole.leaves()
     kept = [one for one in found if all(name in known and name not in free for name in one.names)]
     if float(whole.gravity.acceleration) > 0.0 and "gravity.tilt" not in free:
@@ -103,7 +109,13 @@ def _free_name(word: str, laws: Mapping[str, Any]) -> str:
 
 
 def _of_joint(name: str, joint: Joint) -> list[Candidate]:
-    found = [Candidate(what, name, (f"{name}.{key}",)) for key, what in JOINT_NUMBERS.items()]
+    driven = any(law.drives for law in joint.laws.values)
+    numbers = {key: what for key, what in JOINT_NUMBERS.items() if driven or key != "gear_loss"}
+    found = [Candidate(what, name, (f"{name}.{key}",)) for key, what in numbers.items()]
+    # By itself an asymmetry is a constant force, which is a candidate already.
+    found.append(
+        Candidate("Coulomb friction that differs by direction", name, (f"{name}.coulomb", f"{name}.asymmetry"))
+    )
     for law_name, law in joint.laws.items():
         numbers = {key: what for _, _, words in LAWS for key, what in words.items() if hasattr(law, key)}
         found += [Candidate(what, name, (f"{name}.{law_name}.{key}",)) for key, what in numbers.items()]

@@ -6,7 +6,7 @@ law may also carry inertia of its own (a motor's shaft) that moves with the axis
 """
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,7 +21,12 @@ SMALLEST_RESISTANCE = 1e-9
 
 
 class AxisLaw(eqx.Module):
-    """Interface of an axis law. Subclasses are final. ``input`` names the input that is the command, if any."""
+    """Interface of an axis law. Subclasses are final. ``input`` names the input that is the command, if any.
+
+    ``drives`` says that the law is a motor, whose torque goes through the joint's gear.
+    """
+
+    drives: ClassVar[bool] = False
 
     input: eqx.AbstractVar[str | None]
 
@@ -41,6 +46,8 @@ class AxisLaw(eqx.Module):
 
 class TorqueMotor(AxisLaw):
     """Torque proportional to the command, through a shaft: ``λ_m = h K u − J_shaft (Ḡ v₊ − Ḡ v)``."""
+
+    drives = True
 
     gain: Any = number("N m/unit | N/unit", default=1.0)
     shaft_inertia: Any = number("kg m² | kg", default=0.0, lower=0.0)
@@ -75,6 +82,8 @@ class DcMotor(AxisLaw):
     own; the axis feels ``N²`` times it.
     """
 
+    drives = True
+
     resistance: Any = number("Ohm", lower=SMALLEST_RESISTANCE)
     torque_constant: Any = number("N m/A")
     back_emf: Any = number("V s/rad", lower=0.0)
@@ -98,6 +107,8 @@ class VelocityMotor(AxisLaw):
     the inertia that is driven.
     """
 
+    drives = True
+
     gain: Any = number("N m s/rad | N s/m", lower=0.0)
     target: Any = number("rad/s | m/s", default=0.0)
     input: str | None = eqx.field(static=True, default=None)
@@ -113,6 +124,8 @@ class PositionMotor(AxisLaw):
     The target's delay, gain and offset are those of its input. A hinge turns to its target by the shorter way, as
     controllers that count turns do; ``rotary`` says that the axis is a hinge's.
     """
+
+    drives = True
 
     kp: Any = number("N m/rad | N/m", lower=0.0)
     kd: Any = number("N m s/rad | N s/m", default=0.0, lower=0.0)

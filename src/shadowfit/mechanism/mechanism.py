@@ -205,12 +205,21 @@ class Mechanism(eqx.Module):
             if isinstance(sensor, JointPosition | JointSpeed):
                 self._require_axis(sensor.joint, f"sensor {name!r}")
                 self._check_rotary(sensor, sensor.joint, f"sensor {name!r}")
+                self._check_scale(sensor, name)
             elif getattr(sensor, "body", None) is not None:
                 self._require(sensor.body, self.bodies.names, f"body of sensor {name!r}")
 
     def _check_rotary(self, part: Any, joint: str, where: str) -> None:
         if getattr(part, "rotary", None) == self._is_translation(joint):
             raise MechanismError(f"{where}: rotary must be {not part.rotary} for joint {joint!r}")
+
+    def _check_scale(self, sensor: JointPosition | JointSpeed, name: str) -> None:
+        if float(sensor.scale) == 0.0:
+            raise MechanismError(f"{name}.scale is zero: the sensor would not see its joint")
+        if not sensor.rotary and any(
+            float(getattr(sensor, key, 0.0)) != 0.0 for key in ("eccentric_sin", "eccentric_cos")
+        ):
+            raise MechanismError(f"{name}: a slider's encoder has no eccentricity, which is that of a turning disk")
 
     def _check_range(self, name: str, limit: JointLimit) -> None:
         stops = np.array([limit.lower, limit.upper], float)

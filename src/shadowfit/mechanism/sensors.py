@@ -86,18 +86,34 @@ def _unwrap(angles: Float[Array, "t d"]) -> Float[Array, "t d"]:
 
 
 class JointPosition(Sensor):
-    """Encoder of a hinge [rad] or a slider [m]: ``x + offset``. Hinge angles wrap, over as many turns as there are."""
+    """Encoder of a hinge [rad] or a slider [m]: ``scale·x + offset + e_s sin x + e_c cos x``.
+
+    Hinge angles wrap, over as many turns as there are; with a ``scale`` other than one the joint has to stay within a
+    turn. ``eccentric_sin`` and ``eccentric_cos`` are of a disk whose centre is beside the axis of a hinge (by
+    ``√(e_s² + e_c²)`` times its radius), and mean nothing for a slider.
+    """
 
     joint: str = eqx.field(static=True)
     std: Any = number("rad | m", default=1e-3, lower=0.0, tunable=False)
     offset: Any = number("rad | m", default=0.0)
     rotary: bool = eqx.field(static=True, default=True)
+    scale: Any = number("1", default=1.0)
+    eccentric_sin: Any = number("rad", default=0.0)
+    eccentric_cos: Any = number("rad", default=0.0)
 
     def unit(self) -> str:
         return "rad" if self.rotary else "m"
 
     def read(self, view: View) -> Float[Array, "1"]:
-        return jnp.reshape(view.joint_position(self.joint) + self.offset, (1,))
+        position = view.joint_position(self.joint)
+        reading = self.scale * position + self.offset
+        if self.rotary:
+            reading = reading + self.eccentric_sin * jnp.sin(position) + self.eccentric_cos * jnp.cos(position)
+        return jnp.reshape(reading, (1,))
+
+    def position(self, reading: float) -> float:
+        """About where the joint is at a reading."""
+        return (reading - float(self.offset)) / float(self.scale)
 
     def residual(self, reading: Float[Array, "1"], measured: Float[Array, "1"]) -> Float[Array, "1"]:
         difference = reading - measured
@@ -140,7 +156,7 @@ class BodyAngle(Sensor):
 
 
 class JointSpeed(Sensor):
-    """Speed of a hinge [rad/s] or a slider [m/s]."""
+    """Speed of a hinge [rad/s] or a slider [m/s]: ``scale·s + offset``."""
 
     needs_velocity = True
 
@@ -148,12 +164,13 @@ class JointSpeed(Sensor):
     std: Any = number("rad/s | m/s", default=1e-2, lower=0.0, tunable=False)
     offset: Any = number("rad/s | m/s", default=0.0)
     rotary: bool = eqx.field(static=True, default=True)
+    scale: Any = number("1", default=1.0)
 
     def unit(self) -> str:
         return "rad/s" if self.rotary else "m/s"
 
     def read(self, view: View) -> Float[Array, "1"]:
-        return jnp.reshape(view.joint_speed(self.joint) + self.offset, (1,))
+        return jnp.reshape(self.scale * view.joint_speed(self.joint) + self.offset, (1,))
 
 
 class Ratio(eqx.Module):
@@ -239,7 +256,10 @@ class BodyOrientation(Sensor):
 
 
 class BodyRate(Sensor):
-    """Angular rate of a body [rad/s], as a gyroscope fixed to it measures; ``mounting`` turns its axes in the body."""
+    """Angular rate of a body [rad/s], as a gyroscope fixed to it measures.
+
+    ``mounting`` turns its axes in the body; what it reads is ``scale`` times the rate there, plus ``offset``.
+    """
 
     components = ("x", "y", "z")
     needs_velocity = True
@@ -248,13 +268,14 @@ class BodyRate(Sensor):
     std: Any = number("rad/s", default=1e-2, lower=0.0, tunable=False)
     offset: Any = vector("rad/s")
     mounting: Any = rotation()
+    scale: Any = number("1", default=1.0)
 
     def unit(self) -> str:
         return "rad/s"
 
     def read(self, view: View) -> Float[Array, "3"]:
         spin = view.velocity_of(self.body)[3:]
-        return _in_axes(view, self.body, self.mounting, spin) + self.offset
+        return self.scale * _in_axes(view, self.body, self.mounting, spin) + self.offset
 
 
 def _in_axes(view: View, body: str, mounting: Any, vector: Float[Array, "3"]) -> Float[Array, "3"]:

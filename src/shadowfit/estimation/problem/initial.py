@@ -92,7 +92,7 @@ def _rough_pose(mechanism: Mechanism, first: tuple[np.ndarray, ...], weights: np
             tree[name] = joint
             group = {body: kept if own == merged else own for body, own in group.items()}
     positions = {
-        sensor.joint: float(target[0] - sensor.offset)
+        sensor.joint: sensor.position(float(target[0]))
         for sensor, target, weight in zip(mechanism.sensors.values, first, weights, strict=True)
         if isinstance(sensor, JointPosition) and weight > 0.0 and sensor.joint in tree
     }

@@ -83,8 +83,9 @@ def _along_axes(
         if group.friction is not None:
             loads = _loads(tree, group, whole, now, missing)
             mobility = _mobility(mass + jnp.diag(shafts))[_places(tree, group)]
-        laws = balance.law_impulse(group, geometry.position, speed, new_speed, command, timestep, "exact")
-        friction = balance.friction_impulse(group, speed, new_speed, loads, balance.Turning(mobility), timestep)
+        scalars = (geometry.position, speed, new_speed)
+        laws = balance.law_impulse(group, *scalars, command, timestep, "exact")
+        friction = balance.friction_impulse(group, scalars, loads, balance.Turning(mobility), command, timestep)
         impulses.append(laws + friction)
     return _on_axes(tree, elements, impulses)
 

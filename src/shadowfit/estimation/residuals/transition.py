@@ -242,6 +242,8 @@ class _Pass(eqx.Module):
     axes: tuple[Float[Array, "n r"], ...]
     speeds: tuple[Float[Array, "n"], ...]
     """Speeds of the axes at the start of the step."""
+    limits: tuple[tuple[Float[Array, "n m"], Float[Array, "n"]] | None, ...]
+    """Weights of the gap multipliers and level of dry friction; None for groups without."""
 
 
 def _evaluate(
@@ -262,7 +264,7 @@ def _evaluate(
     missing = balance.bodies_balance(elements, pose, velocity, new_velocity, command, timestep, discretization)
     slopes = balance.body_slopes(elements, pose, velocity, new_velocity, timestep, discretization)
     slope = jnp.einsum("brc,bd->brdc", slopes.by_new_velocity, jnp.eye(count))
-    loads, load_slopes, axes, speeds = [], [], [], []
+    loads, load_slopes, axes, speeds, limits = [], [], [], [], []
     for group, start in zip(elements.groups, known, strict=True):
         point = balance.joint_point(group, whole, old, new, timestep, discretization, start)
         law, law_slope = jax.jvp(
@@ -285,8 +287,16 @@ def _evaluate(
         load_slopes.append(jnp.einsum("nmtc,ntd->nmdc", load_by_new, place).reshape(group.size, -1, size))
         axes.append(jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, size))
         speeds.append(point.speed)
+        own = (group, point.geometry.position, point.speed, command)
+        limits.append(None if group.friction is None else rows.friction_limits(*own))
     return _Pass(
-        missing.ravel(), slope.reshape(size, size), tuple(loads), tuple(load_slopes), tuple(axes), tuple(speeds)
+        missing.ravel(),
+        slope.reshape(size, size),
+        tuple(loads),
+        tuple(load_slopes),
+        tuple(axes),
+        tuple(speeds),
+        tuple(limits),
     )
 
 
@@ -373,7 +383,7 @@ def _dry_axes(
         times = jnp.concatenate([law.stick_time for law in laws if law is not None] or none)
         width = sliding.stick_width(times, jnp.diagonal(coupling), jnp.ones(len(axes)), timestep)
         rule = dry_friction.Averaged(jnp.concatenate([found.speeds[i] for i in frictional] or none), width)
-    limits = [rows.friction_limits(elements.groups[i], found.speeds[i]) for i in frictional]
+    limits = [limit for limit in found.limits if limit is not None]
     return DryAxes(
         axes,
         rule,
@@ -552,7 +562,7 @@ def _joint_derivatives(
         _scalars(point),
     )
     dry, dry_by = _columnwise(
-        lambda x: balance.friction_impulse(group, x[:, 1], x[:, 2], x[:, 3:], friction, timestep),
+        lambda x: balance.friction_impulse(group, (x[:, 0], x[:, 1], x[:, 2]), x[:, 3:], friction, command, timestep),
         jnp.concatenate([_scalars(point), load], axis=1),
     )
     along = law + dry
@@ -650,10 +660,9 @@ def _number_derivatives(
     group = driven.elements.groups[index]
 
     def along(group: JointGroup, point: balance.JointPoint, loads: Array, command: Array) -> Array:
-        law = balance.law_impulse(
-            group, point.geometry.position, point.speed, point.new_speed, command, timestep, discretization
-        )
-        return law + balance.friction_impulse(group, point.speed, point.new_speed, loads, friction, timestep)
+        scalars = (point.geometry.position, point.speed, point.new_speed)
+        law = balance.law_impulse(group, *scalars, command, timestep, discretization)
+        return law + balance.friction_impulse(group, scalars, loads, friction, command, timestep)
 
     def impulse(group: JointGroup, point: balance.JointPoint, command: Array) -> Array:
         found = balance.load(group, point, timestep)

@@ -244,11 +244,12 @@ def _impulse(
     geometry = rows.geometry(group, whole)
     speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
     new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-    laws = balance.law_impulse(group, geometry.position, speed, new_speed, command, timestep, "exact")
+    scalars = (geometry.position, speed, new_speed)
+    laws = balance.law_impulse(group, *scalars, command, timestep, "exact")
     if group.friction is None:
         return laws
     frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
     across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
     about = jnp.concatenate([wrench[:3], wrench[3:] - jnp.cross(frame_b.point[0], wrench[:3])])
     rubbing = balance.Turning(mobility)
-    return laws + balance.friction_impulse(group, speed, new_speed, across @ about, rubbing, timestep)
+    return laws + balance.friction_impulse(group, scalars, across @ about, rubbing, command, timestep)
