@@ -19,7 +19,8 @@ period. A fit that takes them for white lets the motion wander where the machine
 need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
 for, in strides of a hundred, as long as the model so fitted predicts better over windows from a few steps to the whole
 recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
-more weight gains nothing. Error bars follow from the most likely levels, not from the weights.
+more weight gains nothing, or no more than it would if the errors were white (:mod:`uncertainty.chance`): there the
+likelihood is right, and knows more. Error bars follow from the most likely levels, not from the weights.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 )
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.prediction import Prediction, predict
+from shadowfit.estimation.uncertainty.chance import gains_by_chance
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.levels import level_step
 from shadowfit.geometry.differences import differences
@@ -69,9 +71,10 @@ SCAN_ITERATIONS = 6
 REFINEMENTS = 4
 # Largest factor between a sensor's standard deviation and the stated one.
 LARGEST_CHANGE = 10.0
-# Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent), and twice
-# more: what adds up over the longest windows only is a small part of the mean, and may come late.
-WORTHWHILE, PATIENCE = 0.003, 2
+# Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent), and so
+# often more: what adds up over the longest windows only is a small part of the mean, and may come late. Where less than
+# a tenth of it changes the equations of motion hold exactly, and nothing is to come.
+WORTHWHILE, PATIENCE = 0.003, 4
 # Below so many degrees of freedom the equations of motion already hold exactly: more weight changes nothing.
 RIGID = 3.0
 
@@ -84,6 +87,8 @@ class NoiseChoice:
     """Factor by which the equations of motion are weighed more (in κ) than their errors ask for."""
     predictions: tuple[tuple[float, Prediction], ...]
     """Added weight → what a model so fitted predicts; the first is that of the most likely levels."""
+    gain_by_chance: float
+    """How much better (in the logarithm of errors) a model would seem to predict if all errors were white."""
     at_end: bool
     """Whether the scan ended at a limit, and not by what the data say."""
     sensor_ratio: tuple[float, ...]
@@ -166,9 +171,10 @@ def estimate_noise(
     if not best.outcome.status.converged:
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
-    chosen, predictions = _predictive(scan, likely, degrees)
-    if chosen is not likely:
-        chosen = _with_unexplained(problem, likely, chosen)
+    better, predictions = _predictive(scan, likely, degrees)
+    by_chance = 0.0 if better is likely else _gain_by_chance(problem, likely, better)
+    gain = predictions[0][1].score - min(own.score for _, own in predictions) if predictions else 0.0
+    chosen = _with_unexplained(problem, likely, better) if gain > by_chance and better is not likely else likely
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
     if not _usable(outcome):
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
@@ -176,7 +182,7 @@ def estimate_noise(
     added = chosen.state_weight / likely.state_weight
     ended = not _within(chosen.weights, weights, 1.0, margin=STRIDE)
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
-    choice = NoiseChoice(added, predictions, ended, tuple(ratio.tolist()))
+    choice = NoiseChoice(added, predictions, by_chance, ended, tuple(ratio.tolist()))
     return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 
@@ -250,12 +256,21 @@ def _predictive(
             break
         best = min(prediction.score for _, prediction in tried)
         prediction = predict(problem, along, current.point.values)
+        change = abs(prediction.score - tried[-1][1].score)
         tried.append((current.state_weight / likely.state_weight, prediction))
+        if change < 0.1 * WORTHWHILE:
+            break
         if prediction.score < best - WORTHWHILE:
             chosen, misses = current, 0
         else:
             misses += 1
     return chosen, tuple(tried)
+
+
+def _gain_by_chance(problem: Problem, likely: _Candidate, better: _Candidate) -> float:
+    """The largest gain in the score of predictions that draws of white noise show."""
+    fits = [(one.outcome.linearisation, one.weights) for one in (likely, better)]
+    return float(np.max(gains_by_chance(problem, *fits), initial=0.0))
 
 
 def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) -> _Candidate:

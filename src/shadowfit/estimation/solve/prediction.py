@@ -17,6 +17,8 @@ not predictable over H (chaos, a machine that falls), H says nothing. The score 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Iterable
 
 import numpy as np
 from jaxtyping import Float
@@ -55,34 +57,59 @@ class Prediction:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Motion:
-    """Linearised equations of one recording: ``δ_{k+1} = f_k − a_k δ_{k−1} − b_k δ_k``, and readings of the states."""
+class Motion:
+    """Linearised equations of one recording's steps, and readings of the states; in physical units."""
 
     before: Float[np.ndarray, "n d d"]
+    """A⁻: ∂(impulses that step k lacks)/∂(state k−1) [N m s, N s]."""
     now: Float[np.ndarray, "n d d"]
-    forced: Float[np.ndarray, "n d"]
+    after: Float[np.ndarray, "n d d"]
     reading: Float[np.ndarray, "n m W d"]
     """∂(prediction − sample)/∂(states of a step's window); zero for a missing sample."""
-    error: Float[np.ndarray, "n m"]
+    parameters: Float[np.ndarray, "n d+m p"]
+    """Derivatives of impulses and readings by the recording's parameters."""
+    residual: Float[np.ndarray, "n d+m"]
+    """Impulses that the steps lack, and errors of the readings."""
 
 
 def predict(problem: Problem, along: Point, values: Values) -> Prediction:
     """Predictions of the model with given parameter values, around states that follow the samples."""
     point = renewed(problem, dataclasses.replace(along, values=values))
+    motions = (linearised(problem, point, i) for i in range(len(problem.tracks)))
+    return window_errors(problem, ((motion, motion.residual[..., None]) for motion in motions))[0]
+
+
+def linearised(problem: Problem, point: Point, index: int) -> Motion:
+    """Equations and readings of one recording at a point."""
+    size, steps = problem.plan.node_size, problem.tracks[index].steps
+    plain = Weights(np.eye(size), (1.0,) * len(problem.error_sizes), 1.0)
+    chunks = list(objective.chunk_rows(problem, point, plain, index))
+    states = np.concatenate([np.asarray(rows.states) for rows in chunks])[:steps]
+    parameters = np.concatenate([np.asarray(rows.parameters) for rows in chunks])[:steps]
+    residual = np.concatenate([np.asarray(rows.residual) for rows in chunks])[:steps]
+    before, now, after = (states[:, :size, i] for i in range(3))
+    return Motion(before, now, after, states[:, size:], parameters, residual)
+
+
+def window_errors(
+    problem: Problem, recordings: Iterable[tuple[Motion, Float[np.ndarray, "n d+m c"]]]
+) -> list[Prediction]:
+    """Errors of predictions where impulses that steps lack and errors of readings are given, for each of c cases."""
     spread = _variation(problem)
-    longest = max(track.steps for track in problem.tracks)
-    steps = tuple(
-        SHORTEST * 2**i for i in range(max(int(np.log2(longest / SHORTEST)) + 1, 0)) if SHORTEST * 2**i < longest
-    )
-    steps = (*steps, longest)
-    squares, counts = np.zeros((len(steps), len(spread))), np.zeros((len(steps), len(spread)))
-    for index in range(len(problem.tracks)):
-        motion = _motion(problem, point, index)
-        for row, horizon in enumerate(steps):
-            _add_windows(motion, spread, horizon, squares[row], counts[row])
+    steps = _horizons(problem)
+    found = [[_errors_over(motion, given, spread, horizon) for horizon in steps] for motion, given in recordings]
+    squares, counts = (np.sum([[own[i] for own in each] for each in found], axis=0) for i in range(2))
     sizes = np.cumsum([0, *problem.error_sizes[:-1]])
     total, number = np.add.reduceat(squares, sizes, axis=1), np.add.reduceat(counts, sizes, axis=1)
-    return Prediction(steps, np.sqrt(total / np.maximum(number, 1.0)))
+    errors = np.sqrt(total / np.maximum(number, 1.0)[..., None])
+    return [Prediction(steps, case) for case in np.moveaxis(errors, -1, 0)]
+
+
+def _horizons(problem: Problem) -> tuple[int, ...]:
+    """Lengths of windows: doubled up to the longest recording."""
+    longest = max(track.steps for track in problem.tracks)
+    doubled = itertools.takewhile(lambda horizon: horizon < longest, (SHORTEST * 2**i for i in itertools.count()))
+    return (*doubled, longest)
 
 
 def _variation(problem: Problem) -> Float[np.ndarray, " m"]:
@@ -102,57 +129,52 @@ def _variation(problem: Problem) -> Float[np.ndarray, " m"]:
     return np.where(found > 0.0, found, 1.0)
 
 
-def _motion(problem: Problem, point: Point, index: int) -> _Motion:
-    size, steps = problem.plan.node_size, problem.tracks[index].steps
-    plain = Weights(np.eye(size), (1.0,) * len(problem.error_sizes), 1.0)
-    chunks = list(objective.chunk_rows(problem, point, plain, index))
-    states = np.concatenate([np.asarray(rows.states) for rows in chunks])[:steps]
-    residual = np.concatenate([np.asarray(rows.residual) for rows in chunks])[:steps]
-    before, now, after = (states[:, :size, i] for i in range(3))
-    right = np.concatenate([before, now, -residual[:, :size, None]], axis=2)
-    solved = np.linalg.solve(after, right)
-    return _Motion(
-        solved[..., :size], solved[..., size : 2 * size], solved[..., -1], states[:, size:], residual[:, size:]
-    )
-
-
-def _add_windows(motion: _Motion, spread: np.ndarray, horizon: int, squares: np.ndarray, counts: np.ndarray) -> None:
-    """Add the squared errors of all windows of a recording."""
-    steps, rows, _, size = motion.reading.shape
+def _errors_over(
+    motion: Motion, given: Float[np.ndarray, "n d+m c"], spread: Float[np.ndarray, " m"], horizon: int
+) -> tuple[Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
+    """Sums of squared relative errors over all windows of a recording, and the numbers of samples."""
+    steps, rows, window, size = motion.reading.shape
     horizon = min(horizon, steps)
-    followed = _followed(motion, horizon)
-    window = motion.reading.shape[2]
+    followed = _followed(motion, given[:, :size], horizon)
     padded = np.concatenate([followed, np.zeros((window, *followed.shape[1:]))])
     predicted = sum(motion.reading[:, :, i] @ padded[i : i + steps] for i in range(window))
-    predicted[..., 0] += motion.error
+    cases = given.shape[2]
+    predicted[..., :cases] += given[:, size:]
     present = np.any(motion.reading != 0.0, axis=(2, 3))
     scale = np.tile(1.0 / spread, rows // len(spread))
     predicted = np.where(present[..., None], predicted * scale[:, None], 0.0)
     # Step k's own state is the second of its window: windows begin a step earlier.
-    first = np.arange(-1, steps, horizon) if horizon < steps else np.array([-1])
-    for begin, end in zip(first, [*first[1:], steps], strict=True):
-        part = slice(max(begin, 0), end)
-        error = _best_start(predicted[part].reshape(-1, 2 * size + 1)).reshape(-1, rows)
-        folded = np.minimum(error**2, 1.0).reshape(len(error), -1, len(spread))
-        squares += folded.sum(axis=(0, 1))
-        counts += present[part].reshape(len(error), -1, len(spread)).sum(axis=(0, 1))
+    lead = 1 if horizon < steps else 0
+    filled = _filled(predicted, lead, horizon)
+    error = _best_start(filled.reshape(-1, horizon * rows, filled.shape[-1]), cases)
+    folded = np.minimum(error**2, 1.0).reshape(-1, len(spread), cases)
+    return folded.sum(axis=0), present.reshape(-1, len(spread)).sum(axis=0)
 
 
-def _best_start(columns: Float[np.ndarray, "x c"]) -> Float[np.ndarray, " x"]:
-    """The first column less what the others, responses to the first states, can explain of it."""
-    error, by_start = columns[:, 0], columns[:, 1:]
-    norm = np.linalg.norm(by_start, axis=0)
+def _filled(values: Float[np.ndarray, "n ..."], lead: int, length: int) -> Float[np.ndarray, "k ..."]:
+    """Zeros in front and behind, so that the first axis holds whole windows."""
+    count = -(-(len(values) + lead) // length) * length
+    filled = np.zeros((count, *values.shape[1:]))
+    filled[lead : lead + len(values)] = values
+    return filled
+
+
+def _best_start(columns: Float[np.ndarray, "w x c+s"], cases: int) -> Float[np.ndarray, "w x c"]:
+    """The first columns of each window less what the others, responses to the first states, can explain of them."""
+    error, by_start = columns[..., :cases], columns[..., cases:]
+    norm = np.linalg.norm(by_start, axis=1, keepdims=True)
     unit = by_start / np.where(norm > 0.0, norm, 1.0)
-    matrix = unit.T @ unit
-    values, vectors = np.linalg.eigh(matrix)
-    seen = values > UNSEEN * max(values[-1], 1e-300)
-    along = vectors[:, seen]
-    return error - unit @ (along @ ((along.T @ (unit.T @ error)) / values[seen]))
+    values, vectors = np.linalg.eigh(np.swapaxes(unit, 1, 2) @ unit)
+    seen = values > UNSEEN * np.maximum(values[:, -1:], 1e-300)
+    inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
+    along = np.swapaxes(vectors, 1, 2) @ (np.swapaxes(unit, 1, 2) @ error)
+    return error - unit @ (vectors @ (inverse[..., None] * along))
 
 
-def _followed(motion: _Motion, horizon: int) -> Float[np.ndarray, "n+2 d c"]:
-    """States that follow: by the missing impulses (first column), and by each of the first states of a window."""
-    steps, size = motion.forced.shape
+def _followed(motion: Motion, lacking: Float[np.ndarray, "n d c"], horizon: int) -> Float[np.ndarray, "n+2 d c+2d"]:
+    """States that follow: by the missing impulses (a column for each case), and by each first state of a window."""
+    steps, size, cases = lacking.shape
+    solved = np.linalg.solve(motion.after, np.concatenate([motion.before, motion.now, -lacking], axis=2))
     nodes = steps + 2
     number = np.arange(2, nodes)
     begins = (number % horizon < 2) if horizon < steps else np.zeros(steps, bool)
@@ -161,17 +183,17 @@ def _followed(motion: _Motion, horizon: int) -> Float[np.ndarray, "n+2 d c"]:
     band[0] = 1.0
     for row in range(size):
         for column in range(size):
-            for distance, block in ((1, motion.now), (2, motion.before)):
+            for distance, first in ((1, size), (2, 0)):
                 place = (number - distance) * size + column
-                band[number * size + row - place, place] = keep * block[:, row, column]
-    right = np.zeros((nodes, size, 2 * size + 1))
-    right[2:, :, 0] = motion.forced * keep[:, None]
+                band[number * size + row - place, place] = keep * solved[:, row, first + column]
+    right = np.zeros((nodes, size, cases + 2 * size))
+    right[2:, :, :cases] = solved[..., 2 * size :] * keep[:, None, None]
     starts = np.arange(0, nodes, horizon) if horizon < steps else np.zeros(1, int)
     for place in range(2):
         own = starts[starts + place < nodes] + place
         for column in range(size):
-            right[own, column, 1 + place * size + column] = 1.0
+            right[own, column, cases + place * size + column] = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        solved, _ = dtbtrs(band, right.reshape(nodes * size, -1), uplo="L", diag="U")
-    finite = np.nan_to_num(solved, nan=DIVERGED, posinf=DIVERGED, neginf=-DIVERGED)
+        solution, _ = dtbtrs(band, right.reshape(nodes * size, -1), uplo="L", diag="U")
+    finite = np.nan_to_num(solution, nan=DIVERGED, posinf=DIVERGED, neginf=-DIVERGED)
     return np.clip(finite, -DIVERGED, DIVERGED).reshape(nodes, size, -1)
