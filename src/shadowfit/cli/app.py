@@ -22,6 +22,7 @@ from shadowfit.cli.show import show
 from shadowfit.cli.simulate import simulate
 from shadowfit.cli.sweep import sweep
 from shadowfit.cli.validate import validate
+from shadowfit.cli.web import web
 from shadowfit.errors import ShadowfitError
 
 # Longest message; names and cells of a damaged file may have any length.
@@ -87,7 +88,7 @@ def _options(
 
 
 for command in (
-    *(demo, check, fit, simulate, validate, advise, report, run),
+    *(demo, check, fit, simulate, validate, advise, report, run, web),
     *(sweep, reproduce, models, show, convert, export),
 ):
     app.command()(command)

@@ -21,15 +21,14 @@ def demo(
     runtime.start_jax()
     from shadowfit.cli.fit import fit_and_save
     from shadowfit.estimation import Free, LevenbergMarquardt, Options
-    from shadowfit.evaluation.columns import write_csv
+    from shadowfit.evaluation.columns import write_recording
     from shadowfit.models import load_model
     from shadowfit.models.twins import furuta_swing_up
 
     twin = furuta_swing_up()
     loaded = load_model(twin.model)
     recording = twin.recording
-    columns = {f"{name} [{recording.units[name]}]": values for name, values in recording.channels.items()}
-    write_csv(out / "swing_up.csv", {"time [s]": recording.time, **columns})
+    write_recording(out / "swing_up.csv", recording)
     mechanism = loaded.mechanism.set(twin.settings)
     summary = fit_and_save(
         mechanism,

@@ -29,6 +29,7 @@ from shadowfit.cli.options import (
     apply_settings,
     free_parameters,
     impulse_variances,
+    named_expressions,
     numbers,
     prior_stds,
     state_weight,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from shadowfit.estimation import Free, Options
     from shadowfit.estimation.uncertainty.evidence import Kind
     from shadowfit.mechanism import Mechanism
+    from shadowfit.models.expressions import Expression
     from shadowfit.recordings import Recording
 
 
@@ -144,6 +146,15 @@ def fit(
             "(blocks), of the noise alone (gauss-newton), of the residuals, or robust ones."
         ),
     ] = Intervals.blocks,
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--report",
+            metavar="[NAME=]EXPRESSION",
+            help="A quantity that follows from the parameters, such as 'sqrt(arm.mass / 2)', with error bars. May be "
+            "repeated; the model file's table [derived] has more.",
+        ),
+    ] = None,
     memory: Annotated[
         float | None, typer.Option(metavar="GB", help="Most memory to use; default: half of what is free.")
     ] = None,
@@ -166,11 +177,13 @@ def fit(
     from shadowfit.cli.loading import load
     from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.estimation import LevenbergMarquardt, Options
+    from shadowfit.evaluation.derived import read_expressions
 
     loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     parameters = free_parameters(free or (), mechanism, prior_stds(prior or (), mechanism), each or ())
     measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=quiet)
+    wanted = read_expressions({**loaded.derived, **named_expressions(report or ())}, mechanism)
     if not no_check:
         _stop_if_wrong(mechanism, measured)
     options = _given(
@@ -200,6 +213,7 @@ def fit(
         json=json,
         kind=intervals.value,
         report=not no_report,
+        derived=wanted,
     )
     raise typer.Exit(0 if summary["converged"] else 1)
 
@@ -233,6 +247,7 @@ def fit_and_save(
     truth: Mapping[str, float] | None = None,
     kind: Kind = "blocks",
     report: bool = True,
+    derived: Mapping[str, Expression] | None = None,
 ) -> dict[str, Any]:
     """Fit with progress shown, print the answer, and write the result with its report.
 
@@ -243,8 +258,9 @@ def fit_and_save(
     from shadowfit.cli.interruption import interruptible
     from shadowfit.cli.progress import fit_progress
     from shadowfit.cli.recordings import spoken_warnings
-    from shadowfit.cli.verdict import parameter_table, print_verdict
+    from shadowfit.cli.verdict import derived_table, parameter_table, print_verdict
     from shadowfit.evaluation.checkpoint import Checkpoint
+    from shadowfit.evaluation.derived import derived as derived_quantities
     from shadowfit.evaluation.destination import check_destination, expected_size
     from shadowfit.evaluation.summary import parameters
 
@@ -257,6 +273,8 @@ def fit_and_save(
     if not json and estimate.parameters:
         # At once: writing the result, with its rollout, takes longer than the fit.
         console.output().print(parameter_table(parameters(estimate, kind, truth)))
+    if not json and derived:
+        console.output().print(derived_table(derived_quantities(estimate, derived, kind)))
     with console.doing("simulating the calibrated model and writing the result", quiet) as status:
 
         def conclude(summary: Mapping[str, Any]) -> None:
@@ -276,6 +294,7 @@ def fit_and_save(
             truth=truth,
             warnings=spoken,
             kind=kind,
+            derived=derived,
         )
     if json:
         import json as notation

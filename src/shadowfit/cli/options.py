@@ -132,6 +132,15 @@ def numbers(texts: Iterable[str], option: str) -> dict[str, float]:
     return {name: _number(value, f"{option} {name}") for name, value in assignments(texts, option).items()}
 
 
+def named_expressions(texts: Iterable[str]) -> dict[str, str]:
+    """``["period=2 * pi", "arm.mass / 2"]`` → name → expression; one without a name is called as it is written."""
+    found = {}
+    for text in texts:
+        name, equals, expression = (part.strip() for part in text.partition("="))
+        found[name] = expression if equals else name
+    return found
+
+
 def free_parameters(
     texts: Iterable[str], mechanism: Mechanism, priors: Mapping[str, float] | None = None, each: Iterable[str] = ()
 ) -> dict[str, Free]:

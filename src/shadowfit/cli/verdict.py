@@ -27,6 +27,20 @@ def parameter_table(rows: Mapping[str, Any]) -> Table:
     return table
 
 
+def derived_table(rows: Mapping[str, Any]) -> Table:
+    """Quantities that follow from the parameters: value, deviation, interval."""
+    from shadowfit.cli import console
+    from shadowfit.evaluation.intervals import interval
+
+    numeric = ("value", "std", "95 % interval")
+    table = console.table("Derived", "name", *numeric, "", numeric=numeric)
+    for name, row in rows.items():
+        std = "" if row["std"] is None else f"{row['std']:.2g}"
+        note = row["problem"] or ("a parameter in it is at its bound" if row["at_bound"] else "")
+        table.add_row(name, _number(row["value"]), std, interval(row), note)
+    return table
+
+
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 

@@ -37,9 +37,6 @@ def check_page(mechanism: Mechanism, recordings: Sequence[Recording], found: Che
     ]
     numbers: dict[str, Any] = {
         "recordings": [_recording(mechanism, recording, i, found) for i, recording in enumerate(recordings)],
-        "log": {"number": [], "parameters": []},
-        "diagnostics": [],
-        "animation": None,
     }
     head = banner(colour(found.notices), sentence(found), found.notices)
     return frame("Check before a fit", title, head, sections, numbers)

@@ -51,6 +51,7 @@ def _contents(log: Sequence[Iteration]) -> dict[str, Any]:
         "schema": SCHEMA,
         "parameters": {name: _number(value) for name, value in log[-1].parameters.items()},
         "log": course,
+        "traces": {name: [_number(entry.parameters[name]) for entry in log] for name in log[-1].parameters},
     }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from shadowfit.errors import RecordingError
 from shadowfit.models.atomic import write_text
+from shadowfit.recordings import Recording
 
 
 def write_csv(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
@@ -24,6 +25,13 @@ def write_csv(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
     writer.writerow(table)
     writer.writerows([_cell(value) for value in row] for row in rows)
     write_text(path, text.getvalue())
+
+
+def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
+    """Write a recording so that ``read_recording`` reads the same, units in the headings."""
+    units = {name: f" [{unit}]" for name, unit in recording.units.items()}
+    columns = {f"{name}{units.get(name, '')}": values for name, values in recording.channels.items()}
+    write_csv(path, {"time [s]": recording.time, **columns})
 
 
 def _cell(value: float) -> str:

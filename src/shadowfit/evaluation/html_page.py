@@ -13,11 +13,25 @@ from jaxtyping import Float
 
 from shadowfit.evaluation.notices import Colour, Notice
 
+# What the script asks for, of a page that has none of it.
+NOTHING: dict[str, Any] = {
+    "recordings": [],
+    "log": {"number": [], "parameters": []},
+    "diagnostics": [],
+    "animation": None,
+}
+
 
 def frame(kind: str, title: str, head: str, sections: Iterable[tuple[str, str]], numbers: Mapping[str, Any]) -> str:
     """A page of sections (heading, HTML), below a head that is HTML; sections without contents are left out."""
     body = "\n".join(f"<section><h2>{name}</h2>{text}</section>" for name, text in sections if text)
-    data = json.dumps(numbers, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    opening = f'<header><p class="kind">{escape(kind)}</p><h1>{escape(title)}</h1>\n{head}\n</header>'
+    return document(title, f"<main>\n{opening}\n{body}\n</main>", numbers)
+
+
+def document(title: str, body: str, numbers: Mapping[str, Any]) -> str:
+    """A whole HTML file with its style, its script, and the numbers that the script draws in the body."""
+    data = json.dumps({**NOTHING, **numbers}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -29,18 +43,22 @@ def frame(kind: str, title: str, head: str, sections: Iterable[tuple[str, str]],
 {_file("style.css")}</style>
 </head>
 <body>
-<main>
-<header><p class="kind">{escape(kind)}</p><h1>{escape(title)}</h1>
-{head}
-</header>
 {body}
-</main>
 <script type="application/json" id="data">{data}</script>
 <script>
 {_file("report.js")}</script>
 </body>
 </html>
 """
+
+
+def stage(caption: str) -> str:
+    """The place of the animation, with a caption that is HTML."""
+    return (
+        '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row">'
+        '<button id="play" type="button">Play</button><input id="moment" type="range" aria-label="time">'
+        f'<span id="clock"></span></div></div><p class="soft">{caption}</p>'
+    )
 
 
 def banner(colour: Colour, sentence: str, notices: Iterable[Notice]) -> str:

@@ -17,7 +17,7 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.evaluation import force_figure, forest_figure, verdict
 from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.diagnostics import ResidualDiagnostics, diagnose
-from shadowfit.evaluation.html_page import banner, frame, rounded, split
+from shadowfit.evaluation.html_page import banner, frame, rounded, split, stage
 from shadowfit.evaluation.intervals import interval
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.models.atomic import write_text
@@ -79,7 +79,23 @@ def _parameters(saved: SavedResult) -> str:
         f"Standard deviations and intervals are of the kind {saved.summary['uncertainty']['kind']}. They hold as far "
         "as the model does."
     )
-    return f'<div class="scroll"><table id="parameters">{"".join(lines)}</table></div><p class="soft">{text}</p>'
+    table = f'<div class="scroll"><table id="parameters">{"".join(lines)}</table></div>'
+    return f'{table}{_derived(saved)}<p class="soft">{text}</p>'
+
+
+def _derived(saved: SavedResult) -> str:
+    """Quantities that follow from the parameters."""
+    rows = saved.summary.get("derived") or {}
+    if not rows:
+        return ""
+    head = "".join(_th(text) for text in ("value", "± std", "95 % interval", "expression"))
+    lines = [f"<tr><th>derived</th>{head}</tr>"]
+    for name, row in rows.items():
+        std = "" if row["std"] is None else f"{row['std']:.2g}"
+        cells = "".join(f'<td class="n">{text}</td>' for text in (_number(row["value"]), std, interval(row)))
+        note = escape(row["problem"] or row["expression"])
+        lines.append(f'<tr><td class="name">{escape(name)}</td>{cells}<td class="soft">{note}</td></tr>')
+    return f'<div class="scroll"><table id="derived">{"".join(lines)}</table></div>'
 
 
 def _th(text: str) -> str:
@@ -119,12 +135,9 @@ def _recordings(saved: SavedResult) -> str:
 def _motion(saved: SavedResult) -> str:
     if _animation(saved) is None:
         return ""
-    return (
-        '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row">'
-        '<button id="play" type="button">Play</button><input id="moment" type="range" aria-label="time">'
-        '<span id="clock"></span></div></div>'
-        '<p class="soft">The estimated motion of the first recording: dots are centres of mass, rings joints, boxes '
-        "run on rails. Drag to turn.</p>"
+    return stage(
+        "The estimated motion of the first recording: dots are centres of mass, rings joints, boxes run on rails. Drag "
+        "to turn."
     )
 
 

@@ -47,6 +47,7 @@ from shadowfit.mechanism import Mechanism
 from shadowfit.models import format_model, parse_model, read_model, update_model
 from shadowfit.models.atomic import write_bytes, write_text
 from shadowfit.models.errors import ModelFileError
+from shadowfit.models.expressions import Expression
 from shadowfit.models.writer import same_numbers
 
 # Files of a result, besides a table for each recording; the last one to appear where they are moved one by one.
@@ -108,6 +109,7 @@ def save_estimate(
     truth: Mapping[str, float] | None = None,
     warnings: Sequence[str] = (),
     kind: Kind = "blocks",
+    derived: Mapping[str, Expression] | None = None,
     finish: Callable[[Path], None] | None = None,
 ) -> dict[str, Any]:
     """Write everything but the report into a folder, and return the contents of ``result.json``.
@@ -121,6 +123,7 @@ def save_estimate(
         truth: true values of rows of the parameter table, where they are known.
         warnings: sentences that a reader of the result should see.
         kind: of the standard deviations and intervals.
+        derived: quantities that follow from the parameters, to be reported with error bars.
         finish: called with the folder of the new files before they take the place of the old ones, to add to them.
 
     Raises:
@@ -136,6 +139,7 @@ def save_estimate(
             truth=truth,
             warnings=warnings,
             kind=kind,
+            derived=derived or {},
         )
         if finish is not None:
             finish(target)
@@ -157,6 +161,7 @@ def _write_files(
     truth: Mapping[str, float] | None,
     warnings: Sequence[str],
     kind: Kind,
+    derived: Mapping[str, Expression],
 ) -> dict[str, Any]:
     names = recording_names(estimate)
     comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
@@ -175,6 +180,7 @@ def _write_files(
         truth=truth,
         notices=ordered([*judge(estimate), *(Notice("amber", text) for text in said)]),
         kind=kind,
+        derived=derived,
     )
     write_text(target / "result.json", json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return summary
@@ -353,7 +359,7 @@ def _model_text(mechanism: Mechanism, text: str | None) -> str:
             return updated
     except ShadowfitError:
         pass  # written anew instead, with the same numbers but without the text's comments
-    return format_model(mechanism, start=before.start, description=before.description)
+    return format_model(mechanism, start=before.start, description=before.description, derived=before.derived)
 
 
 def _log_table(estimate: Estimate) -> dict[str, Any]:

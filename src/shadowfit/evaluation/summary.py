@@ -19,9 +19,11 @@ from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.estimation.uncertainty.covariance import Interval
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation import forest
+from shadowfit.evaluation.derived import derived as derived_quantities
 from shadowfit.evaluation.notices import Notice, colour
 from shadowfit.evaluation.series import SensorSeries
 from shadowfit.evaluation.unexplained import unexplained
+from shadowfit.models.expressions import Expression
 
 # Of the intervals.
 LEVEL = 0.95
@@ -39,6 +41,7 @@ def summarise(
     truth: Mapping[str, float] | None = None,
     notices: Sequence[Notice] = (),
     kind: Kind = "blocks",
+    derived: Mapping[str, Expression] | None = None,
 ) -> dict[str, Any]:
     """Everything about a fit but its trajectories, as JSON values.
 
@@ -51,6 +54,7 @@ def summarise(
         truth: true values of rows of the parameter table, where they are known.
         notices: what a reader of the result should know.
         kind: of the standard deviations and intervals.
+        derived: quantities that follow from the parameters.
     """
     spread = estimate.uncertainty(kind)
     problem, seconds, noise = estimate.problem, estimate.seconds, estimate.noise
@@ -72,6 +76,7 @@ def summarise(
             "disagreement": forest.as_fields(estimate) if kind == "blocks" else None,
             "uncertainty": {"kind": kind, "level": LEVEL, "degrees_of_freedom": spread.degrees},
             "parameters": parameters(estimate, kind, truth),
+            "derived": derived_quantities(estimate, derived or {}, kind, LEVEL),
             "not_identifiable": [finding.text for finding in estimate.findings],
             "seconds": {
                 "total": seconds.total,

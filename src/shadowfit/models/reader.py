@@ -20,6 +20,7 @@ from shadowfit.mechanism import Body, Compliance, Gravity, Input, Joint, Mechani
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import notation
+from shadowfit.models.expressions import ExpressionError, parse_expression
 from shadowfit.models.places import parse
 from shadowfit.models.start import Start
 from shadowfit.models.table import Table
@@ -44,6 +45,8 @@ class ModelFile:
     source: str
     notes: tuple[str, ...] = ()
     """What a reader should know of a robot file: what was assumed, and what of it is not in the model."""
+    derived: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Quantities to report of a fit: name → expression of the model's numbers."""
 
 
 def parse_model(text: str, source: str = "model", name: str = "mechanism") -> ModelFile:
@@ -63,7 +66,7 @@ def parse_model(text: str, source: str = "model", name: str = "mechanism") -> Mo
 
 def read_document(document: Table, name: str, text: str) -> ModelFile:
     """The model of a whole document; ``name`` and ``text`` as in :func:`parse_model`."""
-    document.allow(("name", "description", *GROUPS, "gravity", "state"))
+    document.allow(("name", "description", *GROUPS, "gravity", "state", "derived"))
     groups = {group: document.tables(group) for group in GROUPS}
     _check_names(groups)
     bodies, inputs = tuple(groups["bodies"]), tuple(groups["inputs"])
@@ -83,7 +86,8 @@ def read_document(document: Table, name: str, text: str) -> ModelFile:
             name=document.text("name") if "name" in document else name,
         )
     description = document.text("description") if "description" in document else ""
-    return ModelFile(mechanism, _start(document, names), description, text, document.source)
+    start, derived = _start(document, names), _derived(document)
+    return ModelFile(mechanism, start, description, text, document.source, derived=derived)
 
 
 def _check_names(groups: Mapping[str, Mapping[str, Table]]) -> None:
@@ -261,6 +265,18 @@ def _ratios(table: Table, names: Names) -> dict[str, Ratio]:
     if not found:
         joint = next(iter(names["joint"]), "JOINT")
         raise table.error(f"{table.name()} needs the ratio of at least one joint, such as {joint}.ratio = 50")
+    return found
+
+
+def _derived(document: Table) -> dict[str, str]:
+    """Expressions of the table ``derived``, each of a form that can be evaluated."""
+    table = document.table("derived") if "derived" in document else None
+    found = {} if table is None else {name: table.text(name) for name in table.values}
+    for name, text in found.items():
+        try:
+            parse_expression(text)
+        except ExpressionError as error:
+            raise document.error(str(error), "derived", name) from error
     return found
 
 

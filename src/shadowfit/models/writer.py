@@ -57,8 +57,15 @@ def write_model(
     write_text(path, format_model(mechanism, comment=comment, description=description, start=start))
 
 
-def format_model(mechanism: Mechanism, *, comment: str = "", description: str = "", start: Start | None = None) -> str:
-    """The text of a model file; see :func:`write_model`."""
+def format_model(
+    mechanism: Mechanism,
+    *,
+    comment: str = "",
+    description: str = "",
+    start: Start | None = None,
+    derived: Mapping[str, str] | None = None,
+) -> str:
+    """The text of a model file; see :func:`write_model`. ``derived`` are quantities to report of a fit."""
     lines = [f"# {line}".rstrip() for line in comment.splitlines()]
     lines.append(f"name = {_text(mechanism.name)}")
     if description:
@@ -68,6 +75,8 @@ def format_model(mechanism: Mechanism, *, comment: str = "", description: str = 
         for name, part in getattr(mechanism, group).items():
             lines += ["", f"[{group}.{key_text(name)}]", *_part_lines(group, name, part, mechanism)]
     lines += _start_lines(start or Start())
+    if derived:
+        lines += ["", "[derived]", *(f"{key_text(name)} = {_text(text)}" for name, text in derived.items())]
     text = "\n".join(lines) + "\n"
     _check_equal(parse_model(text, mechanism.name).mechanism, mechanism)
     return text

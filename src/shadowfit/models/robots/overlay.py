@@ -12,6 +12,7 @@ for all parts of the group that it matches; ``false`` in place of a part takes i
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import tomllib
 from collections.abc import Mapping
@@ -38,8 +39,8 @@ def load_overlay(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> M
     expanded, where = _expand(own, base)
     merged = Table(_merge(base, expanded), (), where, document.source)
     model = read_document(merged, robot.mechanism.name, "")
-    text = format_model(model.mechanism, start=model.start, description=model.description)
-    return ModelFile(model.mechanism, model.start, model.description, text, document.source, robot.notes)
+    text = format_model(model.mechanism, start=model.start, description=model.description, derived=model.derived)
+    return dataclasses.replace(model, text=text, source=document.source, notes=robot.notes)
 
 
 def overlaid_robot(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> Robot:

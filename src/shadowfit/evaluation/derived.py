@@ -1,0 +1,85 @@
+"""Quantities that follow from the parameters, with error bars.
+
+For ``y = f(χ)`` with derivatives ``J = ∂f/∂χ`` at the estimate, and Σ the joint covariance of the parameters,
+
+    var y = J Σ Jᵀ,     95 % interval y ± t √(var y)
+
+with t of the covariance's degrees of freedom (the delta method): right where f is nearly linear over the error bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from shadowfit.errors import nearest
+from shadowfit.estimation import Estimate
+from shadowfit.estimation.uncertainty.evidence import Kind
+from shadowfit.mechanism import Mechanism
+from shadowfit.models.expressions import Expression, ExpressionError, parse_expression
+
+
+def read_expressions(texts: Mapping[str, str], mechanism: Mechanism) -> dict[str, Expression]:
+    """Name → expression, checked against the names of a mechanism's numbers.
+
+    Raises:
+        ExpressionError: one cannot be read, or names what is not a number of the mechanism.
+    """
+    leaves = mechanism.leaves()
+    found = {}
+    for label, text in texts.items():
+        found[label] = parse_expression(text)
+        for name in found[label].names:
+            if name not in leaves:
+                raise ExpressionError(f"{text}: there is no number {name!r}{nearest(name, leaves)}")
+            if leaves[name].kind == "rotation":
+                raise ExpressionError(f"{text}: {name} is a rotation, not a number")
+        found[label].evaluate({name: float(mechanism.get(name)) for name in found[label].names})
+    return found
+
+
+def derived(
+    estimate: Estimate, expressions: Mapping[str, Expression], kind: Kind = "blocks", level: float = 0.95
+) -> dict[str, dict[str, Any]]:
+    """Name → ``expression``, ``value``, ``std``, ``interval``, ``at_bound``, ``identifiable`` and ``problem``.
+
+    ``at_bound``: a parameter in it sits on a bound, and the error bars are conditional on that. ``identifiable``: the
+    standard deviation is below the value's own size. ``problem`` says why there is no value, where there is none.
+    """
+    spread, mechanism = estimate.uncertainty(kind), estimate.mechanism()
+    factor = float(special.stdtrit(spread.degrees, 0.5 + 0.5 * level))
+    found = {}
+    for label, expression in expressions.items():
+        row: dict[str, Any] = {"expression": expression.text, "value": None, "std": None, "interval": None}
+        try:
+            value, slopes = _linearised(expression, mechanism, spread.labels)
+        except ExpressionError as error:
+            found[label] = {**row, "at_bound": False, "identifiable": False, "problem": str(error)}
+            continue
+        std = float(np.sqrt(max(slopes @ spread.covariance @ slopes, 0.0)))
+        found[label] = {
+            "expression": expression.text,
+            "value": value,
+            "std": std,
+            "interval": [value - factor * std, value + factor * std],
+            "at_bound": bool(np.any(spread.evidence.at_bound & (slopes != 0.0))),
+            "identifiable": bool(std <= abs(value)),
+            "problem": "",
+        }
+    return found
+
+
+def _linearised(
+    expression: Expression, mechanism: Mechanism, labels: Sequence[str]
+) -> tuple[float, Float[np.ndarray, " p"]]:
+    """Value of an expression for a mechanism, and its derivatives by the parameters with these labels."""
+    separate = {label.partition("@")[0] for label in labels if "@" in label}
+    for name in expression.names:
+        if name in separate:
+            raise ExpressionError(f"{expression.text}: {name} has a value for each recording")
+    own = expression.evaluate({name: float(mechanism.get(name)) for name in expression.names})
+    return own.value, np.array([own.slopes.get(label, 0.0) for label in labels])

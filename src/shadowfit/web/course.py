@@ -1,0 +1,75 @@
+"""The course of a fit, from what it keeps on disk: while it goes on, and after it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.evaluation.columns import read_csv
+from shadowfit.evaluation.html_page import rounded
+from shadowfit.projects.runs import Run
+
+COSTS = ("cost", "dynamics", "observation")
+# Seen on light and on dark paper.
+COLOURS = ["#4c8df5", "#e8832a", "#8a949e", "#2f9e58", "#b64fc8", "#c9a300", "#d14545", "#27a8a8"]
+
+
+def course(run: Run) -> dict[str, Any]:
+    """``number``, the costs, and ``parameters`` (name → values), each over the iterations; empty before the first."""
+    if (run.result / "log.csv").exists():
+        with contextlib.suppress(ShadowfitError):
+            table = {heading: rounded(values) for heading, values in read_csv(run.result / "log.csv").items()}
+            known = ("number", *COSTS, "damping", "gain", "step", "trials", "seconds")
+            traces = {name: values for name, values in table.items() if name not in known}
+            return {**{key: table[key] for key in ("number", *COSTS)}, "parameters": traces}
+    live = run.unfinished()
+    if live is None:
+        return {}
+    log = {key: [entry[key] for entry in live["log"]] for key in ("number", *COSTS)}
+    return {**log, "parameters": live.get("traces", {})}
+
+
+def cost_chart(found: dict[str, Any]) -> dict[str, Any]:
+    """The costs over the iterations, as options of a chart."""
+    return _chart("cost", found, {key: found.get(key, []) for key in COSTS}, "log")
+
+
+def parameter_chart(found: dict[str, Any]) -> dict[str, Any]:
+    """Each parameter over the iterations, divided by its newest value."""
+    traces = found.get("parameters", {})
+    relative = {
+        name: [None if value is None else value / values[-1] for value in values]
+        for name, values in traces.items()
+        if values and values[-1]
+    }
+    return _chart("parameters / newest value", found, relative, "value")
+
+
+def _chart(title: str, found: dict[str, Any], series: dict[str, list[Any]], scale: str) -> dict[str, Any]:
+    grey = {"color": "#8a929b"}
+    axis = {"axisLabel": grey, "nameTextStyle": grey, "splitLine": {"lineStyle": {"color": "#8a929b", "opacity": 0.2}}}
+    powers = {"axisLabel": {**grey, ":formatter": "(value) => value.toExponential(0)"}} if scale == "log" else {}
+    return {
+        "animation": False,
+        "color": COLOURS,
+        "title": {"text": title, "textStyle": {**grey, "fontSize": 13}},
+        "tooltip": {"trigger": "axis", "order": "valueDesc", "confine": True},
+        "legend": {"type": "scroll", "bottom": 0, "textStyle": grey, "pageTextStyle": grey},
+        "grid": {"left": 60, "right": 16, "top": 36, "bottom": 62},
+        "xAxis": {"type": "value", "name": "iteration", "nameLocation": "middle", "nameGap": 24, **axis},
+        "yAxis": {"type": scale, "scale": True, **axis, **powers},
+        "series": [
+            {
+                "name": name,
+                "type": "line",
+                "showSymbol": len(values) < 2,
+                "data": [
+                    [number, value]
+                    for number, value in zip(found.get("number", []), values, strict=False)
+                    if value is not None and (scale != "log" or value > 0.0)
+                ],
+            }
+            for name, values in series.items()
+        ],
+    }

@@ -1,0 +1,152 @@
+"""What the page works on: a project's folder, its files, and its machine once that is read."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from shadowfit import runtime
+from shadowfit.errors import ShadowfitError
+from shadowfit.mechanism import Mechanism
+from shadowfit.models import ModelFile, load_model
+from shadowfit.models.atomic import write_text
+from shadowfit.models.matching import matched
+from shadowfit.projects.project import FILE, Part, Project, read_project, write_project
+from shadowfit.projects.uploads import inside
+from shadowfit.recordings import ChannelTable, Recording, read_channel_table, read_recording
+from shadowfit.recordings.table import load_table
+
+CHANNELS = "channels.toml"
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """A model, read, with the numbers that the project sets."""
+
+    file: ModelFile
+    mechanism: Mechanism
+
+    def channels(self) -> dict[str, str]:
+        """Channels that a recording must have → their units: of the sensors, then of the inputs."""
+        sensors = {
+            channel: sensor.unit()
+            for name, sensor in self.mechanism.sensors.items()
+            for channel in sensor.channels(name)
+        }
+        return sensors | {name: part.unit for name, part in self.mechanism.inputs.items()}
+
+
+class Desk:
+    """A project's folder. Every change is on disk at once: a page that is closed or loaded anew loses nothing."""
+
+    def __init__(self, folder: Path, limit: float) -> None:
+        """``limit`` is the largest size of an upload [MB]."""
+        self.folder, self.limit = folder.resolve(), limit
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.project = Project()
+        self._machine: tuple[Any, Machine] | None = None
+        # The page asks for the machine in several places at once; JAX and the reader work once.
+        self._reading = threading.Lock()
+
+    def load(self) -> None:
+        """Read the project's file, where there is one: it may have been changed by hand."""
+        if (self.folder / FILE).exists():
+            self.project = read_project(self.folder / FILE)
+
+    def change(self, **fields: Any) -> None:
+        """Change the project, and write its file."""
+        self.project = dataclasses.replace(self.project, **fields)
+        write_project(self.folder / FILE, self.project)
+
+    # ---- the machine
+
+    def machine(self) -> Machine:
+        """The project's model, read once for as long as its file and the project's numbers stay.
+
+        Raises:
+            ShadowfitError: there is none, or it cannot be read.
+        """
+        project = self.project
+        if not project.model:
+            raise ShadowfitError("choose a machine first")
+        with self._reading:
+            key = (project.model, project.weld, tuple(project.settings.items()), self._changed(project.model))
+            if self._machine is None or self._machine[0] != key:
+                runtime.start_jax()
+                file = load_model(self.path_of_model(), weld=project.weld)
+                self._machine = key, Machine(file, file.mechanism.set(dict(project.settings)))
+            return self._machine[1]
+
+    def path_of_model(self) -> str:
+        """The model as the reader takes it: a built-in one's name, or a file's path."""
+        model = self.project.model
+        return str(inside(self.folder, model)) if Path(model).suffix else model
+
+    def _changed(self, model: str) -> float:
+        with contextlib.suppress(OSError):
+            return (self.folder / model).stat().st_mtime
+        return 0.0
+
+    # ---- recordings
+
+    def part_of(self, recording: str) -> str:
+        """What a recording is for: ``fit``, ``validation`` or nothing."""
+        return next((name for name in ("fit", "validation") if recording in getattr(self.project, name).recordings), "")
+
+    def use(self, recording: str, purpose: str) -> None:
+        """Use a recording for the fit, for validation, or not at all."""
+        parts = {}
+        for name in ("fit", "validation"):
+            own: Part = getattr(self.project, name)
+            others = tuple(one for one in own.recordings if one != recording)
+            parts[name] = dataclasses.replace(own, recordings=(*others, recording) if name == purpose else others)
+        self.change(**parts)
+
+    def headings(self, recording: str) -> list[str]:
+        """Headings of a recording's columns."""
+        return list(load_table(inside(self.folder, recording)).columns)
+
+    def recording(self, recording: str) -> Recording:
+        """A recording as a fit would see it."""
+        table = self.channel_table()
+        read = read_recording(inside(self.folder, recording), channels=table)
+        return matched(self.machine().mechanism, read) if self.project.model else read
+
+    # ---- channels
+
+    def channel_table(self) -> ChannelTable:
+        """The project's table of channels."""
+        own = self.project.channels
+        return ChannelTable({}) if own is None else read_channel_table(inside(self.folder, own))
+
+    def channel_entries(self) -> dict[str, dict[str, Any]]:
+        """Channel → column, unit, sign, as the table of channels has them."""
+        own = self.project.channels
+        if own is None:
+            return {}
+        with contextlib.suppress(OSError, ValueError):
+            content = tomlkit.parse((self.folder / own).read_text("utf-8")).unwrap()
+            entries = content.get("channels", {})
+            return {key: {"column": one} if isinstance(one, str) else dict(one) for key, one in entries.items()}
+        return {}
+
+    def set_channels(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write the table of channels; without any, channels are found by their names."""
+        said = {key: {k: v for k, v in own.items() if v not in (None, "")} for key, own in entries.items()}
+        said = {key: own for key, own in said.items() if own.get("column")}
+        if said:
+            rows = {key: own["column"] if len(own) == 1 else _inline(own) for key, own in said.items()}
+            write_text(self.folder / CHANNELS, tomlkit.dumps({"channels": rows}))
+        self.change(channels=CHANNELS if said else None)
+
+
+def _inline(table: Mapping[str, Any]) -> Any:
+    made = tomlkit.inline_table()
+    made.update(table)
+    return made

@@ -1,0 +1,1 @@
+"""The six steps of the page, each a function that builds it from a desk."""

@@ -1,0 +1,177 @@
+"""Step two: recordings, what they are for, and which column is which sensor or input."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.projects import commands
+from shadowfit.projects.project import Part
+from shadowfit.projects.uploads import kept
+from shadowfit.recordings import Recording, parse_unit
+from shadowfit.web.desk import Desk
+from shadowfit.web.parts import CommandLine, Update, frame, in_background, machine_of, problem, upload
+
+PURPOSES = {"fit": "fit", "validation": "validation", "": "not used"}
+
+
+async def build(desk: Desk) -> None:
+    """Files, their parts, and the channels in them."""
+    command = CommandLine(lambda: commands.check(desk.project))
+
+    def changed() -> None:
+        command.update()
+        channels.refresh()
+
+    def arrived(path: str) -> None:
+        if not desk.part_of(path):
+            desk.use(path, "validation" if desk.project.fit.recordings else "fit")
+        files.refresh()
+        changed()
+
+    def look(path: str) -> None:
+        looked_at.clear()
+        with looked_at:
+            frame(f"/view/recording/{Path(path).name}", f"channels of {path}", "half")
+
+    with ui.row().classes("split"):
+        with ui.column().classes("side"):
+            upload(desk, "recording", "Drop recordings", arrived)
+            ui.label("CSV, NPZ, Parquet, MATLAB, HDF5 or bags; times in a column called time.").classes("soft")
+            for name, title in (("fit", "Samples for the fit"), ("validation", "Samples for validation")):
+                _window(desk, name, title, command.update)
+        with ui.column().classes("main"):
+
+            @ui.refreshable
+            def files() -> None:
+                _files(desk, changed, look)
+
+            @ui.refreshable
+            async def channels() -> None:
+                await _channels(desk, changed)
+
+            files()
+            looked_at = ui.element("div").classes("w-full")
+            await channels()
+    command.show()
+
+
+def _window(desk: Desk, name: str, title: str, then: Update) -> None:
+    part: Part = getattr(desk.project, name)
+
+    def change(end: str, value: float | None) -> None:
+        desk.change(**{name: dataclasses.replace(getattr(desk.project, name), **{end: value})})
+        then()
+
+    ui.label(title).classes("soft")
+    with ui.row().classes("no-wrap w-full"):
+        for end, text in (("begin", "from [s]"), ("end", "to [s]")):
+            box = ui.number(text, value=getattr(part, end)).props("dense debounce=400 clearable").classes("w-1/2")
+            box.on_value_change(lambda event, end=end: change(end, event.value))
+
+
+def _files(desk: Desk, then: Update, look: Callable[[str], None]) -> None:
+    def use(path: str, purpose: str) -> None:
+        desk.use(path, purpose)
+        then()
+
+    found = kept(desk.folder, "recording")
+    if not found:
+        ui.label("No recording yet.").classes("soft")
+    for path in found:
+        with ui.row().classes("file items-center w-full"):
+            ui.label(Path(path).name).classes("name")
+            ui.space()
+            purpose = ui.toggle(PURPOSES, value=desk.part_of(path)).props("no-caps unelevated padding='2px 10px'")
+            purpose.on_value_change(lambda event, path=path: use(path, event.value))
+            ui.button("Look", on_click=lambda path=path: look(path)).props("flat dense no-caps")
+
+
+async def _channels(desk: Desk, then: Update) -> None:
+    """Which column is which channel, by hand or by name."""
+    paths = (*desk.project.fit.recordings, *desk.project.validation.recordings)
+    if not paths or not desk.project.model:
+        ui.label("Choose a machine and recordings; then say here which column is which sensor.").classes("soft")
+        return
+    machine = await machine_of(desk)
+    if machine is None:
+        return
+    try:
+        headings = await in_background(lambda: sorted({text for path in paths for text in desk.headings(path)}))
+    except ShadowfitError as error:
+        problem(str(error))
+        return
+    found, complaint = await in_background(lambda: _read(desk, paths[0]))
+    ui.label("Channels").classes("lead")
+    with ui.element("div").classes("scroll"), ui.element("table").classes("channels"):
+        _row("th", "sensor or input", "unit", "column", "its unit", "sign", "")
+        for name, unit in machine.channels().items():
+            with ui.element("tr"):
+                _cells("td", name, "" if unit == "1" else unit)
+                _choice(desk, name, headings, then)
+                with ui.element("td"):
+                    _state(found, name)
+    if complaint:
+        problem(complaint)
+
+
+def _read(desk: Desk, path: str) -> tuple[Recording | None, str]:
+    try:
+        return desk.recording(path), ""
+    except ShadowfitError as error:
+        return None, str(error)
+
+
+def _choice(desk: Desk, name: str, headings: list[str], then: Update) -> None:
+    own = desk.channel_entries().get(name, {})
+
+    def change(key: str, value: Any) -> None:
+        entries = desk.channel_entries()
+        if key == "unit" and value and parse_unit(value) is None:
+            ui.notify(f"{value!r} is not a known unit", type="negative")
+            return
+        desk.set_channels({**entries, name: {**entries.get(name, {}), key: value}})
+        then()
+
+    column = own.get("column", "")
+    with ui.element("td"):
+        options = {"": "by its name", **{text: text for text in headings}}
+        options.setdefault(column, column)
+        ui.select(options, value=column, on_change=lambda event: change("column", event.value)).props(
+            "dense borderless"
+        )
+    with ui.element("td"):
+        _when_mapped(column, ui.input(value=own.get("unit", ""), placeholder="as stated"), "unit", change)
+    with ui.element("td"):
+        sign = ui.select({1: "+", -1: "−"}, value=own.get("sign", 1))
+        _when_mapped(column, sign, "sign", lambda key, value: change(key, None if value == 1 else value))
+
+
+def _when_mapped(column: str, box: Any, key: str, change: Callable[[str, Any], None]) -> None:
+    """What is said of a column needs one."""
+    box.props("dense borderless debounce=600").classes("narrow").set_enabled(bool(column))
+    box.on_value_change(lambda event: change(key, event.value))
+
+
+def _state(found: Recording | None, name: str) -> None:
+    if found is not None and name in found.channels:
+        column = found.columns.get(name, name)
+        ui.label(f"found: {column}").classes("tag good")
+    else:
+        ui.label("not found").classes("tag bad")
+
+
+def _row(tag: str, *texts: str) -> None:
+    with ui.element("tr"):
+        _cells(tag, *texts)
+
+
+def _cells(tag: str, *texts: str) -> None:
+    for text in texts:
+        with ui.element(tag):
+            ui.label(text)

@@ -1,0 +1,114 @@
+"""Step five: the fit, watched while it runs in a process of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.evaluation import verdict
+from shadowfit.projects import commands
+from shadowfit.projects.runs import Run, runs, start
+from shadowfit.web.course import cost_chart, course, parameter_chart
+from shadowfit.web.desk import Desk
+from shadowfit.web.parts import CommandLine, Update
+
+NUMBERS = {"huber": "robust beyond N deviations", "timestep": "time-step [s]", "max-iterations": "most iterations"}
+
+
+async def build(desk: Desk) -> None:
+    """Options, a button to start and one to stop, and what goes on."""
+    command = CommandLine(lambda: commands.fit(desk.project))
+
+    def begin() -> None:
+        try:
+            start(desk.folder, "fit", lambda place: commands.fit(desk.project, f"{place}/result"))
+        except ShadowfitError as error:
+            ui.notify(str(error), type="negative")
+        look()
+
+    def end() -> None:
+        for run in runs(desk.folder, "fit"):
+            run.stop()
+        look()
+
+    with ui.row().classes("items-center"):
+        go = ui.button("Start the fit", icon="play_arrow", on_click=begin).props("no-caps unelevated").mark("start-fit")
+        halt = ui.button("Stop", icon="stop", on_click=end).props("no-caps outline").mark("stop-fit")
+        state = ui.label().classes("lead").mark("state")
+    with ui.expansion("Options").classes("w-full"):
+        _options(desk, command.update)
+    sentence = ui.label().classes("verdict")
+    with ui.row().classes("charts"):
+        charts = [ui.echart(make({})).classes("chart") for make in (cost_chart, parameter_chart)]
+    with ui.expansion("What it says", value=True).classes("w-full"):
+        terminal = ui.label().classes("terminal newest")
+    seen: list[Any] = [None]
+
+    def look() -> None:
+        found = runs(desk.folder, "fit")
+        run = found[0] if found else None
+        running = run is not None and run.running
+        go.set_visibility(not running)
+        halt.set_visibility(running)
+        if run is None:
+            state.text = "Nothing was fitted yet."
+            sentence.set_visibility(False)
+            return
+        text = run.terminal()
+        if (run.number, running, text) == seen[0] and not running:
+            return
+        seen[0] = (run.number, running, text)
+        state.text = _state(run, running)
+        terminal.text = text
+        _judge(sentence, run, running)
+        now = course(run)
+        for chart, make in zip(charts, (cost_chart, parameter_chart), strict=True):
+            chart.options.clear()
+            chart.options.update(make(now))
+            chart.update()
+
+    look()
+    ui.timer(1.0, look)
+    ui.link("Results and downloads", "/results")
+    command.show()
+
+
+def _state(run: Run, running: bool) -> str:
+    if not running:
+        return f"Run {run.number} has ended."
+    live = run.unfinished()
+    if live is None or not live["log"]:
+        return f"Run {run.number}: reading, compiling, finding the first trajectory"
+    return f"Run {run.number}: iteration {live['log'][-1]['number']}; this page may be closed meanwhile"
+
+
+def _judge(sentence: ui.label, run: Run, running: bool) -> None:
+    summary = None if running else run.summary()
+    sentence.set_visibility(not running)
+    sentence.classes(remove="green amber red")
+    if summary is None:
+        sentence.classes("red")
+        sentence.text = "There is no result; below is what the fit said."
+    else:
+        sentence.classes(verdict.colour(summary))
+        sentence.text = verdict.sentence(summary)
+
+
+def _options(desk: Desk, then: Update) -> None:
+    def change(name: str, value: Any) -> None:
+        others = {key: own for key, own in desk.project.options.items() if key != name}
+        if name == "max-iterations" and value:
+            value = int(value)
+        desk.change(options={**others, name: value} if value else others)
+        then()
+
+    own = desk.project.options
+    with ui.row().classes("items-center"):
+        for name, text in NUMBERS.items():
+            box = ui.number(text, value=own.get(name)).props("dense debounce=400 clearable").classes("wide")
+            box.on_value_change(lambda event, name=name: change(name, event.value))
+        ui.switch("the paper's method", value=bool(own.get("paper"))).on_value_change(
+            lambda event: change("paper", event.value)
+        )

@@ -1,0 +1,101 @@
+"""Step one: which machine, and what it looks like."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from nicegui import ui
+
+from shadowfit.models import library
+from shadowfit.models.robots.read import is_robot_file
+from shadowfit.projects import commands
+from shadowfit.projects.uploads import kept
+from shadowfit.web.demonstration import demonstrate
+from shadowfit.web.desk import Desk, Machine
+from shadowfit.web.parts import CommandLine, frame, in_background, machine_of, upload
+
+
+async def build(desk: Desk) -> None:
+    """A built-in machine or a file of one's own, drawn in space."""
+    command = CommandLine(lambda: commands.show(desk.project), "What the machine is made of")
+
+    def choose(model: str | None) -> None:
+        if model and model != desk.project.model:
+            desk.change(model=model, weld=(), free={}, settings={})
+        again()
+
+    def again() -> None:
+        command.update()
+        chosen.refresh()
+
+    async def demonstration() -> None:
+        show.props("loading")
+        await in_background(lambda: demonstrate(desk))
+        show.props(remove="loading")
+        select.set_options(_choices(desk), value=desk.project.model)
+        again()
+
+    def uploaded(model: str) -> None:
+        select.set_options(_choices(desk), value=model)
+
+    with ui.row().classes("split"):
+        with ui.column().classes("side"):
+            select = ui.select(
+                _choices(desk),
+                value=desk.project.model or None,
+                label="Machine",
+                with_input=True,
+                on_change=lambda event: choose(event.value),
+            ).classes("w-full")
+            ui.label("or a file of your own: TOML, URDF or MJCF").classes("soft")
+            upload(desk, "model", "Drop a model file", uploaded)
+            ui.label("or everything as in `shadowfit demo`, to look around").classes("soft")
+            show = ui.button("Demonstration", icon="school", on_click=demonstration).props("outline no-caps")
+
+        @ui.refreshable
+        async def chosen() -> None:
+            if not desk.project.model:
+                ui.label("Nothing chosen yet.").classes("soft")
+                return
+            if is_robot_file(Path(desk.project.model)):
+                _held(desk, again)
+            machine = await machine_of(desk)
+            if machine is not None:
+                _facts(machine)
+                frame(f"/view/machine?{time.time():.0f}", "the machine, drawn in space")
+
+        with ui.column().classes("main"):
+            await chosen()
+    command.show()
+
+
+def _choices(desk: Desk) -> dict[str, str]:
+    own = {path: path for path in kept(desk.folder, "model")}
+    if desk.project.model:
+        own.setdefault(desk.project.model, desk.project.model)
+    return own | {name: f"{name}: {text}" for name, text in library().items()}
+
+
+def _held(desk: Desk, then: Callable[[], None]) -> None:
+    def hold(text: str) -> None:
+        desk.change(weld=tuple(word.strip() for word in text.split(",") if word.strip()))
+        then()
+
+    box = ui.input("Floating links to hold, with commas between", value=", ".join(desk.project.weld))
+    box.props("debounce=600 dense").classes("w-full").on_value_change(lambda event: hold(event.value or ""))
+
+
+def _facts(machine: Machine) -> None:
+    mechanism = machine.mechanism
+    ui.label(machine.file.description or mechanism.name).classes("lead")
+    counts = {
+        "bodies": mechanism.bodies,
+        "joints": mechanism.joints,
+        "sensors": mechanism.sensors,
+        "inputs": mechanism.inputs,
+    }
+    ui.label("; ".join(f"{word}: {', '.join(names) or 'none'}" for word, names in counts.items())).classes("soft")
+    for note in machine.file.notes:
+        ui.label(note).classes("verdict amber")
