@@ -155,9 +155,9 @@ def _evaluate(node: ast.expr, values: Mapping[str, float]) -> Dual:
         case ast.UnaryOp(operand=inner):
             return _evaluate(inner, values)
         case ast.Call(func=ast.Name(id=name), args=[inner]):
-            value, slope = FUNCTIONS[name]
+            function, slope = FUNCTIONS[name]
             own = _evaluate(inner, values)
-            return Dual(value(own.value), _combined((slope(own.value), own)) if own.slopes else {})
+            return Dual(function(own.value), _combined((slope(own.value), own)) if own.slopes else {})
         case ast.BinOp(left=left, op=operator, right=right):
             return _operate(operator, _evaluate(left, values), _evaluate(right, values))
     raise ExpressionError(f"{ast.unparse(node)[:60]!r} is not allowed")  # checked before
