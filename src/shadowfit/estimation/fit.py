@@ -66,6 +66,7 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
 
 
 def start_point(problem: Problem) -> Point:
-    """Start values and initial trajectories."""
-    values = problem.parameters.start()
+    """Start values (or the nearest with possible bodies) and initial trajectories."""
+    values = problem.parameters.possible(problem.parameters.start())
+    assert values is not None, "checked when the parameters were"
     return Point(values, tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks))))

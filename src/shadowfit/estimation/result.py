@@ -160,7 +160,16 @@ class Estimate:
     def mechanism(self, recording: int = 0) -> Mechanism:
         """The calibrated mechanism; with joint coordinates its joints are rigid, as the fit took them."""
         values = self.problem.parameters.named(self.outcome.linearisation.point.values, recording)
-        return self.problem.given.write({**values, **self._rigid_joints()})
+        return self.problem.given.write({**values, **self.followers(recording), **self._rigid_joints()})
+
+    def followers(self, recording: int = 0) -> dict[str, float]:
+        """Moments of inertia that were held and give way, for the calibrated bodies to be possible, by name."""
+        return self.problem.parameters.followers(self.outcome.linearisation.point.values, recording)
+
+    @property
+    def on_edge(self) -> tuple[str, ...]:
+        """Bodies that ended on the edge of what a body can have: flat ones, with a second moment of zero."""
+        return self.problem.parameters.on_edge(self.outcome.linearisation.point.values)
 
     def _rigid_joints(self) -> dict[str, float]:
         """Compliances of joints that would give, if the fit did not let them."""

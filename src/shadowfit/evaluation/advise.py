@@ -248,7 +248,7 @@ def extended_problem(estimate: Estimate) -> tuple[Problem, tuple[Candidate, ...]
     names = [name for one in candidates for name in one.names]
     free = {name: above if name.endswith(".shaft_inertia") else Free() for name in names}
     added = parameter_set(mechanism, free, present.recordings)
-    parameters = ParameterSet((*present.parameters, *added.parameters), present.recordings)
+    parameters = ParameterSet((*present.parameters, *added.parameters), present.recordings, present.solids)
     recordings = [track.recording for track in problem.tracks]
     options = dataclasses.replace(problem.options, timestep=problem.timestep)
     whole = build_problem(mechanism, recordings, parameters, options)

@@ -37,6 +37,8 @@ INSEPARABLE = 0.99
 DRIVING = 0.3
 # Error bars that disagreement makes this much wider are worth a word, and so many of them.
 WIDER, MOST_PIECES = 1.5, 3
+# χ² that bodies would gain beyond the edge of what they can have, from which on they are pulled there.
+PULLED = 4.0
 # Names of numbers that take energy out of the motion.
 FRICTION = ("viscous", "dry", "coulomb", "drag", "damping")
 
@@ -261,13 +263,40 @@ def _what_to_try(row: Compared) -> str:
     )
 
 
+def bodies(estimate: Estimate) -> Iterator[Notice]:
+    """Bodies on the edge of what a body can have, and moments of inertia that gave way for a body to be possible."""
+    if estimate.on_edge and np.isfinite(estimate.cost):
+        evidence = estimate.evidence
+        pull = evidence.gradient @ evidence.bread(~evidence.at_bound) @ evidence.gradient / evidence.reference**2
+        yield Notice(
+            "amber" if pull > PULLED else "info",
+            f"{', '.join(estimate.on_edge)}: on the edge of what a body can have (flat, a second moment of zero)",
+            "The data pull beyond it: free all six moments of inertia, or look for what the model lacks"
+            if pull > PULLED
+            else "The data do not mind",
+        )
+    changed = estimate.followers()
+    hidden = {solid.body for solid in estimate.problem.parameters.solids if solid.hidden}
+    for body in dict.fromkeys(name.partition(".")[0] for name in changed):
+        told = ", ".join(f"{name} = {value:.4g}" for name, value in changed.items() if name.startswith(f"{body}."))
+        if body in hidden:
+            yield Notice("info", f"{told}: held, without effect on this motion, and as near as a body can have it")
+        else:
+            yield Notice(
+                "amber",
+                f"{told}: held at another value in the fit, which no body has beside the start or the estimate; the "
+                "calibrated model has the nearest possible",
+                "Free these as well, or start from a possible body",
+            )
+
+
 def joints(estimate: Estimate) -> Iterator[Notice]:
     """Joints that the fit took for rigid, and that give."""
     for text in giving_joints(estimate) if estimate.parameters else ():
         yield Notice("amber", text.rstrip("."))
 
 
-RULES: tuple[Rule, ...] = (ending, forces, sensors, levels, pieces, colours, parameters, pairs, joints)
+RULES: tuple[Rule, ...] = (ending, forces, sensors, levels, pieces, colours, parameters, pairs, bodies, joints)
 
 
 def _spread(measured: np.ndarray) -> float:

@@ -29,8 +29,8 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.dynamics import State
-from shadowfit.errors import MechanismError, ShadowfitError
-from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
+from shadowfit.errors import ShadowfitError
+from shadowfit.estimation import Estimate, LevenbergMarquardt
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation.axis_forces import AxisForce, axis_forces
 from shadowfit.evaluation.checkpoint import UNFINISHED
@@ -297,51 +297,12 @@ def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
 
 def _write_model(estimate: Estimate, path: Path, text: str | None) -> list[str]:
     """The calibrated model, in the user's own text where it can be; returns what the reader should know."""
-    mechanism, notes = _possible(estimate)
     try:
-        write_text(path, _model_text(mechanism, text))
-        return notes
+        write_text(path, _model_text(estimate.mechanism(), text))
+        return []
     except ModelFileError as error:
         path.unlink(missing_ok=True)
         return [f"there is no model.toml, since this mechanism cannot be written as a model file: {error}"]
-
-
-def _possible(estimate: Estimate) -> tuple[Mechanism, list[str]]:
-    """The calibrated mechanism, with moments of inertia that the data do not identify changed if need be.
-
-    The estimate bounds each number by itself. A moment that was free but is not identified, or was not free at all, may
-    end up in values that no body has together with the identified ones (one larger than the sum of the other two). A
-    model file must not hold such a body: those moments return to their start, and from there into what is possible.
-    """
-    mechanism, rows = estimate.mechanism(), {row.name: row for row in estimate.parameters}
-    changed: dict[str, float] = {}
-    for body, part in mechanism.bodies.items():
-        try:
-            part.check(body)
-        except MechanismError:
-            names = [f"{body}.inertia.{axis}" for axis in ("xx", "yy", "zz")]
-            known = [name for name in names if name in rows and rows[name].identifiable and not rows[name].at_bound]
-            changed |= _possible_moments({name: float(mechanism.get(name)) for name in names}, known, rows)
-    mechanism = mechanism.write(changed)
-    try:
-        mechanism.check()
-    except MechanismError as error:
-        return mechanism, [f"the estimated numbers are not those of a possible mechanism: {error}"]
-    if not changed:
-        return mechanism, []
-    told = ", ".join(f"{name} = {value:.4g}" for name, value in changed.items())
-    return mechanism, [f"model.toml has {told}: not identified, and not possible as it was beside what was"]
-
-
-def _possible_moments(
-    moments: Mapping[str, float], known: Sequence[str], rows: Mapping[str, ParameterEstimate]
-) -> dict[str, float]:
-    """New values for the moments that are not known, each between difference and sum of the other two."""
-    values = {name: value if name in known or name not in rows else rows[name].start for name, value in moments.items()}
-    for name in (name for name in moments if name not in known):
-        first, second = (value for other, value in values.items() if other != name)
-        values[name] = float(np.clip(values[name], abs(first - second), first + second))
-    return {name: value for name, value in values.items() if value != moments[name]}
 
 
 def _model_text(mechanism: Mechanism, text: str | None) -> str:

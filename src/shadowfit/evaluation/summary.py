@@ -77,6 +77,7 @@ def summarise(
             "uncertainty": {"kind": kind, "level": LEVEL, "degrees_of_freedom": spread.degrees},
             "parameters": parameters(estimate, kind, truth),
             "derived": derived_quantities(estimate, derived or {}, kind, LEVEL),
+            "bodies": {"on_edge": estimate.on_edge, "followers": estimate.followers()},
             "not_identifiable": [finding.text for finding in estimate.findings],
             "seconds": {
                 "total": seconds.total,

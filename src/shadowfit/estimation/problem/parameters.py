@@ -16,6 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.linear.cone_step import Cones
+from shadowfit.estimation.problem import solids
+from shadowfit.estimation.problem.solids import Solid
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
@@ -80,6 +83,8 @@ class ParameterSet:
 
     parameters: tuple[Parameter, ...]
     recordings: int = 1
+    solids: tuple[Solid, ...] = ()
+    """Bodies with free moments of inertia."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,6 +180,31 @@ class ParameterSet:
         """A number for each increment: values, and rotation vectors from the world's axes [rad]."""
         return self._joined(values.numbers, _rotation_vector(values.turns) if len(values.turns) else np.zeros(0))
 
+    def cones(self, values: Values) -> Cones:
+        """What increments from some values must stay in for all bodies to be possible (:mod:`solids`)."""
+        return solids.cones(self.solids, self.flat(values))
+
+    def possible(self, values: Values) -> Values | None:
+        """The nearest values with which all bodies are possible; None if bounds and held numbers allow none."""
+        found = self.cones(values)
+        if found.contain(np.zeros(self.size)):
+            return values
+        step = solids.step_inside(found, self.spread(lambda p: p.scale), *self.bounds(values))
+        return None if step is None else self.plus(values, step)
+
+    def on_edge(self, values: Values) -> tuple[str, ...]:
+        """Bodies on the edge of what a body can have: flat ones, with a principal second moment of zero."""
+        return solids.on_edge(self.solids, self.flat(values))
+
+    def followers(self, values: Values, recording: int = 0) -> dict[str, float]:
+        """Numbers that are held, but give way to what is estimated, as one recording sees them (:mod:`solids`)."""
+        flat, seen = self.flat(values), set(self.places(recording).tolist())
+        changed: dict[str, float] = {}
+        for solid in self.solids:
+            if seen.issuperset(place for place in solid.places if place is not None):
+                changed |= solids.followers(solid, flat)
+        return changed
+
     def _joined(self, numbers: np.ndarray, turns: np.ndarray) -> np.ndarray:
         """What belongs to numbers and what belongs to rotations, in the order of the increments."""
         joined = np.empty(self.size)
@@ -220,7 +250,29 @@ def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 
         options = request if isinstance(request, Free) else Free(start=request)
         for name in mechanism.expand(pattern):
             found[name] = _parameter(mechanism, known.get(name) or mechanism.leaf(name), options)
-    return ParameterSet(tuple(found.values()), recordings)
+    return with_solids(mechanism, ParameterSet(tuple(found.values()), recordings))
+
+
+def with_solids(mechanism: Mechanism, parameters: ParameterSet) -> ParameterSet:
+    """The parameters with the bodies whose moments of inertia are among them.
+
+    Raises:
+        ParameterError: no body has moments within the bounds beside those that are held.
+    """
+    labels = [parameter.name for parameter in parameters.parameters for _ in range(parameter.size)]
+    places = [
+        dict(zip(labels, parameters.places(recording).tolist(), strict=True))
+        for recording in range(parameters.recordings)
+    ]
+    start = parameters.start()
+    whole = dataclasses.replace(parameters, solids=solids.solids(mechanism, places, parameters.flat(start)))
+    if whole.possible(start) is None:
+        bodies = ", ".join(dict.fromkeys(solid.body for solid in whole.solids if not solid.follows))
+        raise ParameterError(
+            f"no body has moments of inertia within these bounds ({bodies}): none may exceed the sum of the other two; "
+            "widen the bounds, or free all six"
+        )
+    return whole
 
 
 def _parameter(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:

@@ -188,5 +188,5 @@ def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanis
         return mechanism
     names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
     names += [f"{name}.stick_time" for name, contact in mechanism.contacts.items() if isinstance(contact, PlaneContact)]
-    # Not checked again: estimated inertias need not belong to any body, and their states can be estimated all the same.
+    # Not checked again: a start need not belong to any body beside what is held (:mod:`solids`).
     return mechanism.write(dict.fromkeys(names, stick_time))

@@ -119,9 +119,11 @@ def _end(
 
 
 def held(estimate: Estimate, index: int, value: float, start: Point) -> tuple[Point, float]:
-    """The fit with one parameter held at a value, and its deviance."""
+    """The fit with one parameter held at a value, and its deviance; infinite where no body has the value."""
     problem = _with_held(estimate.problem, index, value)
-    moved = problem.parameters.plus(start.values, np.zeros(problem.parameters.size))
+    moved = problem.parameters.possible(problem.parameters.plus(start.values, np.zeros(problem.parameters.size)))
+    if moved is None:
+        return start, np.inf
     outcome = minimise(problem, dataclasses.replace(start, values=moved), estimate.weights, SETTINGS)
     rise = outcome.linearisation.cost.total - estimate.outcome.linearisation.cost.total
     return outcome.linearisation.point, max(float(rise) / estimate.weights.reference**2, 0.0)

@@ -2,10 +2,10 @@
 
 Each iteration minimises the quadratic model plus damping,
 
-    ‖J δ + Δz‖²_W + δᵀ D δ,    lower ≤ χ + δ_χ ≤ upper,
+    ‖J δ + Δz‖²_W + δᵀ D δ,    lower ≤ χ + δ_χ ≤ upper,    bodies that exist,
 
-by eliminating the states (:mod:`front`) and solving the box-constrained step of the parameters (:mod:`box_step`). The
-damping is
+by eliminating the states (:mod:`front`) and solving the constrained step of the parameters (:mod:`box_step`,
+:mod:`cone_step`). The damping is
 
 * ``scaled``: ``D = α (diag(H)_i + c/s_i²)`` for the parameters, ``s_i`` a typical size and c the cost: without the
   floor, parameters that the data say nothing about fly to a bound in the first step. A tenth of ``α diag(H)`` for the
@@ -27,7 +27,8 @@ from typing import Literal
 import numpy as np
 
 from shadowfit.estimation.linear import front
-from shadowfit.estimation.linear.box_step import BoxStep, box_step
+from shadowfit.estimation.linear.box_step import BoxStep
+from shadowfit.estimation.linear.cone_step import cone_step
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
@@ -284,8 +285,8 @@ def propose(
     if near:
         matrix += np.diag(INSIGNIFICANT * _share(problem, here) / _sizes(problem, here) ** 2)
     gradient = reduced.gradient + here.prior_gradient
-    lower, upper = parameters.bounds(here.point.values)
-    box = box_step(matrix, gradient, lower, upper, guess)
+    values = here.point.values
+    box = cone_step(matrix, gradient, parameters.bounds(values), parameters.cones(values), guess)
     if not box.ok:
         return None
     states = tuple(factor.states(box.step[place]) for factor, place in zip(factors, places, strict=True))

@@ -94,16 +94,17 @@ class Uncertainty:
     def intervals(self, level: float = 0.95) -> tuple[Interval, ...]:
         """Confidence intervals, cut at the bounds.
 
-        While no parameter sits on a bound they are symmetric. Otherwise the truth of one on a bound may well lie
-        inside, and others would have answered to that: intervals then also span those of the estimate without bounds,
-        as the quadratic model has it. For the parameter itself this begins at the bound, and may be that single value.
+        While no parameter sits on a bound, and no body on the edge of what a body can have, they are symmetric.
+        Otherwise the truth may well lie inside, and others would have answered to that: intervals then also span those
+        of the estimate without bounds, as the quadratic model has it. For a parameter on a bound this begins there, and
+        may be that single value.
         """
         if not 0.0 < level < 1.0:
             raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")
         factor = float(special.stdtrit(self.degrees, 0.5 + 0.5 * level))
         held = np.where(self.evidence.at_bound, 0.0, self.std)
         low, high = self.values - factor * held, self.values + factor * held
-        if self.evidence.at_bound.any():
+        if self.evidence.at_bound.any() or self.evidence.on_edge:
             everything = np.ones(len(self.labels), bool)
             unbounded = self.values - self.evidence.bread(everything) @ self.evidence.gradient
             spread = factor * np.sqrt(np.diagonal(self.evidence.covariance(self.kind, everything)[0]))

@@ -56,6 +56,8 @@ class Evidence:
     impulse_ratio: Float[np.ndarray, " r"]
     """Standard deviation of each weighted impulse residual in units of ``σ₀``; one where the weights are believed."""
     compare_pieces: Callable[[Bool[np.ndarray, " p"], Float[np.ndarray, "p p"]], Disagreement]
+    on_edge: bool = False
+    """Whether some body sits on the edge of what a body can have."""
 
     @functools.cached_property
     def matrix(self) -> Float[np.ndarray, "p p"]:
@@ -69,7 +71,7 @@ class Evidence:
 
     @functools.cached_property
     def gradient(self) -> Float[np.ndarray, " p"]:
-        """``Tᵀr`` with the priors' part: zero at a minimum, except for parameters on a bound."""
+        """``Tᵀr`` with the priors' part: zero at a minimum, except for parameters on a bound or bodies on an edge."""
         total = self.prior_gradient.copy()
         for place, own in zip(self.places, self.projections, strict=True):
             np.add.at(total, place, own.gradient)
@@ -218,6 +220,7 @@ def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:
         tuple(rows.present(problem, i) for i in recordings),
         weights.impulse_ratio,
         functools.partial(disagreement, problem, here.point, weights),
+        bool(parameters.on_edge(here.point.values)),
     )
 
 
