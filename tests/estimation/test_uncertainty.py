@@ -37,8 +37,8 @@ def evidence(table, left, **changes):
         table[:, None], left[:, None], nothing, np.zeros(0), 0.0, True, lambda: none, lambda _: table * left[:, None]
     )
     plain = Evidence(
-        LABELS, SCALE, REFERENCE, np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,), (np.arange(3),),
-        ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0), no_pieces,
+        LABELS, SCALE, REFERENCE, np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,),
+        (np.arange(3),), ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0), no_pieces,
     )  # fmt: skip
     return dataclasses.replace(plain, **changes)
 
@@ -57,6 +57,14 @@ def test_textbook_covariances():
     assert found.degrees == pytest.approx(COUNT - 3)
     np.testing.assert_allclose(uncertainty(known, "paper").covariance, squares / (COUNT - 1) * inverse, rtol=1e-10)
     assert known.noise[0].level() == pytest.approx(np.sqrt(squares / (COUNT - 3)))
+
+
+def test_acting_forces_take_their_part_of_the_information_away():
+    table, left = regression(std=0.3)
+    pull = np.array([0.1, 0.0, 0.2]) * np.diagonal(table.T @ table)
+    known = evidence(table, left, prior=pull, pull=pull)
+    expected = REFERENCE**2 * np.linalg.inv(table.T @ table - np.diag(pull))
+    np.testing.assert_allclose(uncertainty(known).covariance, expected, rtol=1e-10)
 
 
 def test_robust_agrees_with_the_others_where_noise_is_white():

@@ -14,6 +14,10 @@ leaves fewer unknowns. A scale common to all levels is known without further wor
 Newton steps (:mod:`uncertainty.levels`) lead to the most likely level of every joint and sensor. Sensors stay within a
 factor of ten of what the model file states.
 
+**Acting or read.** Errors of the equations of motion are forces that act on the machine, or errors of a force that was
+read while a loop held the path. The likelihood of the former has a determinant (:mod:`uncertainty.determinant`) that
+matters for inertias. Where it does, both fits are made, and the one that predicts better counts.
+
 **How useful.** Errors of a real machine are seldom white: they are functions of its state, small, and the same in every
 period. A fit that takes them for white lets the motion wander where the machine keeps its phase, and the parameters
 need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
@@ -46,8 +50,9 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.prediction import Prediction, predict
 from shadowfit.estimation.uncertainty.chance import gains_by_chance
+from shadowfit.estimation.uncertainty.determinant import pull
 from shadowfit.estimation.uncertainty.evidence import gather
-from shadowfit.estimation.uncertainty.levels import level_step
+from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.geometry.differences import differences
 
 # Errors of the dynamics in the first fit, as a fraction of the impulses of a time step.
@@ -69,6 +74,9 @@ UNFINISHED = 1.0
 SCAN_ITERATIONS = 6
 # Most Newton steps of the levels.
 REFINEMENTS = 4
+# Most times that the pull of acting forces is found anew (it depends on the inertias that it moves), until they move by
+# less than a part of their standard deviations.
+PULLS, SETTLED = 10, 0.1
 # Largest factor between a sensor's standard deviation and the stated one.
 LARGEST_CHANGE = 10.0
 # Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent), and so
@@ -87,6 +95,8 @@ class NoiseChoice:
     """Factor by which the equations of motion are weighed more (in κ) than their errors ask for."""
     predictions: tuple[tuple[float, Prediction], ...]
     """Added weight → what a model so fitted predicts; the first is that of the most likely levels."""
+    acting: bool | None
+    """Whether errors are taken for forces that act (else for errors of readings); None where it makes no difference."""
     gain_by_chance: float
     """How much better (in the logarithm of errors) a model would seem to predict if all errors were white."""
     at_end: bool
@@ -171,6 +181,7 @@ def estimate_noise(
     if not best.outcome.status.converged:
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
+    likely, acting = _acting_or_read(scan, likely, degrees)
     better, predictions = _predictive(scan, likely, degrees)
     by_chance = 0.0 if better is likely else _gain_by_chance(problem, likely, better)
     gain = predictions[0][1].score - min(own.score for _, own in predictions) if predictions else 0.0
@@ -182,7 +193,7 @@ def estimate_noise(
     added = chosen.state_weight / likely.state_weight
     ended = not _within(chosen.weights, weights, 1.0, margin=STRIDE)
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
-    choice = NoiseChoice(added, predictions, by_chance, ended, tuple(ratio.tolist()))
+    choice = NoiseChoice(added, predictions, acting, by_chance, ended, tuple(ratio.tolist()))
     return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 
@@ -219,7 +230,7 @@ def _within(weights: Weights, start: Weights, factor: float, margin: float = 1.0
 
 def _refined(scan: _Scan, found: _Candidate) -> tuple[_Candidate, float]:
     """Newton steps to the most likely level of each joint and sensor; and the dynamics' degrees of freedom there."""
-    problem, limit = scan.problem, np.log(LARGEST_CHANGE)
+    problem = scan.problem
     evidence = gather(problem, found.outcome.linearisation, found.weights)
     for _ in range(REFINEMENTS):
         if scan.stopped is not None:
@@ -227,14 +238,50 @@ def _refined(scan: _Scan, found: _Candidate) -> tuple[_Candidate, float]:
         step = level_step(problem, found.outcome.linearisation, found.weights, evidence)
         if not step.gain > INDIFFERENCE:
             break
-        ratio = np.array(found.weights.std) * found.weights.reference / stated_std(problem)
-        sensors = np.exp(np.clip(np.log(ratio * step.sensors), -limit, limit)) / ratio
-        moved = scan.fitted(found.point, found.weights.with_levels(step.impulses, sensors), adapt=False)
+        moved = scan.fitted(found.point, _at_levels(problem, found.weights, step), adapt=False)
         if not _usable(moved.outcome) or moved.deviance > found.deviance + EVIDENCE:
             break
         found = moved
         evidence = gather(problem, found.outcome.linearisation, found.weights)
     return found, evidence.noise[0].degrees
+
+
+def _at_levels(problem: Problem, weights: Weights, step: LevelStep) -> Weights:
+    """Weights of other levels; sensors stay within the largest change of what is stated."""
+    limit = np.log(LARGEST_CHANGE)
+    ratio = np.array(weights.std) * weights.reference / stated_std(problem)
+    sensors = np.exp(np.clip(np.log(ratio * step.sensors), -limit, limit)) / ratio
+    return weights.with_levels(step.impulses, sensors)
+
+
+def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Candidate, bool | None]:
+    """The fit that takes errors for forces that act, if that makes a difference and predicts better."""
+    problem = scan.problem
+    if problem.plan.unknowns.reach != 3 or degrees < RIGID:
+        return read, None
+    acting = None
+    here, weights = read.outcome.linearisation, read.weights
+    for _ in range(PULLS):
+        if scan.stopped is not None:
+            break
+        evidence = gather(problem, here, weights)
+        if acting is not None:
+            weights = _at_levels(problem, weights, level_step(problem, here, weights, evidence))
+        found = pull(problem, here.point, weights, evidence)
+        if found is None:
+            break
+        weights = dataclasses.replace(weights, pull=found)
+        moved = scan.fitted(here.point, weights, adapt=False)
+        if not _usable(moved.outcome):
+            break
+        change = np.abs(problem.parameters.minus(moved.point.values, here.point.values))
+        acting, here = moved, moved.outcome.linearisation
+        if np.all(change <= SETTLED * evidence.std):
+            break
+    if acting is None:
+        return read, None
+    scores = [predict(problem, read.point, one.point.values).score for one in (read, acting)]
+    return (acting, True) if scores[1] < scores[0] else (read, False)
 
 
 def _predictive(

@@ -144,6 +144,7 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
         "at_end": choice.at_end,
         "sensor_ratio": dict(zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)),
         "predictions": predictions,
+        "acting": choice.acting,
         "gain_by_chance": choice.gain_by_chance,
     }
 

@@ -16,6 +16,15 @@ from shadowfit.estimation.problem.problem import Problem
 
 
 @dataclasses.dataclass(frozen=True)
+class Pull:
+    """What a likelihood says about the parameters beyond residuals, as a parabola for each (:mod:`determinant`)."""
+
+    center: tuple[float, ...]
+    curvature: tuple[float, ...]
+    """Half the second derivative of −2 log L by each parameter."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Weights:
     """Weights of the residuals."""
 
@@ -27,6 +36,8 @@ class Weights:
     """σ₀."""
     impulse_std: tuple[float, ...] | None = None
     """Estimated standard deviation of each impulse residual [N s, N m s]; None: what the weights say."""
+    pull: Pull | None = None
+    """Where errors are forces that act: the pull of their determinant on inertias."""
 
     @property
     def state_weight(self) -> float:
@@ -47,7 +58,7 @@ class Weights:
 
     def scaled(self, factor: float) -> Weights:
         """All equations of motion weighed ``factor`` times as much (in κ), the noise behind them left as it is."""
-        return dataclasses.replace(self, dynamics=np.sqrt(factor) * self.dynamics)
+        return dataclasses.replace(self, dynamics=np.sqrt(factor) * self.dynamics, pull=None)
 
     def believing(self, factor: float) -> Weights:
         """The same weights with a noise of the impulses behind them that is ``factor`` times the present one."""

@@ -100,7 +100,7 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
         dynamics.append(sum(cost for cost, _ in own))
         sensors.append(tuple(np.sum([parts for _, parts in own], axis=0).tolist()))
         start_cost += sum_of_squares(start.residual)
-    matrix, gradient, prior = _prior(problem, point.values, weights.reference)
+    matrix, gradient, prior = _prior(problem, point.values, weights)
     cost = Cost(tuple(dynamics), tuple(sensors), start_cost, prior)
     return Linearisation(point, tuple(normals), cost, matrix, gradient)
 
@@ -140,14 +140,19 @@ def undamped(normal: front.Normal) -> tuple[front.Factor, float]:
     return projection.factorise(normal, unseen(normal))
 
 
-def _prior(problem: Problem, values: Values, reference: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Gaussian priors around the start values: diagonal, gradient and cost."""
+def _prior(problem: Problem, values: Values, weights: Weights) -> tuple[np.ndarray, np.ndarray, float]:
+    """Gaussian priors around the start values, and the pull of the likelihood: diagonal, gradient and cost."""
     parameters = problem.parameters
-    if all(p.prior is None for p in parameters.parameters):
-        return np.zeros(parameters.size), np.zeros(parameters.size), 0.0
-    weight = parameters.spread(lambda p: 0.0 if p.prior is None else (reference / p.prior) ** 2)
-    difference = parameters.minus(values, parameters.start())
-    return weight, weight * difference, float(np.sum(weight * difference**2))
+    weight, gradient, cost = np.zeros(parameters.size), np.zeros(parameters.size), 0.0
+    if any(p.prior is not None for p in parameters.parameters):
+        weight = parameters.spread(lambda p: 0.0 if p.prior is None else (weights.reference / p.prior) ** 2)
+        difference = parameters.minus(values, parameters.start())
+        gradient, cost = weight * difference, float(np.sum(weight * difference**2))
+    if weights.pull is not None:
+        added = weights.reference**2 * np.array(weights.pull.curvature)
+        away = parameters.flat(values) - np.array(weights.pull.center)
+        weight, gradient, cost = weight + added, gradient + added * away, cost + float(np.sum(added * away**2))
+    return weight, gradient, cost
 
 
 def plus(problem: Problem, point: Point, states: tuple[np.ndarray, ...], increments: np.ndarray) -> Point:

@@ -34,6 +34,10 @@ LEAST_INFORMATION = 1e-2
 AT_BOUND = 1e-9
 
 
+# Largest part of the information that acting forces may take away.
+MOST_PULLED = 0.99
+
+
 @dataclasses.dataclass(frozen=True)
 class Evidence:
     """All that the data say about the parameters, linearised at the estimate."""
@@ -44,7 +48,9 @@ class Evidence:
     reference: float
     """σ₀."""
     prior: Float[np.ndarray, " p"]
-    """Weights of the priors, in the scaling of the rows."""
+    """Weights of the priors and of the pull of acting forces, in the scaling of the rows."""
+    pull: Float[np.ndarray, " p"]
+    """Of these the latter."""
     prior_gradient: Float[np.ndarray, " p"]
     at_bound: Bool[np.ndarray, " p"]
     projections: tuple[Projection, ...]
@@ -90,6 +96,11 @@ class Evidence:
         free = ~self.at_bound
         kept = [label for label, here in zip(self.labels, free, strict=True) if here]
         return findings(self.information[np.ix_(free, free)], self.scale[free], kept)
+
+    @functools.cached_property
+    def std(self) -> Float[np.ndarray, " p"]:
+        """Standard deviations by the noise's levels."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance("gauss-newton")[0]), 0.0))
 
     def bread(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
         """H⁻¹ on the free parameters, without the directions that the data do not tell; zero elsewhere."""
@@ -186,8 +197,23 @@ class Evidence:
         free = ~self.at_bound if free is None else free
         bread, ignorance = self.bread(free), self.ignorance(free)
         meat, degrees = self.meat(kind, free)
-        covariance = bread @ meat @ bread + ignorance
+        covariance = self._less_pulled(bread @ meat @ bread, free) + ignorance
         return self._widened(covariance, free) if kind == "blocks" else (covariance, degrees)
+
+    def _less_pulled(
+        self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
+    ) -> Float[np.ndarray, "p p"]:
+        """A covariance V without the information 2C of acting forces whose levels are estimated: ``(V⁻¹ − 2C)⁻¹``."""
+        pulled = free & (self.pull > 0.0)
+        if not pulled.any():
+            return covariance
+        root = np.sqrt(2.0 * self.pull[pulled]) / self.reference
+        share = root[:, None] * covariance[np.ix_(pulled, pulled)] * root
+        values, vectors = np.linalg.eigh(0.5 * (share + share.T))
+        # (V⁻¹ − RᵀR)⁻¹ = V + V Rᵀ (1 − R V Rᵀ)⁻¹ R V
+        inner = (vectors / (1.0 - np.clip(values, 0.0, MOST_PULLED))) @ vectors.T
+        across = covariance[:, pulled] * root
+        return covariance + across @ inner @ across.T
 
     def _widened(
         self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
@@ -212,6 +238,7 @@ def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:
         np.maximum(parameters.spread(lambda p: p.scale), np.abs(parameters.flat(here.point.values))),
         weights.reference,
         here.prior_matrix,
+        np.zeros(parameters.size) if weights.pull is None else weights.reference**2 * np.array(weights.pull.curvature),
         here.prior_gradient,
         (lower >= -slack) | (upper <= slack),
         tuple(_projected(problem, here, weights, i) for i in recordings),

@@ -1,0 +1,87 @@
+"""Forces that act: the determinant of their likelihood, without which inertias are pulled to zero.
+
+If errors of the equations of motion are random forces that act on the machine, their density is one of the motion: with
+the missing impulses ``τ_k(q_{k−1}, q_k, q_{k+1})`` of variance ``σ²`` and ``A_k = ∂τ_k/∂q_{k+1}``, its inertia,
+
+    −2 log p = Σ_k τ_kᵀ τ_k/σ² − 2 log|det A_k|.
+
+A heavier machine moves less by the same forces, and a fit that forgets it makes impulses small by making bodies light.
+States are estimated as well, and take up the part L_k (their leverage) of the rows, which carry A, too: what is left
+of the slope by a parameter is
+
+    −2 Σ_k tr(B_k (1 − L_k)),     B_k = ∂A_k A_k⁻¹ in units of the impulses' levels,
+
+all of it where sensors determine the motion, nothing where the equations do. Its curvature is ``2 Σ tr(B B (1 − L))``.
+Error bars do not gain by it, on the contrary: levels are estimated as well, and a heavier machine with larger forces
+moves alike. With the levels taken out twice the curvature is to be subtracted from the information: what is left is
+that of the known forces alone (`Evidence.covariance`).
+(Errors of a *reading* of a force, in a loop that holds the path whatever the force is, have no such term: the machine
+does not move by them. :mod:`noise` tells the two apart.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Pull, Weights
+from shadowfit.estimation.solve.chunks import RecordingRows
+from shadowfit.estimation.uncertainty.evidence import Evidence
+
+# Change of a parameter for a difference quotient, relative to its typical size.
+DIFFERENCE = 1e-5
+# Chunks of steps of each recording along which inertias are looked at: they change slowly.
+CHUNKS = 2
+# A pull that moves no parameter by more than this part of its standard deviation is not worth a fit.
+NEGLIGIBLE = 0.1
+
+
+def pull(problem: Problem, point: Point, weights: Weights, evidence: Evidence) -> Pull | None:
+    """What the determinant does to the parameters, as a parabola for each; None where that is next to nothing."""
+    freedom = evidence.noise[0].freedom
+    slope, curvature = _slopes(problem, point, weights, freedom)
+    scale = weights.reference**2
+    step = evidence.bread(~evidence.at_bound) @ (scale * slope)
+    if not np.any(np.abs(step) > NEGLIGIBLE * evidence.std):
+        return None
+    # Along parameters that inertia does not depend on there is no pull, whatever its center is.
+    moved = np.divide(slope, curvature, out=np.zeros_like(slope), where=curvature > 0.0)
+    center = problem.parameters.flat(point.values) + moved
+    return Pull(tuple(center.tolist()), tuple(curvature.tolist()))
+
+
+def _slopes(
+    problem: Problem, point: Point, weights: Weights, freedom: Float[np.ndarray, "d d"]
+) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """``Σ tr(B (1 − L))`` and ``Σ tr(B B (1 − L))`` for each parameter; the mean of B over steps stands for all."""
+    parameters = problem.parameters
+    inertia = _inertias(problem, point, weights)
+    slope, curvature = np.zeros(parameters.size), np.zeros(parameters.size)
+    sizes = DIFFERENCE * parameters.spread(lambda p: p.scale)
+    for i, size in enumerate(sizes):
+        step = np.zeros(parameters.size)
+        step[i] = size
+        moved = dataclasses.replace(point, values=parameters.plus(point.values, step))
+        change = (_inertias(problem, moved, weights) - inertia) / size
+        # B = ∂A A⁻¹, from Aᵀ Bᵀ = ∂Aᵀ.
+        relative = np.swapaxes(np.linalg.solve(np.swapaxes(inertia, 1, 2), np.swapaxes(change, 1, 2)), 1, 2)
+        slope[i] = np.trace(relative.mean(axis=0) @ freedom)
+        curvature[i] = np.trace((relative @ relative).mean(axis=0) @ freedom)
+    return slope, np.maximum(curvature, 0.0)
+
+
+def _inertias(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, "k d d"]:
+    """A in units of the impulses' levels, along some steps of each recording."""
+    size, found = problem.plan.node_size, []
+    for index, track in enumerate(problem.tracks):
+        own = RecordingRows(problem, point, weights, index)
+        begins = [begin for begin in own.starts if begin < track.steps]
+        for begin in begins[:: max(len(begins) // CHUNKS, 1)]:
+            rows = front.merge(own.tables(begin), problem.plan.window)
+            found.append(np.asarray(rows.states)[: track.steps - begin, :size, 2])
+    return np.concatenate(found)
