@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from estimation.arms import arm, driven
+from estimation.scenes import twin
 from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.fit import solve
 from shadowfit.estimation.problem.parameters import ParameterError, parameter_set
@@ -116,16 +117,29 @@ def test_held_numbers_that_no_motion_sees_give_way(tmp_path):
     assert possible.followers(possible.start()) == {}
 
 
-def test_held_numbers_that_the_motion_sees_count_as_known():
+def test_held_numbers_that_the_motion_sees_count_as_known_where_they_leave_room():
     furuta = builtin.furuta()
-    parameters = parameter_set(furuta, {"pendulum.inertia.yy": 0.0099})
-    (solid,) = parameters.solids
-    assert not solid.follows
+    thick = furuta.set({f"pendulum.inertia.{entry}": 0.01 for entry in ("xx", "yy", "zz")})
+    parameters = parameter_set(thick, "pendulum.inertia.yy")
+    assert not parameters.solids[0].follows
     assert len(parameters.cones(parameters.start())) == 2
-    # A start that is already impossible beside them says that they are no knowledge.
-    (doubted,) = parameter_set(furuta, {"pendulum.inertia.yy": 0.003}).solids
-    assert doubted.follows
-    assert not doubted.hidden
+    # Of a thin rod, or where the start is impossible beside them, they are no knowledge.
+    for start in (0.0099, 0.003):
+        (doubted,) = parameter_set(furuta, {"pendulum.inertia.yy": start}).solids
+        assert doubted.follows
+        assert not doubted.hidden
+
+
+def test_a_fit_goes_on_beside_held_numbers_that_gave_way():
+    """A rod that is lighter across than the file says: the fitted model is possible, and is the calibrated one."""
+    truth = builtin.furuta().set({"pendulum.inertia.yy": 0.008, "pendulum.inertia.zz": 0.008})
+    recording = twin(truth, {"hinge1": 0.3, "hinge2": 1.0}, 100, noise=1e-4)
+    estimate = fit(builtin.furuta(), recording, {"pendulum.inertia.yy": 0.01}, options=Options(timestep=0.01))
+    assert estimate.converged
+    held = estimate.mechanism().get("pendulum.inertia.zz")
+    assert held == estimate.problem.mechanism.get("pendulum.inertia.zz")
+    assert held < 0.0095
+    estimate.mechanism().bodies["pendulum"].check("pendulum")
 
 
 def test_flat_bodies_start_inside():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 
@@ -12,15 +13,18 @@ from shadowfit.estimation.problem.options import Options
 from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
-from shadowfit.estimation.problem.weights import default_weights
+from shadowfit.estimation.problem.weights import Weights, default_weights
 from shadowfit.estimation.result import Estimate, Seconds
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.deferred_correction import minimise_corrected
-from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, Progress
+from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected
+from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models.matching import matched
 from shadowfit.recordings import Recording
 from shadowfit.runtime import double_precision
+
+# Times that held moments of inertia follow estimated ones; each leaves a small part of the change before.
+ROUNDS = 5
 
 
 def fit(
@@ -60,9 +64,27 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
         else:
             weights = default_weights(problem, problem.options.state_weight)
             outcome = minimise_corrected(problem, start, weights, optimiser, progress)
+        problem, outcome = _with_followers(problem, outcome, weights, optimiser, progress)
     ended = time.perf_counter()
     seconds = Seconds(ended - began, initialised - began, ended - initialised)
     return Estimate(problem, weights, outcome, seconds, choice)
+
+
+def _with_followers(
+    problem: Problem, outcome: Outcome, weights: Weights, optimiser: LevenbergMarquardt, progress: Progress | None
+) -> tuple[Problem, Outcome]:
+    """Go on beside held moments of inertia that have given way to the estimated ones, until all bodies are possible."""
+    warm = dataclasses.replace(optimiser, start_damping=WARM_DAMPING)
+    for _ in range(ROUNDS):
+        point = outcome.linearisation.point
+        changed = problem.parameters.followers(point.values, seen_only=True)
+        if not changed or not outcome.status.converged:
+            break
+        problem = problem.holding(changed)
+        log = outcome.log
+        outcome = minimise_corrected(problem, point, weights, warm, progress, log[-1].number)
+        outcome = dataclasses.replace(outcome, log=(*log, *outcome.log[1:]))
+    return problem, outcome
 
 
 def start_point(problem: Problem) -> Point:

@@ -164,7 +164,8 @@ class Estimate:
 
     def followers(self, recording: int = 0) -> dict[str, float]:
         """Moments of inertia that were held and give way, for the calibrated bodies to be possible, by name."""
-        return self.problem.parameters.followers(self.outcome.linearisation.point.values, recording)
+        last = self.problem.parameters.followers(self.outcome.linearisation.point.values, recording)
+        return {**self.problem.followed, **last}
 
     @property
     def on_edge(self) -> tuple[str, ...]:

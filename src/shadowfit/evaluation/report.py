@@ -46,6 +46,7 @@ def page(saved: SavedResult) -> str:
         ("Convergence", _convergence),
         ("Correlation", _correlation),
         ("Residuals", _residuals),
+        ("What was chosen, and why", _choices),
         ("Settings and data", _settings),
     ]
     head = banner(verdict.colour(summary), verdict.sentence(summary), verdict.notices(summary))
@@ -187,6 +188,15 @@ def _residuals(saved: SavedResult) -> str:
             f'id="diagnostics-{len(blocks)}"></div>'
         )
     return "".join(blocks)
+
+
+def _choices(saved: SavedResult) -> str:
+    """Decisions that nobody asked for."""
+    rows = saved.summary.get("choices") or []
+    cells = ((row["what"], row["chosen"], row["reason"]) for row in rows)
+    lines = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in own)}</tr>" for own in cells)
+    head = "<tr><th>decision</th><th>chosen</th><th>because</th></tr>"
+    return f'<div class="scroll"><table id="choices">{head}{lines}</table></div>' if rows else ""
 
 
 def _settings(saved: SavedResult) -> str:

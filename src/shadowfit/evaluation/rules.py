@@ -284,9 +284,9 @@ def bodies(estimate: Estimate) -> Iterator[Notice]:
         else:
             yield Notice(
                 "amber",
-                f"{told}: held at another value in the fit, which no body has beside the start or the estimate; the "
-                "calibrated model has the nearest possible",
-                "Free these as well, or start from a possible body",
+                f"{told}: held at another value in the model, which no body has beside the estimate; the fit went on "
+                "with the nearest possible",
+                "Free these as well if the motion tells them",
             )
 
 

@@ -19,6 +19,7 @@ from shadowfit.estimation import Estimate, LevenbergMarquardt, ParameterEstimate
 from shadowfit.estimation.uncertainty.covariance import Interval
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation import forest
+from shadowfit.evaluation.choices import choices
 from shadowfit.evaluation.derived import derived as derived_quantities
 from shadowfit.evaluation.notices import Notice, colour
 from shadowfit.evaluation.series import SensorSeries
@@ -73,6 +74,7 @@ def summarise(
             "unexplained": estimate.unexplained,
             "unexplained_share": _shares(estimate),
             "noise_choice": _noise_choice(estimate),
+            "choices": [dataclasses.asdict(choice) for choice in choices(estimate)],
             "disagreement": forest.as_fields(estimate) if kind == "blocks" else None,
             "uncertainty": {"kind": kind, "level": LEVEL, "degrees_of_freedom": spread.degrees},
             "parameters": parameters(estimate, kind, truth),

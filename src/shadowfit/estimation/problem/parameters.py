@@ -196,14 +196,23 @@ class ParameterSet:
         """Bodies on the edge of what a body can have: flat ones, with a principal second moment of zero."""
         return solids.on_edge(self.solids, self.flat(values))
 
-    def followers(self, values: Values, recording: int = 0) -> dict[str, float]:
-        """Numbers that are held, but give way to what is estimated, as one recording sees them (:mod:`solids`)."""
+    def followers(self, values: Values, recording: int = 0, seen_only: bool = False) -> dict[str, float]:
+        """Numbers that are held, but give way to what is estimated, as one recording sees them (:mod:`solids`).
+
+        ``seen_only``: those that the motion depends on.
+        """
         flat, seen = self.flat(values), set(self.places(recording).tolist())
         changed: dict[str, float] = {}
         for solid in self.solids:
-            if seen.issuperset(place for place in solid.places if place is not None):
+            own = seen.issuperset(place for place in solid.places if place is not None)
+            if own and not (seen_only and solid.hidden):
                 changed |= solids.followers(solid, flat)
         return changed
+
+    def holding(self, numbers: Mapping[str, float]) -> ParameterSet:
+        """The same parameters beside other values of numbers that are held."""
+        moved = tuple(solids.with_entries(solid, numbers) for solid in self.solids)
+        return dataclasses.replace(self, solids=moved)
 
     def _joined(self, numbers: np.ndarray, turns: np.ndarray) -> np.ndarray:
         """What belongs to numbers and what belongs to rotations, in the order of the increments."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -49,6 +49,17 @@ class Problem:
     timestep: float
     plan: Plan
     options: Options
+    followed: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """Numbers that are held, and have given way to what was estimated (:mod:`solids`)."""
+
+    def holding(self, numbers: Mapping[str, float]) -> Problem:
+        """The same problem beside other values of numbers that are held."""
+        return dataclasses.replace(
+            self,
+            mechanism=self.mechanism.write(numbers),
+            parameters=self.parameters.holding(numbers),
+            followed={**self.followed, **numbers},
+        )
 
     @functools.cached_property
     def kernels(self) -> StepKernels:

@@ -5,15 +5,16 @@ can have is a convex cone for any subset of the entries that is free, and the st
 (:mod:`linear.cone_step`). Masses have bounds of their own, and a centre of mass may be anywhere.
 
 Entries that are held count as known, and so limit the free ones, unless they *follow*: where the motion cannot see them
-(the body turns about one axis only, and so nothing but the moment about that axis matters), or where the start of the
-free ones is already impossible beside them. They are then no part of the cone. In the calibrated mechanism they keep
-the model's values as long as a body can have these, and otherwise take the nearest that it can.
+(the body turns about one axis only, and so nothing but the moment about that axis matters), or where they leave the
+free ones no room: of a thin rod with one of its two large moments held, the other could not change at all. They are
+then no part of the cone. They keep the model's values as long as a body can have these beside the estimated ones, and
+otherwise take the nearest that it can; where the motion sees them the fit goes on with these (:mod:`fit`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,6 +26,8 @@ from shadowfit.mechanism.turning import turning_axes
 
 # Second moments keep this distance from zero, relative to the trace of J; other programs check without tolerance.
 MARGIN = 1e-10
+# Held entries leave room if free ones could be larger and smaller by this factor.
+ROOM = 1.5
 # A body whose smallest second moment is below this, relative to the trace of J, sits on the edge.
 EDGE = 1e-6
 # Price of slack, in squared typical sizes: more than any step into what a body can have is worth.
@@ -70,9 +73,16 @@ def solids(mechanism: Mechanism, places: Sequence[dict[str, int]], flat: Float[n
                 continue
             hidden = axes[body] is not None and None in where[:3]
             solid = Solid(body, recording, given, where, hidden, hidden)
-            impossible = thickness(inertia_matrix(solid.at(flat))) < -MARGIN
-            found.append(dataclasses.replace(solid, follows=hidden or bool(impossible and None in where)))
+            follows = hidden or (None in where and not _has_room(solid, flat))
+            found.append(dataclasses.replace(solid, follows=follows))
     return tuple(found)
+
+
+def _has_room(solid: Solid, flat: Float[np.ndarray, " p"]) -> bool:
+    """Whether the free entries could change beside those that are held."""
+    free = np.array([place is not None for place in solid.places])
+    sizes = [np.where(free, factor, 1.0) * solid.at(flat) for factor in (1.0 / ROOM, 1.0, ROOM)]
+    return all(thickness(inertia_matrix(entries)) >= -MARGIN for entries in sizes)
 
 
 def cones(listed: Sequence[Solid], flat: Float[np.ndarray, " p"]) -> Cones:
@@ -120,6 +130,13 @@ def step_inside(
     inside = dataclasses.replace(found, offset=found.at(first))
     back = cone_step(np.diag(scale**-2.0), first / scale**2, (lower - first, upper - first), inside)
     return first + back.step
+
+
+def with_entries(solid: Solid, numbers: Mapping[str, float]) -> Solid:
+    """The same body with other values of entries that are held."""
+    names = [f"{solid.body}.inertia.{entry}" for entry in ENTRIES]
+    entries = tuple(numbers.get(name, value) for name, value in zip(names, solid.entries, strict=True))
+    return dataclasses.replace(solid, entries=entries)
 
 
 def followers(solid: Solid, flat: Float[np.ndarray, " p"]) -> dict[str, float]:

@@ -1,0 +1,76 @@
+"""What was settled without being asked for, and why: in words, for the report and ``result.json``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from shadowfit.estimation.noise import NoiseChoice
+from shadowfit.estimation.result import Estimate
+
+KINDS = {
+    "joint": ("joint coordinates", "all joints hold rigidly and the machine can be written in the coordinates of them"),
+    "configuration": ("poses of the bodies", "joints give, loops are closed or errors of bodies are given"),
+    "full": ("poses and velocities", "the paper's method was asked for"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """One decision."""
+
+    what: str
+    chosen: str
+    reason: str
+
+
+def choices(estimate: Estimate) -> list[Choice]:
+    """Decisions of a fit, in the order in which they were made."""
+    problem, options = estimate.problem, estimate.problem.options
+    interval = min(track.recording.sample_interval for track in problem.tracks)
+    made = [
+        Choice("time-step", f"{1e3 * problem.timestep:.4g} ms", f"samples come every {1e3 * interval:.4g} ms"),
+        Choice("unknowns", *KINDS[options.unknowns]),
+    ]
+    if options.correction == "deferred":
+        reason = "parameters are then those of the machine, not of the time-step"
+        made.append(Choice("errors of the discretisation", "taken off the residuals", reason))
+    else:
+        reason = "speeds may jump, or the parameters of this very time-step were asked for"
+        made.append(Choice("errors of the discretisation", "left in", reason))
+    return made + ([] if estimate.noise_choice is None else _noise(estimate, estimate.noise_choice))
+
+
+def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
+    levels = ", ".join(f"{name} {value:.2g}" for name, value in estimate.unexplained.items())
+    made = [
+        Choice("errors of forces [N m, N]", levels or "one level for all", "most likely levels, one for each joint")
+    ]
+    sensors = zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)
+    ratios = ", ".join(f"{name} {ratio:.2g}" for name, ratio in sensors)
+    made.append(Choice("noise of sensors, times the stated one", ratios, "most likely levels, a tenth to ten times"))
+    if choice.acting is not None:
+        chosen = "forces that act on the machine" if choice.acting else "errors of forces that were read"
+        made.append(Choice("errors are taken for", chosen, "the model so fitted predicts better"))
+    made.append(_weight(choice))
+    return made
+
+
+def _weight(choice: NoiseChoice) -> Choice:
+    """The weight that was added to the equations of motion, by how well models predict."""
+    what = "weight added to the equations of motion"
+    if len(choice.predictions) < 2:
+        return Choice(what, "none", "they hold as well as the sensors can tell")
+    gain = choice.predictions[0][1].score - min(own.score for _, own in choice.predictions)
+    tried = f"predictions over all horizons would get better by {_percent(gain)}"
+    if choice.added_weight > 1.0:
+        reason = (
+            f"{tried.replace('would get', 'get')}, by {_percent(choice.gain_by_chance)} at most if errors were white"
+        )
+        return Choice(what, f"{choice.added_weight:.0e} times (in κ)", reason)
+    return Choice(what, "none", f"{tried}, and by {_percent(choice.gain_by_chance)} by chance alone")
+
+
+def _percent(gain: float) -> str:
+    """A difference of logarithms as a part of the error."""
+    return f"{-100.0 * math.expm1(-gain):.2g} %"
