@@ -12,6 +12,10 @@ over speeds of the size of ``|s' − s|`` and w.
 A stuck axis creeps at ``w`` times the part of the friction that it needs. ``w = max(stick_time, h/2) · d · L/h``, d the
 mobility of the axis in the mechanism (change of its speed by an impulse along it). With less than h/2 the speed of a
 stuck axis would change its sign from step to step.
+
+``d L/h`` is the deceleration by friction alone. Where a drive leads an axis along a path, friction may be many times
+what the axis' own inertia could take up, and would fade over all speeds that the axis has. In a fit, which knows the
+motion, w is at most a tenth of the largest of these.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from jaxtyping import Array, Float
 
 # Least width [rad/s, m/s]: keeps the direction of an axis at rest without friction finite.
 LEAST = 1e-30
+# Largest w in a fit, as a part of the largest speed: what is above is not near rest.
+NEAR_REST = 0.1
 
 
 def stick_width(
@@ -28,9 +34,14 @@ def stick_width(
     mobility: Float[Array, "*n"],
     limit: Float[Array, "*n"],
     timestep: Float[Array, ""],
+    fastest: Float[Array, "*n"] | None = None,
 ) -> Float[Array, "*n"]:
-    """Speed w [rad/s, m/s] over which friction of a largest impulse L [N m s, N s] reverses."""
-    return jnp.maximum(stick_time / timestep, 0.5) * mobility * limit + LEAST
+    """Speed w [rad/s, m/s] over which friction of a largest impulse L [N m s, N s] reverses.
+
+    ``fastest``: the largest speed of the motion, where it is known.
+    """
+    width = jnp.maximum(stick_time / timestep, 0.5) * mobility * limit + LEAST
+    return width if fastest is None else jnp.minimum(width, NEAR_REST * fastest + LEAST)
 
 
 def mean_direction(

@@ -7,12 +7,12 @@ likelihood, states and parameters integrated out, is
     −2 log L = Σ_g S_g/σ_g² + log det H + Σ_g N_g log σ_g² + const,     H = Σ_g J_gᵀJ_g/σ_g²,
 
 for the groups g of residuals with sums of squares ``S_g`` and ``N_g`` residuals. All levels of the dynamics are first
-moved together, in strides of ten, from a hundredth of the impulses that the motion shows, as long as the likelihood
-rises by evidence; each fit starts from the last one, which is also how a small level is reached without crawling. On
-recordings without errors of the dynamics the likelihood rises to a plateau: where it is indifferent, the smaller level
-leaves fewer unknowns. A scale common to all levels is known without further work (``s² = Σ S_g/σ_g²/ν``). From there
-Newton steps (:mod:`uncertainty.levels`) lead to the most likely level of every joint and sensor. Sensors stay within a
-factor of ten of what the model file states.
+moved together, in strides of ten, from a hundredth of the impulses that the motion shows (or more, if the equations
+linearised along the first trajectory ask for it), as long as the likelihood rises by evidence; each fit starts from the
+last one, which is also how a small level is reached without crawling. On recordings without errors of the dynamics the
+likelihood rises to a plateau: where it is indifferent, the smaller level leaves fewer unknowns. A scale common to all
+levels is known without further work (``s² = Σ S_g/σ_g²/ν``). From there Newton steps (:mod:`uncertainty.levels`) lead
+to the most likely level of every joint and sensor. Sensors stay within a factor of ten of what the model file states.
 
 **Acting or read.** Errors of the equations of motion are forces that act on the machine, or errors of a force that was
 read while a loop held the path. The likelihood of the former has a determinant (:mod:`uncertainty.determinant`) that
@@ -46,6 +46,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Progress,
     Status,
     minimise,
+    propose,
 )
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.prediction import Prediction, predict
@@ -177,7 +178,7 @@ def estimate_noise(
     """The fit with weights that follow from the data, these, and how they were found (None if the first fit failed)."""
     scan = _Scan(problem, settings, progress)
     weights = first_weights(problem, start)
-    best = scan.fitted(start, weights, first=True)
+    best = scan.fitted(start, likely_at_start(problem, start, weights), first=True)
     if not best.outcome.status.converged:
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
@@ -195,6 +196,27 @@ def estimate_noise(
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     choice = NoiseChoice(added, predictions, acting, by_chance, ended, tuple(ratio.tolist()))
     return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
+
+
+def likely_at_start(problem: Problem, start: Point, first: Weights) -> Weights:
+    """The first weights, divided by as many strides as the data ask for before any fit.
+
+    The equations linearised along the first trajectory tell how much of the impulses the parameters can explain: the
+    squares that are left, and the determinant, are those of a fit to a linear problem. A machine that is led along a
+    path (an arm in its position loop) has gravity and friction many times its inertial impulses, and errors of some per
+    cent of those. A first fit that believed the equations more than that would leave the readings, and crawl.
+    """
+    lowest, chosen, weights = np.inf, first, first
+    while True:
+        here = objective.linearise(problem, start, weights)
+        step = propose(problem, here, WARM_DAMPING, "scaled")
+        value = np.inf if step is None else deviance(problem, here, weights, change=step.change)[0]
+        if not lowest - value > EVIDENCE:
+            return chosen
+        lowest, chosen = value, weights
+        if not _within(weights, first, 1.0 / STRIDE):
+            return chosen
+        weights = weights.scaled(1.0 / STRIDE)
 
 
 def _climb(scan: _Scan, first: _Candidate, start: Weights) -> list[_Candidate]:
@@ -402,17 +424,20 @@ def _usable(outcome: Outcome) -> bool:
     return outcome.status not in (Status.NUMERICS, Status.STUCK, Status.INTERRUPTED)
 
 
-def deviance(problem: Problem, here: Linearisation, weights: Weights, adapt: bool = True) -> tuple[float, float]:
+def deviance(
+    problem: Problem, here: Linearisation, weights: Weights, adapt: bool = True, change: float = 0.0
+) -> tuple[float, float]:
     """−2 log L of the noise levels, up to a constant, and the factor on all of them.
 
     The factor is the most likely one (or one, unless ``adapt``), as far as the stated noise of the sensors allows it.
+    ``change``: of the cost, by a step that is thought to be made.
     """
     reference = weights.reference
     unknowns = sum(problem.plan.node_size * problem.node_count(i) for i in range(len(problem.tracks)))
     unknowns += int(_free(problem, here).sum())
     dynamics, samples = _dynamics_count(problem), _sample_counts(problem)
     freedom = max(dynamics + sum(samples) - unknowns, 1)
-    squares = here.cost.total / reference**2
+    squares = (here.cost.total + change) / reference**2
     ratio = np.array(weights.std) * reference / stated_std(problem)
     limits = 1.0 / (LARGEST_CHANGE * ratio.min()), LARGEST_CHANGE / ratio.max()
     scale = float(np.clip(np.sqrt(squares / freedom), *limits)) if adapt else 1.0

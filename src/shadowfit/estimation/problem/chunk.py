@@ -8,6 +8,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 
@@ -44,3 +45,5 @@ class Chunk:
     """h [s]."""
     reference: float
     """Standard deviation behind a weight of one, in which a robust loss counts."""
+    fading: Fading = PRESENT
+    """Over what speeds dry friction reverses."""

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.step_kernels import Call, StepKernels, windows
+from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
@@ -41,11 +42,11 @@ class Evaluator:
     values: Values
 
     def dynamics_residuals(
-        self, poses: Pose, commands: tuple[np.ndarray, np.ndarray], timestep: float
+        self, poses: Pose, commands: tuple[np.ndarray, np.ndarray], timestep: float, fading: Fading = PRESENT
     ) -> Float[np.ndarray, "n r"]:
         """Dynamics residuals [N s, N m s] at all but the first and the last of poses of nodes a time-step apart."""
         if self.kernels.recursion is not None:
-            return self.kernels.recursion.rows(self.values, poses, commands, timestep)[:, :, -1]
+            return self.kernels.recursion.rows(self.values, poses, commands, timestep, fading)[:, :, -1]
         unknowns = self.kernels.plan.unknowns
         inside, size = len(poses.position) - 2, unknowns.impulses
         nodes = windows(Nodes(poses, None), range(3), inside)

@@ -7,6 +7,7 @@ import dataclasses
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 
@@ -28,3 +29,5 @@ class Point:
     nodes: tuple[Nodes, ...]
     truncation: tuple[Truncation, ...] | None = None
     """Errors of the discretisation that are taken off the residuals of each recording; None: none are known."""
+    fading: tuple[Fading, ...] | None = None
+    """Where dry friction fades in each recording, held; None: as the present motion says."""

@@ -12,6 +12,7 @@ import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from shadowfit.estimation.problem.commands import commands
 from shadowfit.estimation.problem.dependencies import make_plan
@@ -31,6 +32,7 @@ from shadowfit.estimation.problem.track import ON_GRID, Track, lay_on_grid
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
@@ -129,6 +131,12 @@ class Problem:
     def at(self, values: Values, recording: int) -> Evaluator:
         """The compiled functions at the parameters of a recording."""
         return Evaluator(self.kernels, self.parameters.of_recording(values, recording))
+
+    def largest_speeds(self, nodes: Nodes) -> Float[np.ndarray, " b"]:
+        """Largest speed of nodes along each of their directions [rad/s, m/s]."""
+        directions = np.asarray(self.plan.unknowns.directions(np.eye(self.plan.node_size)))
+        moved = differences(nodes.pose[1:], nodes.pose[:-1]).reshape(len(nodes.pose.position) - 1, -1) @ directions.T
+        return np.max(np.abs(moved), axis=0) / self.timestep
 
     def bodies(self, point: Point, recording: int) -> Nodes:
         """States of the bodies at all nodes of a recording, whatever the unknowns are."""

@@ -87,12 +87,20 @@ class StepKernels:
         """Weighted rows of the dynamics by recursion."""
         data, weight = chunk.data, _weight(chunk.dynamics_weight)
         nodes = chunk.nodes.pose[: len(data.command) + 2]
-        rows = recursion.rows(chunk.values, nodes, (data.command, data.command_slopes), chunk.timestep)
+        command = (data.command, data.command_slopes)
+        rows = recursion.rows(chunk.values, nodes, command, chunk.timestep, chunk.fading)
         rows[:, :, -1] -= data.truncation
         if weight.ndim == 2:
             return weight @ rows
         rows *= weight[:, None]
         return rows
+
+    def mobility(self, chunk: Chunk) -> np.ndarray | None:
+        """Mobilities of the coordinates in the steps of a chunk, where rows ask for them (`Recursion`)."""
+        if self.recursion is None:
+            return None
+        nodes = chunk.nodes.pose[: len(chunk.data.command) + 2]
+        return self.recursion.mobility(chunk.values, nodes, chunk.data.command, chunk.timestep)
 
     def prepare_rows(self, chunk: Chunk) -> None:
         """Have the code of `rows` made in the background, for arrays like these."""

@@ -15,6 +15,7 @@ from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.residuals.fading import PRESENT
 from shadowfit.estimation.residuals.nodes import Nodes
 
 # Steps in one call of the compiled functions; a multiple of 6 so that windows of 2, 3 and 4 nodes divide it.
@@ -30,6 +31,7 @@ class RecordingRows:
         self.values = problem.parameters.of_recording(point.values, index)
         self.commands = problem.commands_at(point.values, index)
         self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
+        self.fading = PRESENT if point.fading is None else point.fading[index]
         self.starts = chunk_starts(len(self.nodes.pose.position))
 
     def chunk(self, begin: int) -> Chunk:
@@ -40,6 +42,7 @@ class RecordingRows:
             self.weights.dynamics,
             self.problem.timestep,
             self.weights.reference,
+            self.fading.between(begin, begin + CHUNK),
         )
 
     def tables(self, begin: int) -> tuple[front.Table, front.Table]:

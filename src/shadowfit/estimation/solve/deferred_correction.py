@@ -7,11 +7,12 @@ import dataclasses
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress, minimise
 from shadowfit.estimation.solve.truncation import truncation
 
 # Most rounds. What is left of an error falls by a factor of ten or more in each, except where dry friction reverses.
-ROUNDS = 4
+ROUNDS = 6
 # Rounds end when χ² changes by less than this.
 SETTLED = 0.1
 # Damping to start from a solution. Any more would hold back smooth motions: a large κ weighs them (ωh)⁴ times less than
@@ -35,9 +36,9 @@ def minimise_corrected(
     progress: Progress | None = None,
     first_number: int = 0,
 ) -> Outcome:
-    """:func:`minimise`, repeated with renewed discretisation errors until a fit no longer moves."""
+    """:func:`minimise`, repeated with renewed errors of the discretisation, and widths of friction, until it stands."""
     outcome = minimise(problem, renewed(problem, start), weights, settings, progress, first_number)
-    if problem.options.correction == "none":
+    if problem.options.correction == "none" and not objective.holds(problem):
         return outcome
     log = list(outcome.log)
     warm = dataclasses.replace(settings, start_damping=WARM_DAMPING)

@@ -144,7 +144,7 @@ def minimise(
 ) -> Outcome:
     """Run until a stopping rule holds. Numerical failure and Ctrl-C end with a status and the best iterate."""
     began = time.perf_counter()
-    here = _linearise(problem, start, weights)
+    here = _linearise(problem, objective.held(problem, start, weights), weights)
     if not np.isfinite(here.cost.total):
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(here, settings)

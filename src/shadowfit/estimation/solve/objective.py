@@ -23,6 +23,7 @@ from shadowfit.estimation.problem.chunk import Chunk
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.unknowns import Start
 from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, sum_of_squares
@@ -75,6 +76,29 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     front.prepare()
     for index in range(len(problem.tracks)):
         problem.kernels.prepare_rows(RecordingRows(problem, point, weights, index).chunk(0))
+
+
+def holds(problem: Problem) -> bool:
+    """Whether rows have widths of dry friction that can be held."""
+    rubs = any(joint.friction is not None for joint in problem.mechanism.joints.values)
+    return rubs and problem.kernels.recursion is not None
+
+
+def held(problem: Problem, point: Point, weights: Weights) -> Point:
+    """The point with widths of dry friction from its own motion, to be held while a fit moves it (:mod:`fading`).
+
+    Largest speeds stay those of the first trajectory, which the sensors show: estimated states may be rough.
+    """
+    if not holds(problem):
+        return point
+    found = []
+    for index, nodes in enumerate(point.nodes):
+        own = RecordingRows(problem, point, weights, index)
+        parts = in_threads(problem.kernels.mobility, (own.chunk(begin) for begin in own.starts))
+        mobility = np.concatenate([part for part in parts if part is not None])
+        known = None if point.fading is None else point.fading[index].fastest
+        found.append(Fading(mobility, problem.largest_speeds(nodes) if known is None else known))
+    return dataclasses.replace(point, fading=tuple(found))
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
@@ -158,4 +182,4 @@ def _prior(problem: Problem, values: Values, weights: Weights) -> tuple[np.ndarr
 def plus(problem: Problem, point: Point, states: tuple[np.ndarray, ...], increments: np.ndarray) -> Point:
     """``x ⊞ δ`` of all unknowns."""
     nodes = tuple(problem.kernels.retract(own, steps) for own, steps in zip(point.nodes, states, strict=True))
-    return Point(problem.parameters.plus(point.values, increments), nodes, point.truncation)
+    return Point(problem.parameters.plus(point.values, increments), nodes, point.truncation, point.fading)

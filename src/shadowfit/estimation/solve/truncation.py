@@ -30,6 +30,7 @@ from shadowfit.estimation.linear.threads import in_threads
 from shadowfit.estimation.problem.evaluator import Readings
 from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
@@ -79,8 +80,14 @@ def _impulses(
     here = problem.at(point.values, recording)
     times = slice(first * finer, first * finer + len(poses.position) - 2)
     command, slopes = problem.commands_at(point.values, recording, finer)
-    residuals = here.dynamics_residuals(poses, (command[times], slopes[times]), problem.timestep / finer)
+    acting = command[times], slopes[times]
+    residuals = here.dynamics_residuals(poses, acting, problem.timestep / finer, _fading(point, recording))
     return problem.plan.unknowns.impulses_of(residuals, poses[1:-1], here)
+
+
+def _fading(point: Point, recording: int) -> Fading:
+    """Where dry friction fades: as in the fit, whose mobilities are those of the present motion at this point."""
+    return PRESENT if point.fading is None else Fading(None, point.fading[recording].fastest)
 
 
 def _of_readings(

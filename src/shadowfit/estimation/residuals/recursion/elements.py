@@ -198,12 +198,13 @@ def axis_impulse(
     bases: Float[Array, "3 7"],
     motions: Float[Array, "3 7"],
     command: Float[Array, "inputs"],
-    carried: Float[Array, "7"],
+    carried: Float[Array, "8"],
 ) -> Float[Array, "x"]:
     """``[l | ∂l/∂(common twists, coordinates, wrench, free numbers, inputs)]`` of laws and dry friction along an axis.
 
-    ``carried`` are the wrench that the joint carries and the mobility of its axis. Common twists of both bodies, at
-    three times, are left out where the base is the world, and the wrench where there is no dry friction.
+    ``carried`` are the wrench that the joint carries, the mobility of its axis and its largest speed.
+    Common twists of both bodies, at three times, are left out where the base is the world, and the wrench where there
+    is no dry friction.
     """
     freedom, free = len(kind.link.freedom), sum(kind.sizes)
     common = 0 if kind.grounded else 6 * TIMES
@@ -222,7 +223,8 @@ def axis_impulse(
             both += [] if kind.grounded else [_at_center(mechanism, BASE, base)]
             poses.append(Pose(jnp.stack([p.position for p in both]), jnp.stack([p.orientation for p in both])))
         acting = carried[:6] + wrench if load else carried[:6]
-        return _impulse(assemble(mechanism), poses, acting, carried[6:], command + drive, timestep)
+        rubbing = balance.Turning(carried[6:7], carried[7:8])
+        return _impulse(assemble(mechanism), poses, acting, rubbing, command + drive, timestep)
 
     value, table = slopes(along, jnp.zeros(int(ends[-1]) + command.shape[0]))
     return jnp.concatenate([value, table.ravel()])
@@ -234,7 +236,7 @@ def rubs(kind: Kind) -> bool:
 
 
 def _impulse(
-    elements: Elements, poses: list[Pose], wrench: Array, mobility: Array, command: Array, timestep: Array
+    elements: Elements, poses: list[Pose], wrench: Array, rubbing: balance.Turning, command: Array, timestep: Array
 ) -> Float[Array, "1"]:
     """l between three configurations of a link's bodies."""
     before, now, after = poses
@@ -251,5 +253,4 @@ def _impulse(
     frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
     across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
     about = jnp.concatenate([wrench[:3], wrench[3:] - jnp.cross(frame_b.point[0], wrench[:3])])
-    rubbing = balance.Turning(mobility)
     return laws + balance.friction_impulse(group, scalars, across @ about, rubbing, command, timestep)

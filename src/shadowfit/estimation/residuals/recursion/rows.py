@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.linear.recycled import recycled
+from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion import elements
 from shadowfit.estimation.residuals.recursion.elements import TIMES, Kind
@@ -46,6 +47,21 @@ class _Layout:
     """Columns of the table, those of inputs behind the residual not counted."""
     extra: int
     """Further columns: inputs whose derivatives are wanted, and one for what is not."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Outwards:
+    """The first part of all work over some steps."""
+
+    flat: np.ndarray
+    """All numbers of the mechanism."""
+    motions: np.ndarray
+    given: np.ndarray
+    """Values of the inputs."""
+    links: Arrays
+    bodies: Arrays
+    steps: int
+    """Filled up to whole vectors."""
 
 
 class TreeRows:
@@ -76,34 +92,56 @@ class TreeRows:
         poses: Pose,
         command: tuple[np.ndarray, np.ndarray],
         timestep: float,
+        fading: Fading = PRESENT,
     ) -> Float[np.ndarray, "steps d 3*d+p+1"]:
         """``[by three configurations | by parameters | missing impulse]`` [N s, N m s] of each step.
 
         ``poses`` are the motions of the joints at all nodes, two more than there are steps; ``command`` are the
-        values of the inputs and their derivatives by the parameters that act through them.
+        values of the inputs and their derivatives by the parameters that act through them; ``fading`` is over what
+        speeds dry friction reverses.
         """
         steps = len(poses.position) - 2
-        padded = -(-steps // LANES) * LANES
-        flat = self._flat.copy()
-        flat[self._where[0]], flat[self._where[1]] = values.numbers, values.turns
-        motions = _padded(np.concatenate([poses.position, poses.orientation], axis=2), padded + 2)
-        given, step = _padded(command[0], padded), np.asarray(timestep)
-        links = self._place(flat, motions)
-        bodies = []
-        for element, own in zip(self.bodies, links, strict=True):
-            assert element is not None
-            varying = [_window(own[:, :7], padded), given[:, element.inputs]]
-            bodies.append(self._run("body", element, flat, [step], varying))
-        carried = self._carried(links, bodies, padded)
+        at = self._outwards(values, poses, command[0], timestep)
+        padded, motions = at.steps, at.motions
+        wrenches, easily = self._carried(at.links, at.bodies, padded)
+        if fading.mobility is not None:
+            easily = _padded(fading.mobility, padded).T
+        quickly = np.full(self.tree.size, np.inf) if fading.fastest is None else fading.fastest
         axes: list[np.ndarray | None] = []
         for place, (element, link) in enumerate(zip(self.axes, self.tree.links, strict=True)):
             if element is None:
                 axes.append(None)
                 continue
-            frames = [self._base(links, place, motions), motions[:, link.body]]
-            varying = [*(_window(x, padded) for x in frames), given[:, element.inputs], carried[place]]
-            axes.append(self._run("axis", element, flat, [step], varying))
-        return self._together([links, bodies, axes], command[1], steps, padded)
+            frames = [self._base(at.links, place, motions), motions[:, link.body]]
+            own = self._layout.links[place, RECORD.index("first")]
+            moves = np.stack([easily[own], np.full(padded, quickly[own])], axis=1)
+            carried = np.concatenate([wrenches[place], moves], axis=1)
+            varying = [*(_window(x, padded) for x in frames), at.given[:, element.inputs], carried]
+            axes.append(self._run("axis", element, at.flat, [np.asarray(timestep)], varying))
+        return self._together([at.links, at.bodies, axes], command[1], steps, padded)
+
+    def mobility(
+        self, values: Values, poses: Pose, command: np.ndarray, timestep: float
+    ) -> Float[np.ndarray, "steps d"]:
+        """Change of each coordinate's speed by an impulse along it [1/(kg m²), 1/kg], at all but the ends of nodes."""
+        at = self._outwards(values, poses, command, timestep)
+        return self._carried(at.links, at.bodies, at.steps)[1].T[: len(poses.position) - 2]
+
+    def _outwards(self, values: Values, poses: Pose, command: np.ndarray, timestep: float) -> _Outwards:
+        """All links where they are, and what their bodies miss."""
+        steps = len(poses.position) - 2
+        padded = -(-steps // LANES) * LANES
+        flat = self._flat.copy()
+        flat[self._where[0]], flat[self._where[1]] = values.numbers, values.turns
+        motions = _padded(np.concatenate([poses.position, poses.orientation], axis=2), padded + 2)
+        given = _padded(command, padded)
+        links = self._place(flat, motions)
+        bodies = []
+        for element, own in zip(self.bodies, links, strict=True):
+            assert element is not None
+            varying = [_window(own[:, :7], padded), given[:, element.inputs]]
+            bodies.append(self._run("body", element, flat, [np.asarray(timestep)], varying))
+        return _Outwards(flat, motions, given, links, bodies, padded)
 
     def _place(self, flat: np.ndarray, motions: np.ndarray) -> Arrays:
         """Outwards: frames of all links, with the twists of their coordinates."""
@@ -120,22 +158,19 @@ class TreeRows:
         before = int(self._layout.links[place, RECORD.index("base")])
         return np.broadcast_to(_STANDING, (len(motions), 7)) if before < 0 else links[before][:, :7]
 
-    def _carried(self, links: Arrays, bodies: Arrays, padded: int) -> Float[np.ndarray, "links steps 7"]:
-        """Wrench of each joint and mobility of its axis; zeros in machines without dry friction, which need neither."""
+    def _carried(
+        self, links: Arrays, bodies: Arrays, padded: int
+    ) -> tuple[Float[np.ndarray, "links steps 6"], Float[np.ndarray, "d steps"]]:
+        """Wrench of each joint, mobility of each coordinate; zeros where there is no dry friction to need them."""
         count, size = len(links), self.tree.size
-        found = np.zeros((count, padded, 7))
+        wrenches, mobility = np.zeros((count, padded, 6)), np.zeros((size, padded))
         if not self.rubs:
-            return found
-        wrenches, mobility = np.empty((count, padded, 6)), np.empty((size, padded))
+            return wrenches, mobility
         scratch, tables = np.empty(scratch_size(count, size, len(self._layout.places))), _tables([links, bodies, links])
         library(
             "carried", self._layout.links, tables, scratch, wrenches, mobility, padded // LANES, count, size, padded
         )
-        found[:, :, :6] = wrenches
-        for place, (element, record) in enumerate(zip(self.axes, self._layout.links, strict=True)):
-            if element is not None:
-                found[place, :, 6] = mobility[record[RECORD.index("first")]]
-        return found
+        return wrenches, mobility
 
     def _together(
         self, tables: Sequence[Sequence[np.ndarray | None]], command_slopes: np.ndarray, steps: int, padded: int
@@ -254,7 +289,7 @@ def _axis(kind: Kind, count: int, _: Arrays, constants: Arrays, varying: Arrays)
 _TRACED: dict[Role, tuple[Callable[..., Any], int, tuple[tuple[int, ...] | None, ...]]] = {
     "link": (_link, 0, ((7,), (7,))),
     "body": (_body, 1, ((TIMES, 7), None)),
-    "axis": (_axis, 1, ((TIMES, 7), (TIMES, 7), None, (7,))),
+    "axis": (_axis, 1, ((TIMES, 7), (TIMES, 7), None, (8,))),
 }
 """Function, constants besides numbers, and shapes of what varies over time (None: the element's inputs)."""
 

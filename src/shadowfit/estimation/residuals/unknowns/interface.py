@@ -24,6 +24,7 @@ from shadowfit.dynamics.state import State
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
 from shadowfit.estimation.residuals.inverse_kinematics import Target
 from shadowfit.estimation.residuals.nodes import Nodes
@@ -74,13 +75,24 @@ class Recursion(Protocol):
         ...
 
     def rows(
-        self, values: Values, poses: Pose, command: tuple[np.ndarray, np.ndarray], timestep: float
+        self,
+        values: Values,
+        poses: Pose,
+        command: tuple[np.ndarray, np.ndarray],
+        timestep: float,
+        fading: Fading = PRESENT,
     ) -> Float[np.ndarray, "steps r width"]:
         """``[by three nodes | by parameters | residual]`` of each step, unweighted.
 
         ``poses`` are those of the nodes, two more than there are steps; ``command`` and its derivatives are as in
-        `Step`, along time.
+        `Step`, along time; ``fading`` is over what speeds dry friction reverses.
         """
+        ...
+
+    def mobility(
+        self, values: Values, poses: Pose, command: np.ndarray, timestep: float
+    ) -> Float[np.ndarray, "steps d"]:
+        """Change of each coordinate's speed by an impulse along it, in each step."""
         ...
 
 

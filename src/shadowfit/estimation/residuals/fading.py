@@ -1,0 +1,28 @@
+"""Over what speeds dry friction fades near rest, as a fit knows it from the motion of its last iterate.
+
+The width w of dry friction (:mod:`shadowfit.dynamics.sliding`) depends on the mobility of the axis, and so on poses and
+inertias. Rows are not differentiated by that. Were it not held while a fit moves, gradients would not be those of the
+cost: where an inertia is hardly known the optimiser would meet a slope that it does not see, and refuse one step after
+another.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+
+class Fading(eqx.Module):
+    """What the widths follow from, along one recording or a part of it."""
+
+    mobility: Float[Array, "steps d"] | None = None
+    """Change of each coordinate's speed by an impulse along it [1/(kg m²), 1/kg]; None: that of the present motion."""
+    fastest: Float[Array, "d"] | None = None
+    """Largest speed of each coordinate [rad/s, m/s]; None: no limit to the widths."""
+
+    def between(self, begin: int, end: int) -> Fading:
+        """Some of the steps."""
+        return Fading(None if self.mobility is None else self.mobility[begin:end], self.fastest)
+
+
+PRESENT = Fading()
