@@ -158,6 +158,7 @@ def test_bounds_that_no_body_has():
 
 
 def test_values_for_each_recording_stay_possible_by_themselves():
-    parameters = parameter_set(slab(), {"link3.inertia.zz": Free(per_recording=True), "link3.inertia.xx": None}, 2)
+    free = {"link3.inertia.zz": Free(per_recording=True), "link3.inertia.xx": None, "link3.inertia.yy": None}
+    parameters = parameter_set(slab(), free, 2)
     assert [solid.places[2] for solid in parameters.solids] == [0, 1]
     assert len(parameters.cones(parameters.start())) == 4
