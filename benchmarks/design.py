@@ -1,0 +1,184 @@
+"""Designed motions against the usual ones, and whether promised error bars hold.
+
+    python -m benchmarks.design compare [MACHINE...]      designed, chirp, random, Fourier by hand: worst error bars
+    python -m benchmarks.design promise [MACHINE...]      scatter of simulated and fitted seeds over the promise
+
+The six-axis arm is the UR10 among the recordings (SHADOWFIT_DATA).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import equinox as eqx
+import numpy as np
+
+from shadowfit.design import Design, Limits, Settings, design
+from shadowfit.design.criteria import in_words
+from shadowfit.design.limits import InputLimits, JointLimits
+from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.models import Start, read_model
+from shadowfit.models.load import robot_model
+from shadowfit.models.robots.read import Reading, read_robot
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A machine, what is wished of it, and what it may do."""
+
+    mechanism: Mechanism
+    free: tuple[str, ...]
+    limits: Limits
+    settings: Settings
+    start: Start = dataclasses.field(default_factory=Start)
+
+    def designed(self) -> Design:
+        """The design of this case."""
+        return design(self.mechanism, self.free, start=self.start, limits=self.limits, settings=self.settings)
+
+
+def furuta() -> Case:
+    """Voltage on the arm, two radians of room; the rod is passive."""
+    free = (
+        "hinge1.motor.gain",
+        "arm.inertia.zz",
+        "pendulum.inertia.yy",
+        "pendulum.inertia.zz",
+        "hinge1.viscous",
+        "hinge2.viscous",
+        "hinge1.dry",
+        "hinge2.dry",
+    )
+    limits = Limits({"hinge1": JointLimits((-2.0, 2.0))}, {"u": InputLimits((-8.0, 8.0))})
+    truth = {"hinge1.viscous": 9e-4, "hinge2.viscous": 1e-4, "hinge1.dry": 6e-4, "hinge2.dry": 2e-4}
+    return Case(read_model("furuta").set(truth), free, limits, Settings(duration=10.0))
+
+
+def cartpole() -> Case:
+    """A rail of half a metre."""
+    free = ("cart.mass", "pole.mass", "pole.inertia.yy", "rail.viscous", "pivot.viscous")
+    limits = Limits({"rail": JointLimits((-0.25, 0.25))}, {"u": InputLimits((-5.0, 5.0))})
+    return Case(read_model("cartpole"), free, limits, Settings(duration=10.0))
+
+
+def link(parent: str, child: str, motor: str) -> dict[str, object]:
+    """A hinge with friction and a motor."""
+    return {
+        "parent": parent,
+        "child": child,
+        "axis": (0.0, 1.0, 0.0),
+        "parent_point": (0.0, 0.0, 0.0) if parent == "world" else (0.0, 0.0, -0.4),
+        "viscous": 0.1,
+        "friction": Coulomb(coulomb=0.2),
+        "laws": {"motor": TorqueMotor(1.0, 0.01, input=motor)},
+        "compliance": 1e-9,
+    }
+
+
+def two_link() -> Case:
+    """Two links in a vertical plane, a motor at each joint."""
+    bodies = {
+        "upper": Body(2.0, np.diag([0.03, 0.03, 0.004]), com=(0.0, 0.0, -0.2)),
+        "lower": Body(1.2, np.diag([0.02, 0.02, 0.002]), com=(0.0, 0.0, -0.15)),
+    }
+    joints = {"shoulder": hinge(**link("world", "upper", "u1")), "elbow": hinge(**link("upper", "lower", "u2"))}
+    mechanism = Mechanism(
+        bodies,
+        joints,
+        sensors={f"q{i}": JointPosition(joint=name, std=1e-4) for i, name in enumerate(joints, 1)},
+        inputs={"u1": Input(unit="N m"), "u2": Input(unit="N m")},
+        name="two_link",
+    )
+    free = ("upper.inertia.yy", "upper.com.z", "lower.inertia.yy", "lower.com.z", "*.viscous", "*.coulomb")
+    limits = Limits(
+        {
+            "shoulder": JointLimits((-1.5, 1.5), 3.0, 15.0, 15.0),
+            "elbow": JointLimits((-2.0, 2.0), 4.0, 20.0, 5.0),
+        }
+    )
+    return Case(mechanism, free, limits, Settings(duration=10.0))
+
+
+def six_axis() -> Case:
+    """The UR10 with the limits of its data sheet, halved in range; wished are all friction and a load at the flange."""
+    path = Path(os.environ["SHADOWFIT_DATA"]) / "arm_ur10" / "ur10.urdf"
+    mechanism = robot_model(read_robot(path, Reading())).mechanism
+    names = list(mechanism.joints)
+    speeds, torques = (2.16, 2.16, 3.15, 3.2, 3.2, 3.2), (330.0, 330.0, 150.0, 54.0, 54.0, 54.0)
+    mechanism = with_friction(mechanism)
+    joints = {
+        name: JointLimits((-1.5, 1.5), speed, 5.0, torque)
+        for name, speed, torque in zip(names, speeds, torques, strict=True)
+    }
+    free = ("*.viscous", "*.coulomb", "forearm_link.mass", "wrist_3_link.mass", "wrist_3_link.com.*")
+    return Case(mechanism, free, Limits(joints), Settings(duration=10.0))
+
+
+def with_friction(mechanism: Mechanism) -> Mechanism:
+    """Viscous and dry friction in joints that the file has none for."""
+    joints = {
+        name: dataclasses.replace(
+            joint, viscous=np.asarray(5.0), friction=Coulomb(coulomb=5.0), laws=heavier(joint.laws)
+        )
+        for name, joint in mechanism.joints.items()
+    }
+    return eqx.tree_at(lambda m: m.joints, mechanism, Parts(joints))
+
+
+def heavier(laws: Parts) -> Parts:
+    """Motors with rotors: without them 5 N m of friction would stop a wrist in a step."""
+    return Parts({name: dataclasses.replace(law, shaft_inertia=np.asarray(0.5)) for name, law in laws.items()})
+
+
+def double_pendulum() -> Case:
+    """Two links that can only be let go."""
+    free = ("link2.mass", "link1.inertia.yy", "link2.inertia.yy", "hinge1.viscous", "hinge2.viscous")
+    mechanism = read_model("chain2").set({"hinge1.viscous": 2e-3, "hinge2.viscous": 1e-3})
+    limits = Limits({name: JointLimits((-2.5, 2.5)) for name in ("hinge1", "hinge2")})
+    return Case(mechanism, free, limits, Settings(duration=10.0))
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "furuta": furuta,
+    "cartpole": cartpole,
+    "two_link": two_link,
+    "six_axis": six_axis,
+    "double_pendulum": double_pendulum,
+}
+
+
+def compare(names: list[str]) -> None:
+    """A line for each machine."""
+    ratios = []
+    for name in names:
+        began = time.perf_counter()
+        found = CASES[name]().designed()
+        seconds = time.perf_counter() - began
+        usual = "  ".join(
+            f"{key} {100 * value:.3g} % (×{value / found.criterion:.2f})" for key, value in found.usual.items()
+        )
+        first = next(iter(found.usual.values()))
+        ratios.append(first / found.criterion)
+        print(f"{name:16s} designed {100 * found.criterion:.3g} %  {usual}  {seconds:.0f} s", flush=True)
+        for finding in found.unknown:
+            print(f"    no motion: {in_words(finding)}")
+    print(f"median ratio to the first usual motion: {np.median(ratios):.2f}")
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("compare",))
+    parser.add_argument("machines", nargs="*", choices=[*CASES, []], default=[])
+    chosen = parser.parse_args()
+    compare(chosen.machines or list(CASES))
+
+
+if __name__ == "__main__":
+    main()

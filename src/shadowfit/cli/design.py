@@ -1,0 +1,164 @@
+"""``shadowfit design``: which motion to record."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shadowfit.cli.options import (
+    FreeNames,
+    Json,
+    Model,
+    Quiet,
+    Settings,
+    Weld,
+    apply_settings,
+    free_parameters,
+    numbers,
+)
+
+if TYPE_CHECKING:
+    from shadowfit.design import Design
+
+
+class Criterion(enum.StrEnum):
+    """What is made small."""
+
+    worst = "worst"
+    D = "D"
+    A = "A"
+
+
+def design(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", metavar="CSV", help="File for the motion; .yaml and .html beside it.")],
+    free: FreeNames = None,
+    duration: Annotated[float, typer.Option(metavar="S", help="Length of the recording.")] = 10.0,
+    interval: Annotated[float, typer.Option(metavar="S", help="Time between its samples.")] = 0.01,
+    limits: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TOML file with limits of joints, inputs and workspace.")
+    ] = None,
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--noise",
+            metavar="NAME=STD",
+            help="Noise of a sensor, in its unit, or of a joint's force [N m, N]. May be repeated; default: the "
+            "model's sensors, and forces known to a hundredth.",
+        ),
+    ] = None,
+    given: Annotated[
+        list[Path] | None,
+        typer.Option("--given", metavar="RESULT", help="Folder of a fit whose information counts. May be repeated."),
+    ] = None,
+    criterion: Annotated[
+        Criterion, typer.Option(help="worst: the worst relative error bar; D: their volume; A: their mean square.")
+    ] = Criterion.worst,
+    start: Annotated[
+        list[str] | None,
+        typer.Option("--start", metavar="JOINT=VALUE", help="Where the machine rests [rad or m]. May be repeated."),
+    ] = None,
+    band: Annotated[float | None, typer.Option(metavar="HZ", help="Highest frequency; default: by its size.")] = None,
+    seconds: Annotated[float, typer.Option(metavar="S", help="Time after which the search ends.")] = 30.0,
+    settings: Settings = None,
+    weld: Weld = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Design the motion after which wished parameters are known best, and say how well they will be known.
+
+    Writes the motion as a table (CSV), as a ROS joint trajectory (YAML) and as a page (HTML). Exit status: 0 done,
+    2 wrong use or bad input.
+    """
+    from shadowfit import runtime
+
+    runtime.start_jax()
+    from shadowfit.cli.loading import load
+    from shadowfit.design import Limits, read_limits
+    from shadowfit.design import Settings as DesignSettings
+    from shadowfit.design import design as find
+    from shadowfit.evaluation import load_result
+    from shadowfit.models import Start
+
+    mechanism = apply_settings(load(model, weld, quiet=quiet).mechanism, settings or ())
+    chosen = DesignSettings(
+        duration=duration,
+        interval=interval,
+        criterion=criterion.value,
+        noise=numbers(noise or (), "--noise"),
+        band=band,
+        seconds=seconds,
+    )
+    with _progress(quiet) as say:
+        found = find(
+            mechanism,
+            free_parameters(free or (), mechanism),
+            start=Start(positions=numbers(start or (), "--start")),
+            limits=Limits() if limits is None else read_limits(limits, mechanism),
+            settings=chosen,
+            given=[load_result(folder) for folder in given or ()],
+            progress=say,
+        )
+    files = _write(found, out)
+    if json:
+        import json as notation
+
+        from shadowfit.design.files import summary
+
+        typer.echo(notation.dumps({**summary(found), "files": files}, ensure_ascii=False, allow_nan=False))
+        return
+    _print(found)
+    typer.echo(f"Motion in {', '.join(files)}")
+
+
+def _progress(quiet: bool) -> Any:
+    """A function that is told what is going on: beside a spinner, or in lines."""
+    import contextlib
+
+    from shadowfit.cli import console
+
+    screen = console.messages()
+    if quiet:
+        return contextlib.nullcontext()
+    if not screen.is_terminal:
+        return contextlib.nullcontext(lambda text: screen.print(text, soft_wrap=True))
+
+    @contextlib.contextmanager
+    def shown() -> Any:
+        with screen.status("designing") as status:
+            yield status.update
+
+    return shown()
+
+
+def _write(found: Design, out: Path) -> list[str]:
+    from shadowfit.design.files import motion_table, trajectory_text
+    from shadowfit.design.page import design_page
+    from shadowfit.evaluation.columns import write_csv
+    from shadowfit.models.atomic import write_text
+
+    write_csv(out, motion_table(found))
+    write_text(out.with_suffix(".yaml"), trajectory_text(found))
+    write_text(out.with_suffix(".html"), design_page(found))
+    return [str(out), str(out.with_suffix(".yaml")), str(out.with_suffix(".html"))]
+
+
+def _print(found: Design) -> None:
+    import math
+
+    from shadowfit.cli import console
+    from shadowfit.design.page import notices, sentence
+
+    table = console.table("Error bars to expect", "parameter", "± std", "relative", numeric=("± std", "relative"))
+    for label, std, share in zip(found.labels, found.std.tolist(), found.relative.tolist(), strict=True):
+        known = math.isfinite(share)
+        table.add_row(label, f"{std:.2g}" if known else "", f"{100 * share:.2g} %" if known else "no motion tells it")
+    screen = console.output()
+    screen.print(table)
+    screen.print(sentence(found), soft_wrap=True)
+    for notice in notices(found):
+        screen.print(f"- {notice.text}. {notice.advice}.", soft_wrap=True)
+    screen.print(f"One more second lowers the worst error bar by {100 * found.worth:.2g} %.", soft_wrap=True)

@@ -1,0 +1,117 @@
+"""How far motions break their limits: numbers that must not be positive, in units of the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.design.experiment import Experiment
+from shadowfit.design.limits import InputLimits, Limits
+from shadowfit.design.motions import Motions
+from shadowfit.design.workspace import clearances
+from shadowfit.dynamics.tree import coordinate_names
+from shadowfit.geometry import Pose
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.scales import scales_of
+
+# A motion is judged piece by piece, so that a change that lowers one peak and raises another is seen to do both.
+PIECES = 8
+# What a motion that cannot be simulated counts as.
+IMPOSSIBLE = 10.0
+# Factors between which motions are scaled to their limits, and rounds of narrowing them down.
+MOST, SMALLEST, ROUNDS = 4.0, 2.5e-4, 3
+
+
+def violations(experiment: Experiment, limits: Limits, motions: Motions) -> Float[np.ndarray, "count k"]:
+    """The largest excess over each limit in each piece of time, relative to the limit; not positive where it holds."""
+    excess = [*_joints(experiment, limits, motions), *_inputs(experiment, limits, motions)]
+    excess += _space(experiment, limits, motions)
+    count, nodes = motions.coordinates.shape[:2]
+    if not excess:
+        return np.where(motions.good, -1.0, IMPOSSIBLE)[:, None]
+    table = np.stack(excess, axis=2)
+    pieces = np.maximum.reduceat(table, np.linspace(0, nodes, PIECES + 1).astype(int)[:-1], axis=1)
+    return np.where(motions.good[:, None], pieces.reshape(count, -1), IMPOSSIBLE)
+
+
+def axis_torques(experiment: Experiment, motions: Motions, joint: str) -> Float[np.ndarray, "count n"]:
+    """Torque or force of the motors of a joint [N m, N]."""
+    mechanism = experiment.mechanism
+    place = coordinate_names(experiment.tree, mechanism).index(joint)
+    position, speed = motions.coordinates[:, :, place], motions.speeds[:, :, place]
+    total = np.zeros_like(position)
+    for law in mechanism.joints[joint].laws.values:
+        if law.input is not None:
+            part = mechanism.inputs[law.input]
+            signal = motions.inputs[:, :, mechanism.inputs.index(law.input)]
+            total = total + np.asarray(law.torque(position, speed, float(part.gain) * signal + float(part.offset)))
+    return total
+
+
+def _joints(experiment: Experiment, limits: Limits, motions: Motions) -> list[np.ndarray]:
+    names = coordinate_names(experiment.tree, experiment.mechanism)
+    speeds = motions.speeds
+    found = []
+    for name, own in limits.joints.items():
+        place = names.index(name)
+        if own.position is not None:
+            found += _within(motions.coordinates[:, :, place], own.position)
+        if own.speed is not None:
+            found.append(np.abs(speeds[:, :, place]) / own.speed - 1.0)
+        if own.acceleration is not None:
+            found.append(np.abs(np.gradient(speeds[:, :, place], motions.time, axis=1)) / own.acceleration - 1.0)
+        if own.torque is not None:
+            found.append(np.abs(axis_torques(experiment, motions, name)) / own.torque - 1.0)
+    return found
+
+
+def _inputs(experiment: Experiment, limits: Limits, motions: Motions) -> list[np.ndarray]:
+    found = []
+    for name, own in limits.inputs.items():
+        signal = motions.inputs[:, :, experiment.mechanism.inputs.index(name)]
+        found += _one_input(own, signal, motions.time)
+    return found
+
+
+def _one_input(own: InputLimits, signal: Float[np.ndarray, "count n"], time: np.ndarray) -> list[np.ndarray]:
+    found = [] if own.range is None else _within(signal, own.range)
+    if own.rate is not None:
+        found.append(np.abs(np.gradient(signal, time, axis=1)) / own.rate - 1.0)
+    return found
+
+
+def _within(values: Float[np.ndarray, "count n"], pair: tuple[float, float]) -> list[np.ndarray]:
+    half = 0.5 * (pair[1] - pair[0])
+    return [(values - pair[1]) / half, (pair[0] - values) / half]
+
+
+def _space(experiment: Experiment, limits: Limits, motions: Motions) -> list[np.ndarray]:
+    if not (limits.planes or limits.boxes or limits.self_distance is not None):
+        return []
+    mechanism: Mechanism = experiment.mechanism
+    bodies = experiment.bodies(motions.pose)
+    shape = bodies.position.shape[:2]
+    flat = Pose(*(x.reshape(-1, *x.shape[2:]) for x in (bodies.position, bodies.orientation)))
+    free = clearances(mechanism, limits, flat).reshape(*shape, -1)
+    return list(np.moveaxis(-free / scales_of(mechanism).length, 2, 0))
+
+
+Constrain = Callable[[Float[np.ndarray, "count n"]], Float[np.ndarray, "count k"]]
+
+
+def largest_factors(
+    constrain: Constrain, coefficients: Float[np.ndarray, "s n"], most: float = MOST
+) -> Float[np.ndarray, " s"]:
+    """How much each set of coefficients may be multiplied with so that all limits hold; zero where nothing helps."""
+    held, broken = np.zeros(len(coefficients)), np.full(len(coefficients), most)
+    tried = np.tile(np.geomspace(most, SMALLEST * most, 12), (len(coefficients), 1))
+    for _ in range(ROUNDS):
+        values = (tried[:, :, None] * coefficients[:, None, :]).reshape(-1, coefficients.shape[1])
+        fine = np.max(constrain(values), axis=1).reshape(tried.shape) <= 0.0
+        held = np.maximum(held, np.max(np.where(fine, tried, 0.0), axis=1))
+        above = np.where(~fine & (tried > held[:, None]), tried, np.inf).min(axis=1)
+        broken = np.where(np.isfinite(above), above, np.maximum(held, broken))
+        tried = np.linspace(held, broken, 6, axis=1)[:, 1:-1]
+    return held

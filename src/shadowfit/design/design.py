@@ -1,0 +1,187 @@
+"""``design``: the motion within limits that makes wished parameters known best, and what it will tell."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.design.criteria import Criterion, Told
+from shadowfit.design.drives import JointMotion
+from shadowfit.design.errors import DesignError
+from shadowfit.design.experiment import Experiment, Sampling, experiment
+from shadowfit.design.given import given_information
+from shadowfit.design.information import exactly, up_to
+from shadowfit.design.limits import Limits
+from shadowfit.design.motions import Motions
+from shadowfit.design.seek import Progress, Seeker
+from shadowfit.design.settings import Settings
+from shadowfit.design.setup import Setup, check_rest, set_up, without_stops
+from shadowfit.estimation.problem.parameters import FreeParameters
+from shadowfit.estimation.problem.problem import default_timestep
+from shadowfit.estimation.uncertainty.identifiability import Finding
+from shadowfit.evaluation.store import SavedResult
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.models import Start
+from shadowfit.recordings import Recording
+from shadowfit.runtime import double_precision
+
+# Motions of prescribed joints, which need no simulation, are looked at with so many steps while the search runs.
+SEARCH_STEPS = 250
+# Beginnings of the motion for which error bars are told, and the fewest nodes of one.
+BEGINNINGS, LEAST_NODES = 12, 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """A motion to record, and what it will tell."""
+
+    experiment: Experiment
+    setup: Setup
+    settings: Settings
+    motion: Motions
+    """One motion."""
+    coefficients: Float[np.ndarray, " n"]
+    """Of the drive."""
+    told: Told
+    information: Float[np.ndarray, "p p"]
+    """Of the recording, without what was given."""
+    usual: Mapping[str, float]
+    """Usual motion within the same limits → its criterion, as a relative error bar."""
+    growth: tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k p"]]
+    """Lengths of recordings that end earlier [s], and their relative error bars."""
+    force_noise: Mapping[str, float]
+    """Error of each joint's force [N m, N], white at the sampling rate."""
+    seconds: float
+    """Time that the design took [s]."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return self.told.labels
+
+    @property
+    def relative(self) -> Float[np.ndarray, " p"]:
+        """Expected standard deviation of each parameter over its size; NaN where no motion tells it."""
+        return self.told.relative(self.information)
+
+    @property
+    def std(self) -> Float[np.ndarray, " p"]:
+        """Expected standard deviations, in the parameters' units; NaN where no motion tells them."""
+        return self.relative * self.told.scale
+
+    @property
+    def criterion(self) -> float:
+        """The worst relative error bar, or the mean one that the criterion is about."""
+        return score(self.told, self.information, self.settings.criterion)
+
+    @property
+    def unknown(self) -> tuple[Finding, ...]:
+        """What no motion within the limits can tell."""
+        return self.told.unknown
+
+    @property
+    def worth(self) -> float:
+        """Part of the worst error bar that one more second takes off, as the last fifth of the motion has it."""
+        times, bars = self.growth
+        worst, last = np.nanmax(bars, axis=1), times >= 0.8 * times[-1]
+        slope = np.polyfit(times[last], np.log(worst[last]), 1)[0] if last.sum() > 1 else 0.0
+        return float(1.0 - np.exp(min(slope, 0.0)))
+
+
+def score(known: Told, information: Float[np.ndarray, "p p"], criterion: Criterion) -> float:
+    """A criterion as a relative error bar."""
+    return float(np.exp(np.max(known.objectives(information, criterion))))
+
+
+def design(
+    mechanism: Mechanism,
+    free: FreeParameters,
+    *,
+    start: Start | None = None,
+    limits: Limits | None = None,
+    settings: Settings | None = None,
+    given: Sequence[SavedResult] = (),
+    progress: Progress | None = None,
+) -> Design:
+    """Find a motion within limits after which the free parameters are known best.
+
+    Args:
+        mechanism: the machine, with the best values of its parameters that are known.
+        free: parameters to be estimated from the recording, as for :func:`shadowfit.fit`.
+        start: where the machine rests; None: at zero of all joints.
+        limits: of joints, inputs and workspace; what is not limited is limited by the machine's own size.
+        settings: duration, sampling, noise, criterion and search.
+        given: saved results whose information counts.
+        progress: told in words what is going on.
+
+    Raises:
+        DesignError: limits that allow no motion, a start outside of them, a machine that does not stay at rest.
+    """
+    began = time.perf_counter()
+    double_precision()
+    chosen, say = settings or Settings(), progress or (lambda text: None)
+    chosen.check()
+    (limits or Limits()).check(mechanism)
+    machine, asked = without_stops(mechanism, limits or Limits())
+    sensors, forces = chosen.split_noise(machine)
+    machine = machine.set({f"{name}.std": std for name, std in sensors.items()})
+
+    def seen(timestep: float) -> Experiment:
+        return experiment(machine, start or Start(), free, Sampling(chosen.duration, chosen.interval, timestep))
+
+    say("setting up the fit that the motion is for")
+    timestep = _timestep(chosen.interval)
+    fine = seen(timestep)
+    if not fine.labels:
+        raise DesignError("no parameter is wished for; name those that the recording is to tell")
+    setup = set_up(fine, asked, chosen)
+    check_rest(fine, setup)
+    full = Seeker(fine, setup, chosen)
+    levels = full.force_noise(forces)
+    full = Seeker(fine.with_force_noise(levels), setup, chosen)
+    stride = max(1, round(chosen.duration / timestep / SEARCH_STEPS)) if isinstance(setup.drive, JointMotion) else 1
+    rough = full if stride == 1 else Seeker(seen(stride * timestep).with_force_noise(levels), setup, chosen)
+    say("looking at usual and random motions")
+    halved = seen(0.5 * timestep).with_force_noise(levels)
+    known = full.can_tell(halved, given_information(given, list(fine.labels), fine.scale))
+    found = rough.refine(known, rough.survey(known), say)
+    say("looking at the best motions at the full rate")
+    return _judged(full, known, found, levels, began)
+
+
+def _timestep(interval: float) -> float:
+    """The time-step of a fit to samples at an interval [s]."""
+    return default_timestep([Recording(interval * np.arange(3), {"any": np.zeros(3)})])
+
+
+def _judged(
+    full: Seeker, known: Told, found: Sequence[Float[np.ndarray, " n"]], levels: Mapping[str, float], began: float
+) -> Design:
+    """The best of what was found and of the usual motions, with all that is to be said about it."""
+    own, criterion = full.experiment, full.settings.criterion
+    usual = full.drive.usual()
+    trials = np.concatenate([full.shrunk(np.array(found)), full.largest(np.array(list(usual.values())))])
+    motions = full.drive.motions(own, trials)
+    information = exactly(own, motions)
+    scores = [score(known, one, criterion) for one in information]
+    best = int(np.argmin(scores))
+    motion = motions[best : best + 1]
+    nodes = np.unique(np.linspace(LEAST_NODES, own.sampling.nodes, BEGINNINGS).round().astype(int))
+    bars = known.relative(up_to(own, motion, nodes.tolist()))
+    return Design(
+        own,
+        full.setup,
+        full.settings,
+        motion,
+        trials[best],
+        known,
+        information[best],
+        dict(zip(usual, scores[len(found) :], strict=True)),
+        (own.sampling.times[nodes - 1], bars),
+        levels,
+        time.perf_counter() - began,
+    )

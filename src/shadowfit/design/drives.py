@@ -1,0 +1,134 @@
+"""How a machine is made to move, as a function of coefficients: the variables of a design.
+
+* `JointMotion`: every joint has a motor of its own, and a controller that is not part of the model follows any motion.
+  Joint motions are designed; the inputs that they need follow by inverse dynamics.
+* `Signals`: some joints are passive, or motors are position loops. Inputs are designed, the motion is simulated.
+* `Release`: nothing drives the machine. It is held somewhere, and let go.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.design.experiment import Experiment
+from shadowfit.design.motions import Motions, single_axes
+from shadowfit.design.waves import USUAL, Waves
+
+# Releases that are usual: all joints turned (or shifted) by this much of their amplitude.
+RELEASES = {"small": 0.1, "half": 0.5, "far": 0.9}
+
+
+class Drive(Protocol):
+    """Motions by coefficients, of about one in size; zero is rest."""
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients."""
+        ...
+
+    def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
+        """The motions of some sets of coefficients."""
+        ...
+
+    def usual(self) -> dict[str, Float[np.ndarray, " size"]]:
+        """Coefficients of what people record without a design."""
+        ...
+
+    def drawn(self, random: np.random.Generator) -> Float[np.ndarray, " size"]:
+        """Random coefficients."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class JointMotion:
+    """Motions of all joints, which a controller follows."""
+
+    waves: Waves
+    amplitude: Float[np.ndarray, " d"]
+    """Of each joint [rad, m]."""
+    command_of_force: Float[np.ndarray, "inputs d"]
+    """Commands per force that the joints lack."""
+
+    @property
+    def size(self) -> int:
+        return self.waves.size
+
+    def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
+        away = self.waves.signals(coefficients, experiment.sampling.times) * self.amplitude
+        return experiment.prescribed(experiment.rest_coordinates + away, self.command_of_force)
+
+    def usual(self) -> dict[str, Float[np.ndarray, " size"]]:
+        return {name: self.waves.usual(name) for name in USUAL}
+
+    def drawn(self, random: np.random.Generator) -> Float[np.ndarray, " size"]:
+        return self.waves.drawn(random)
+
+
+@dataclasses.dataclass(frozen=True)
+class Signals:
+    """Inputs over time; the machine answers."""
+
+    waves: Waves
+    center: Float[np.ndarray, " inputs"]
+    """Inputs at rest, in their units."""
+    amplitude: Float[np.ndarray, " inputs"]
+
+    @property
+    def size(self) -> int:
+        return self.waves.size
+
+    def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
+        inputs = self.center + self.waves.signals(coefficients, experiment.sampling.times) * self.amplitude
+        start = np.tile(experiment.rest_coordinates, (len(coefficients), 1))
+        return experiment.simulated(start, inputs)
+
+    def usual(self) -> dict[str, Float[np.ndarray, " size"]]:
+        return {name: self.waves.usual(name) for name in USUAL}
+
+    def drawn(self, random: np.random.Generator) -> Float[np.ndarray, " size"]:
+        return self.waves.drawn(random)
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """Where the joints are let go."""
+
+    amplitude: Float[np.ndarray, " d"]
+    """Of each joint [rad, m]; zero for joints of several axes."""
+
+    @property
+    def size(self) -> int:
+        return len(self.amplitude)
+
+    def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
+        start = experiment.rest_coordinates + coefficients * self.amplitude
+        return experiment.simulated(start, np.zeros((len(start), experiment.sampling.nodes, 0)))
+
+    def usual(self) -> dict[str, Float[np.ndarray, " size"]]:
+        return {name: np.full(self.size, part) for name, part in RELEASES.items()}
+
+    def drawn(self, random: np.random.Generator) -> Float[np.ndarray, " size"]:
+        return random.uniform(-1.0, 1.0, self.size)
+
+
+def command_of_force(experiment: Experiment) -> Float[np.ndarray, "inputs d"] | None:
+    """What turns forces that joints lack into commands, where every coordinate has an input of its own; else None.
+
+    Motors whose force is not proportional to their input alone (position loops) have none.
+    """
+    count = len(experiment.mechanism.inputs)
+    tree = experiment.tree
+    if count != tree.size or len(single_axes(tree)) != tree.size:
+        return None
+    coordinates = np.tile(experiment.rest_coordinates, (1, 3, 1))
+    pose = experiment.prescribed(coordinates, np.zeros((count, count))).pose
+    idle = experiment.lacking(pose, np.zeros(count))[0, 0]
+    columns = np.stack([experiment.lacking(pose, one)[0, 0] - idle for one in np.eye(count)], axis=1)
+    strength = np.abs(np.linalg.det(columns)) / max(np.prod(np.linalg.norm(columns, axis=0)), 1e-300)
+    if not strength > 1e-6:
+        return None
+    return np.linalg.inv(columns)

@@ -1,0 +1,267 @@
+"""The fit that a motion is recorded for: its parameters, rates and noise, ready to be linearised along any motion."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.design.motions import Motions, coordinates_of, moved
+from shadowfit.dynamics import observe, rigid
+from shadowfit.dynamics.requests import step_commands
+from shadowfit.dynamics.state import State
+from shadowfit.dynamics.tree import Tree, tree_of
+from shadowfit.estimation.linear.threads import in_threads
+from shadowfit.estimation.noise import first_weights
+from shadowfit.estimation.problem.evaluator import Evaluator
+from shadowfit.estimation.problem.options import Options, check_force_noise
+from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.weights import Weights, default_weights
+from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.geometry import Pose
+from shadowfit.geometry.differences import differences
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.sensors import BodyOrientation
+from shadowfit.models import Start
+from shadowfit.recordings import Recording
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How a motion is recorded, and how finely it is looked at."""
+
+    duration: float
+    """[s]."""
+    interval: float
+    """Time between samples of the recording [s]."""
+    timestep: float
+    """Time-step of the equations of motion [s], a sample interval or more."""
+
+    @property
+    def nodes(self) -> int:
+        """Times at which a motion is known: the steps of the fit, and one before and behind them."""
+        return round(self.duration / self.timestep) + 1
+
+    @property
+    def times(self) -> Float[np.ndarray, " n"]:
+        """Of the nodes [s]."""
+        return self.timestep * np.arange(self.nodes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """What is asked of a recording: parameters of a machine, at a rate of sampling and with its noise."""
+
+    mechanism: Mechanism
+    """As it is simulated."""
+    rest: Pose
+    """Motions of the joints where the machine rests."""
+    sampling: Sampling
+    problem: Problem
+    """The fit, of a machine at rest; other motions take its place (`posed`)."""
+    plain: Problem
+    """The same without free parameters, which spares their derivatives where only forces are asked for."""
+    weights: Weights
+    """Of the noise."""
+
+    @property
+    def tree(self) -> Tree:
+        """How the bodies hang together."""
+        return tree_of(self.mechanism)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the parameters' increments."""
+        return tuple(self.problem.parameters.labels())
+
+    @property
+    def scale(self) -> Float[np.ndarray, " p"]:
+        """Typical sizes of the parameters: their values, where they have one."""
+        parameters = self.problem.parameters
+        return np.maximum(parameters.spread(lambda p: p.scale), np.abs(parameters.flat(parameters.start())))
+
+    @property
+    def here(self) -> Evaluator:
+        """Compiled functions of the machine."""
+        return self.problem.at(self.problem.parameters.start(), 0)
+
+    @property
+    def rest_coordinates(self) -> Float[np.ndarray, " d"]:
+        """Coordinates at rest [rad, m]."""
+        rest = Pose(np.asarray(self.rest.position)[None], np.asarray(self.rest.orientation)[None])
+        return coordinates_of(self.tree, rest)[0]
+
+    def with_force_noise(self, levels: Mapping[str, float]) -> Experiment:
+        """The same with given errors of the joints' forces [N m, N], white at the sampling rate."""
+        coarser = np.sqrt(self.sampling.interval / self.sampling.timestep)
+        noise = {name: coarser * level for name, level in levels.items()}
+        problem = dataclasses.replace(
+            self.problem, options=dataclasses.replace(self.problem.options, force_noise=noise or None)
+        )
+        check_force_noise(problem.options, self.mechanism)
+        vars(problem)["kernels"] = self.problem.kernels
+        return dataclasses.replace(self, problem=problem, weights=default_weights(problem, 1.0))
+
+    def shortened(self, nodes: int) -> Experiment:
+        """The same of a recording that ends earlier."""
+        track = self.problem.tracks[0]
+        steps = nodes - 2
+        recording = track.recording.between(
+            -np.inf, float(self.sampling.times[nodes - 2]) + 0.5 * self.sampling.timestep
+        )
+        shorter = dataclasses.replace(
+            track,
+            recording=recording,
+            steps=steps,
+            fraction=track.fraction[:steps],
+            measured=tuple(own[:steps] for own in track.measured),
+            present=tuple(own[:steps] for own in track.present),
+        )
+        problem = dataclasses.replace(self.problem, tracks=(shorter,))
+        vars(problem)["kernels"] = self.problem.kernels
+        sampling = dataclasses.replace(self.sampling, duration=(nodes - 1) * self.sampling.timestep)
+        return dataclasses.replace(self, problem=problem, sampling=sampling)
+
+    def posed(self, motions: Motions) -> tuple[Problem, Point]:
+        """The fit of a recording of each motion, at the truth."""
+        template = self.problem.tracks[0]
+        names, inner = tuple(self.mechanism.inputs), slice(1, -1)
+        tracks, nodes = [], []
+        for i in range(len(motions)):
+            pose = Pose(motions.pose.position[i], motions.pose.orientation[i])
+            channels = dict(template.recording.channels)
+            channels |= {name: motions.inputs[i, inner, column] for column, name in enumerate(names)}
+            recording = dataclasses.replace(template.recording, channels=channels)
+            measured = self._readings(pose) if self._readings_matter else template.measured
+            tracks.append(dataclasses.replace(template, recording=recording, measured=measured))
+            nodes.append(Nodes(pose, None))
+        problem = dataclasses.replace(self.problem, tracks=tuple(tracks))
+        # The compiled functions do not depend on the recordings.
+        vars(problem)["kernels"] = self.problem.kernels
+        return problem, Point(self.problem.parameters.start(), tuple(nodes))
+
+    @property
+    def _readings_matter(self) -> bool:
+        """Whether derivatives depend on what is measured: distances of orientations do, differences do not."""
+        return any(isinstance(sensor, BodyOrientation) for sensor in self.mechanism.sensors.values)
+
+    def _readings(self, pose: Pose) -> tuple[np.ndarray, ...]:
+        """What the sensors read at the steps."""
+        bodies = self.bodies(pose)
+        pieces = (bodies.position, bodies.orientation)
+        ahead, behind = (Pose(*(x[s] for x in pieces)) for s in (slice(2, None), slice(None, -2)))
+        velocity = differences(ahead, behind) / (2.0 * self.sampling.timestep)
+        states = State(Pose(*(x[1:-1] for x in pieces)), velocity)
+        read = observe.readings(self.mechanism, states)
+        steps = len(velocity)
+        return tuple(np.asarray(read[name]).reshape(steps, 1, -1) for name in self.mechanism.sensors)
+
+    def bodies(self, pose: Pose) -> Pose:
+        """Poses of the bodies at motions of the joints, with any number of axes before that of the bodies."""
+        shape = pose.position.shape[:-2]
+        flat = Pose(*(x.reshape(-1, *x.shape[-2:]) for x in (pose.position, pose.orientation)))
+        found = self.here.bodies(flat)
+        return Pose(*(np.asarray(x).reshape(*shape, *x.shape[1:]) for x in (found.position, found.orientation)))
+
+    def simulated(self, start: Float[np.ndarray, "count d"], inputs: Float[np.ndarray, "count n inputs"]) -> Motions:
+        """Motions from rest at given coordinates, with inputs that are held from sample to sample."""
+        timestep = self.sampling.timestep
+        command = np.array(
+            [step_commands(self.mechanism, own[:-1].T, timestep, "exact")[:-1] for own in inputs]
+        ).reshape(len(inputs), self.sampling.nodes - 1, -1)
+        bodies = self.bodies(moved(self.tree, self.rest, start))
+        still = np.zeros((*bodies.position.shape[:-1], 6))
+        with np.errstate(all="ignore"):
+            run = rigid.run(self.tree, self.mechanism, State(bodies, still), command, timestep)
+            parts = [run.position, run.orientation]
+            good = np.all(run.status == 0, axis=1) & np.all([np.all(np.isfinite(x), axis=(1, 2, 3)) for x in parts], 0)
+        for part in parts:
+            part[~good] = part[~good][:, :1]
+        flat = self.here.motions(Pose(*(x.reshape(-1, *x.shape[2:]) for x in parts)))
+        shape = run.position.shape[:2]
+        pose = Pose(*(np.asarray(x).reshape(*shape, *x.shape[1:]) for x in (flat.position, flat.orientation)))
+        acted = np.where(good[:, None, None], inputs, 0.0)
+        return Motions(self.sampling.times, pose, coordinates_of(self.tree, pose), acted, good)
+
+    def prescribed(
+        self, coordinates: Float[np.ndarray, "count n d"], command_of_force: Float[np.ndarray, "k d"]
+    ) -> Motions:
+        """Given motions of all joints, with the inputs that they need (inverse dynamics).
+
+        ``command_of_force`` is the inverse of what a command adds to the forces that the joints lack [N m, N].
+        """
+        pose = moved(self.tree, self.rest, coordinates)
+        lacking = self.lacking(pose, np.zeros(len(self.mechanism.inputs)))
+        gain, offset = (
+            np.array([float(getattr(i, k)) for i in self.mechanism.inputs.values]) for k in ("gain", "offset")
+        )
+        inner = (-lacking @ command_of_force.T - offset) / gain
+        inputs = np.concatenate([inner[:, :1], inner, inner[:, -1:]], axis=1)
+        return Motions(self.sampling.times, pose, coordinates, inputs, np.ones(len(coordinates), bool))
+
+    def lacking(self, pose: Pose, command: Float[np.ndarray, " inputs"]) -> Float[np.ndarray, "count n-2 d"]:
+        """Forces of the joints [N m, N] that motions need beyond those of a constant command, inside their ends."""
+        rows = pose.position.shape[1] - 2
+        commands = (np.broadcast_to(command, (rows, len(command))).copy(), np.zeros((rows, len(command), 0)))
+        here = self.plain.at(self.plain.parameters.start(), 0)
+
+        def one(index: int) -> np.ndarray:
+            own = Pose(pose.position[index], pose.orientation[index])
+            return np.array(here.dynamics_residuals(own, commands, self.sampling.timestep))
+
+        found = list(in_threads(one, range(len(pose.position))))
+        return np.array(found) / self.sampling.timestep
+
+
+def experiment(mechanism: Mechanism, start: Start, free: FreeParameters, sampling: Sampling) -> Experiment:
+    """The fit of a recording of a machine at rest, with the noise of the sensors as the model states it.
+
+    Several samples in a step count as their mean. Errors of the joints' forces are still to be given
+    (`Experiment.with_force_noise`).
+    """
+    coarser = np.sqrt(sampling.interval / sampling.timestep)
+    scaled = {f"{name}.std": coarser * float(sensor.std) for name, sensor in mechanism.sensors.items()}
+    measured = mechanism.set(scaled)
+    options = Options(timestep=sampling.timestep, unknowns="joint")
+    state = start.state(mechanism)
+    recording = _recording(mechanism, state, sampling)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a machine at rest tells nothing, and is not meant to
+        problem, plain = (
+            build_problem(measured, [recording], parameter_set(measured, some), options) for some in (free, ())
+        )
+    bodies = Pose(np.asarray(state.pose.position)[None], np.asarray(state.pose.orientation)[None])
+    rest = problem.at(problem.parameters.start(), 0).motions(bodies)
+    return Experiment(mechanism, rest[0], sampling, problem, plain, default_weights(problem, 1.0))
+
+
+def _recording(mechanism: Mechanism, state: State, sampling: Sampling) -> Recording:
+    """What is recorded of a machine that stays in a state."""
+    steps = sampling.nodes - 2
+    still = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x), (steps, *np.shape(x))).copy(), state)
+    read = observe.readings(mechanism, still)
+    channels: dict[str, np.ndarray] = {}
+    for name, sensor in mechanism.sensors.items():
+        values = np.asarray(read[name]).reshape(steps, -1)
+        channels |= dict(zip(sensor.channels(name), values.T, strict=True))
+    channels |= {name: np.zeros(steps) for name in mechanism.inputs}
+    return Recording(sampling.times[1:-1], channels, name="design")
+
+
+def typical_force_noise(exact: Experiment, motions: Motions) -> dict[str, float]:
+    """Errors of the joints' forces [N m, N] that are a hundredth of the impulses of a motion, as the fit assumes first.
+
+    White at the sampling rate: an impulse of variance ``s² Δt h`` in a step h.
+    """
+    problem, point = exact.posed(motions)
+    weights = first_weights(problem, point)
+    sampling, names = exact.sampling, problem.level_names
+    assert names is not None
+    impulse = weights.reference / np.diagonal(weights.dynamics)
+    return dict(zip(names, (impulse / np.sqrt(sampling.interval * sampling.timestep)).tolist(), strict=True))

@@ -1,0 +1,95 @@
+"""A designed motion as files: a table for any machine (CSV), and a joint trajectory as ROS controllers take it (YAML)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.interpolate import CubicSpline
+
+from shadowfit.design.constraints import axis_torques
+from shadowfit.design.criteria import in_words
+from shadowfit.design.design import Design
+from shadowfit.design.motions import single_axes
+from shadowfit.design.setup import driven_joints
+from shadowfit.dynamics.tree import coordinate_names
+from shadowfit.recordings import parse_unit
+
+# Points of a trajectory file in a second at most: controllers interpolate between them.
+POINT_RATE = 100.0
+
+
+def motion_table(found: Design) -> dict[str, Float[np.ndarray, " n"]]:
+    """Heading with unit → values at the sampling rate: time, inputs, and the joints' positions, speeds and torques.
+
+    Columns of inputs are called as in recordings: ``simulate --recording`` takes the file.
+    """
+    mechanism, motion = found.experiment.mechanism, found.motion
+    time = _times(found, found.settings.interval)
+    table = {"time [s]": time}
+    for place, (name, part) in enumerate(mechanism.inputs.items()):
+        table[_heading(name, part.unit)] = CubicSpline(motion.time, motion.inputs[0, :, place])(time)
+    driven = {name for name, _ in driven_joints(mechanism).values()}
+    for name, place, unit in _axes(found):
+        curve = CubicSpline(motion.time, motion.coordinates[0, :, place])
+        table[f"{name}.position [{unit}]"], table[f"{name}.speed [{unit}/s]"] = curve(time), curve(time, 1)
+        if name in driven:
+            torque = CubicSpline(motion.time, axis_torques(found.experiment, motion, name)[0])
+            table[f"{name}.torque [{'N m' if unit == 'rad' else 'N'}]"] = torque(time)
+    return table
+
+
+def trajectory_text(found: Design) -> str:
+    """The motion as a ``trajectory_msgs/JointTrajectory`` in YAML: positions, velocities and accelerations."""
+    axes, motion = _axes(found), found.motion
+    time = _times(found, max(found.settings.interval, 1.0 / POINT_RATE))
+    curves = [CubicSpline(motion.time, motion.coordinates[0, :, place]) for _, place, _ in axes]
+    rows = [np.stack([curve(time, order) for curve in curves], axis=1) for order in range(3)]
+    lines = ["# trajectory_msgs/JointTrajectory", f"joint_names: [{', '.join(name for name, _, _ in axes)}]", "points:"]
+    for k, at in enumerate(time):
+        nanoseconds = round(at * 1e9)
+        for text, row in zip(("- positions", "  velocities", "  accelerations"), rows, strict=True):
+            lines.append(f"{text}: [{', '.join(f'{value:.9g}' for value in row[k])}]")
+        lines.append(f"  time_from_start: {{sec: {nanoseconds // 10**9}, nanosec: {nanoseconds % 10**9}}}")
+    return "\n".join(lines) + "\n"
+
+
+def summary(found: Design) -> dict[str, Any]:
+    """What a design says, as JSON values."""
+    names, rests = coordinate_names(found.experiment.tree, found.experiment.mechanism), found.motion.coordinates[0, 0]
+    rows = zip(found.labels, found.relative.tolist(), found.std.tolist(), strict=True)
+    return {
+        "criterion": {"name": found.settings.criterion, "value": found.criterion},
+        "duration": found.settings.duration,
+        "start": {name: float(at) for name, at in zip(names, rests, strict=True)},
+        "parameters": {
+            name: {"relative_std": _finite(relative), "std": _finite(std)} for name, relative, std in rows
+        },
+        "untold": [in_words(finding) for finding in found.unknown],
+        "usual": dict(found.usual),
+        "worth_of_a_second": found.worth,
+        "force_noise": dict(found.force_noise),
+        "sensor_noise": {name: float(own.std) for name, own in found.experiment.mechanism.sensors.items()},
+        "assumed_limits": list(found.setup.assumed),
+        "seconds": found.seconds,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _times(found: Design, interval: float) -> Float[np.ndarray, " n"]:
+    last = float(found.motion.time[-1])
+    return np.minimum(interval * np.arange(int(last / interval * (1.0 + 1e-9)) + 1), last)
+
+
+def _axes(found: Design) -> list[tuple[str, int, str]]:
+    """Joints with one axis: name, place among the coordinates, unit."""
+    names = coordinate_names(found.experiment.tree, found.experiment.mechanism)
+    return [(names[place], place, "m" if way < 3 else "rad") for place, _, way in single_axes(found.experiment.tree)]
+
+
+def _heading(name: str, unit: str) -> str:
+    return name if parse_unit(unit) is None else f"{name} [{unit}]"

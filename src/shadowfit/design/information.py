@@ -1,0 +1,69 @@
+"""What a recording of a motion would tell about the parameters, before it is recorded.
+
+At the truth the residuals of a fit are its noise, and with weights that are those of the noise the covariance of the
+estimate is ``I⁻¹``,
+
+    I = [J_pᵀJ_p − J_pᵀJ_x (J_xᵀJ_x)⁻¹ J_xᵀJ_p] / σ₀²
+
+with the rows J of the fit's own equations of motion and observations along the motion, the states x eliminated. No
+noise is drawn and nothing is fitted: one linearisation, by the code that the fit will run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.design.experiment import Experiment
+from shadowfit.design.motions import Motions
+from shadowfit.estimation.linear.threads import in_threads, one_thread
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.uncertainty.evidence import gather
+from shadowfit.geometry import Pose
+
+# Motions that are linearised at a time: their normal equations are held together.
+TOGETHER = 32
+
+
+def informations(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count p p"]:
+    """Information of each motion, as inverse variance; zero of those that cannot be simulated.
+
+    Schur complements: with errors of the forces some digits above rounding, they keep five or more (see `exactly`).
+    """
+    found = [_schur(experiment, motions[i : i + TOGETHER]) for i in range(0, len(motions), TOGETHER)]
+    return np.concatenate(found)
+
+
+def _schur(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count p p"]:
+    problem, point = experiment.posed(motions)
+    with one_thread():
+        here = objective.linearise(problem, point, experiment.weights)
+        reduced = in_threads(lambda normal: objective.undamped(normal)[0].reduced().matrix, here.normals)
+        found = np.array(list(reduced)) / experiment.weights.reference**2
+    usable = motions.good & np.all(np.isfinite(found), axis=(1, 2))
+    return np.where(usable[:, None, None], found, 0.0)
+
+
+def exactly(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count p p"]:
+    """The same by projecting the states out, with all digits: as a fit's error bars have it."""
+    problem, point = experiment.posed(motions)
+    with one_thread():
+        evidence = gather(problem, objective.linearise(problem, point, experiment.weights), experiment.weights)
+        found = np.array([own.information for own in evidence.projections]) / experiment.weights.reference**2
+    return np.where(motions.good[:, None, None], found, 0.0)
+
+
+def up_to(experiment: Experiment, motions: Motions, nodes: Sequence[int]) -> Float[np.ndarray, "k p p"]:
+    """Information of the beginnings of the first motion, which end with the given numbers of nodes."""
+    return np.array([_beginning(experiment, motions, count) for count in nodes])
+
+
+def _beginning(experiment: Experiment, motions: Motions, count: int) -> Float[np.ndarray, "p p"]:
+    short = experiment.shortened(count)
+    pose = Pose(motions.pose.position[:1, :count], motions.pose.orientation[:1, :count])
+    part = Motions(
+        motions.time[:count], pose, motions.coordinates[:1, :count], motions.inputs[:1, :count], motions.good[:1]
+    )
+    return exactly(short, part)[0]

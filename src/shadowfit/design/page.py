@@ -1,0 +1,128 @@
+"""The page of a design: what will be known, the motion within its limits, and how to record it."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from shadowfit.design.criteria import in_words
+from shadowfit.design.design import Design
+from shadowfit.design.drives import JointMotion, Release
+from shadowfit.design.figures import bars_figure, growth_figure, motion_figure, svg
+from shadowfit.dynamics.state import State
+from shadowfit.dynamics.tree import coordinate_names
+from shadowfit.evaluation.animation import skeleton
+from shadowfit.evaluation.html_page import banner, frame
+from shadowfit.evaluation.notices import Notice, colour
+from shadowfit.geometry import Pose
+
+# A relative error bar beyond which a parameter counts as not known.
+POOR = 0.3
+
+
+def sentence(found: Design) -> str:
+    """What the design comes to, in words."""
+    names = {"worst": "the worst error bar", "A": "the mean error bar", "D": "the mean error bar along the axes"}
+    usual, best = min(found.usual.items(), key=lambda item: item[1])
+    return (
+        f"After {found.settings.duration:g} s of this motion {names[found.settings.criterion]} is "
+        f"{100.0 * found.criterion:.2g} %; the best usual motion within the same limits ({usual}) leaves "
+        f"{100.0 * best:.2g} %."
+    )
+
+
+def notices(found: Design) -> list[Notice]:
+    """What a reader should know."""
+    said = [Notice("amber", in_words(finding), "No motion within the limits changes that") for finding in found.unknown]
+    for label, bar in zip(found.labels, found.relative.tolist(), strict=True):
+        if bar > POOR:
+            said.append(Notice("amber", f"{label} will be known to {100.0 * bar:.2g} % only", "Record longer, or wider"))
+    if found.setup.assumed:
+        said.append(Notice("amber", f"limits that were assumed: {'; '.join(found.setup.assumed)}", "Give --limits"))
+    return said
+
+
+def design_page(found: Design) -> str:
+    """The page as HTML."""
+    own = found.experiment
+    said = notices(found)
+    bodies = own.bodies(Pose(found.motion.pose.position[0], found.motion.pose.orientation[0]))
+    states = State(bodies, np.zeros((*bodies.position.shape[:-1], 6)))
+    numbers = {
+        "recordings": [],
+        "log": {"number": [], "parameters": []},
+        "diagnostics": [],
+        "animation": skeleton(own.mechanism, found.motion.time, states),
+    }
+    sections = [
+        ("Error bars to expect", _bars(found)),
+        ("The motion", _motion(found)),
+        ("What another second is worth", _growth(found)),
+        ("Noise that was assumed", _noise(found)),
+    ]
+    head = banner(colour(said), sentence(found), said)
+    return frame("Design of an experiment", own.mechanism.name, head, sections, numbers)
+
+
+def _bars(found: Design) -> str:
+    values = found.experiment.problem.parameters
+    numbers = values.vector(values.start())
+    units = [p.unit for p in values.parameters for _ in range(p.size)]
+    rows = []
+    for i, label in enumerate(found.labels):
+        known = np.isfinite(found.relative[i])
+        cells = (f"{numbers[i]:.4g}", f"{found.std[i]:.2g}" if known else "", _percent(found.relative[i]))
+        rows.append(
+            f'<tr><td class="name">{escape(label)}</td>'
+            + "".join(f'<td class="n">{cell}</td>' for cell in cells)
+            + f"<td>{escape(units[i])}</td></tr>"
+        )
+    head = '<tr><th>parameter</th><th class="n">value</th><th class="n">± std</th><th class="n">relative</th><th>unit</th></tr>'
+    usual = ", ".join(f"{escape(name)} {100.0 * bar:.3g} %" for name, bar in found.usual.items())
+    return (
+        f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
+        f'<p class="soft">Usual motions as large as the limits allow: {usual}.</p>{svg(bars_figure(found))}'
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.2g} %" if np.isfinite(share) else "no motion tells it"
+
+
+def _motion(found: Design) -> str:
+    if isinstance(found.setup.drive, Release):
+        names = coordinate_names(found.experiment.tree, found.experiment.mechanism)
+        held = ", ".join(f"{n} at {x:.4g}" for n, x in zip(names, found.motion.coordinates[0, 0], strict=True))
+        words = f"Hold {escape(held)}, and let go."
+    elif isinstance(found.setup.drive, JointMotion):
+        words = "A controller follows these joint motions, which begin and end at rest; inputs are those it will need."
+    else:
+        words = "Play these inputs; they begin and end at rest, and joints without a motor swing out."
+    stage = (
+        '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row">'
+        '<button id="play" type="button">Play</button><input id="moment" type="range" aria-label="time">'
+        '<span id="clock"></span></div></div>'
+    )
+    return f"<p>{words} Limits are dashed.</p>{svg(motion_figure(found))}{stage}"
+
+
+def _growth(found: Design) -> str:
+    return (
+        f"<p>At its end, one more second of such a motion lowers the worst error bar by {100.0 * found.worth:.2g} %. "
+        f"Recording it n times lowers all of them by √n.</p>{svg(growth_figure(found))}"
+    )
+
+
+def _noise(found: Design) -> str:
+    sensors = [(name, float(own.std), own.unit()) for name, own in found.experiment.mechanism.sensors.items()]
+    forces = [(f"force of {name}", level, "N m, N") for name, level in found.force_noise.items()]
+    rows = "".join(
+        f'<tr><td class="name">{escape(name)}</td><td class="n">{std:.3g}</td><td>{escape(unit)}</td></tr>'
+        for name, std, unit in (*sensors, *forces)
+    )
+    return (
+        '<table><tr><th>of</th><th class="n">standard deviation</th><th>unit</th></tr>'
+        f'{rows}</table><p class="soft">White at the sampling rate. Forces that are not given are taken to be known to '
+        "a hundredth; a fit of an earlier recording says what they are (unexplained).</p>"
+    )

@@ -1,0 +1,135 @@
+"""The search for the best coefficients: sequential linear programming.
+
+To be made small is the largest of some numbers o_i(x) while others c_j(x) stay below zero. Around x both are taken to
+be linear, and
+
+    min t + μ s     with  o_i + ∇o_i d ≤ t,   c_j + ∇c_j d ≤ s,   s ≥ 0,   |d_k| ≤ Δ/g_k
+
+is a linear program: the worst error bar needs no smooth stand-in, and limits are met where they bind. g_k is the
+largest slope in a coordinate, or one: a constant force that drives a cart off its rail may change less than others.
+Derivatives are differences of motions that are evaluated side by side. Limits are curved: each step is solved for once
+more with the limits as they are at its end. A step is taken where ``max o + μ max(c, 0)`` falls, and Δ follows how well
+the steps do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import linprog
+
+# Step of the differences; coefficients are of order one.
+DIFFERENCE = 1e-4
+# μ: what breaking a limit by all of it costs, in logarithms of an error bar.
+PENALTY = 30.0
+# Δ of the first step, and the one at which the search ends.
+FIRST_RADIUS, LAST_RADIUS = 0.5, 3e-3
+# Parts of Δ that are tried side by side.
+PARTS = (1.0, 0.4, 0.15)
+# The search ends after so many iterations in a row that improve by less than this, in logarithms.
+WORTHWHILE, PATIENCE = 5e-3, 2
+
+
+class Evaluate(Protocol):
+    """Objectives and constraints of many sets of coefficients, side by side."""
+
+    def __call__(
+        self, coefficients: Float[np.ndarray, "count n"]
+    ) -> tuple[Float[np.ndarray, "count m"], Float[np.ndarray, "count k"]]:
+        """The largest objective is to be made small; constraints must not be positive."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """Where a search ended."""
+
+    coefficients: Float[np.ndarray, " n"]
+    objective: float
+    """The largest."""
+    violation: float
+    """The largest; not positive where all limits hold."""
+
+    @property
+    def merit(self) -> float:
+        """What is made small."""
+        return self.objective + PENALTY * max(self.violation, 0.0)
+
+
+def minimise(
+    evaluate: Evaluate,
+    start: Float[np.ndarray, " n"],
+    iterations: int,
+    until: float = np.inf,
+    report: Callable[[Found], None] | None = None,
+) -> Found:
+    """The best coefficients near a start, found before a time of the performance counter [s]."""
+    objectives, constraints = evaluate(start[None])
+    best = _found(start, objectives[0], constraints[0])
+    radius, idle = FIRST_RADIUS, 0
+    for _ in range(iterations):
+        if radius < LAST_RADIUS or idle == PATIENCE or time.perf_counter() > until:
+            break
+        here = best.coefficients
+        model = _Model.around(evaluate, here)
+        steps = np.array([model.step(part * radius) for part in PARTS])
+        first = evaluate(here + steps)
+        again = np.array([model.step(part * radius, *bent) for part, *bent in zip(PARTS, steps, first[1], strict=True)])
+        trials = here + np.concatenate([steps, again])
+        values = [np.concatenate(pair) for pair in zip(first, evaluate(here + again), strict=True)]
+        tried = [_found(*each) for each in zip(trials, *values, strict=True)]
+        chosen = int(np.argmin([one.merit for one in tried]))
+        gain = best.merit - tried[chosen].merit
+        if gain > 0.0:
+            best = tried[chosen]
+            if report is not None:
+                report(best)
+        radius *= (2.0, 0.7, 0.3)[chosen % len(PARTS)] if gain > 0.0 else 0.1
+        idle = idle + 1 if 0.0 < gain < WORTHWHILE else 0
+    return best
+
+
+def _found(coefficients: np.ndarray, objectives: np.ndarray, constraints: np.ndarray) -> Found:
+    return Found(coefficients, float(np.max(objectives)), float(np.max(constraints)))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Model:
+    """Objectives and constraints as linear functions of a step."""
+
+    objectives: Float[np.ndarray, " m"]
+    constraints: Float[np.ndarray, " k"]
+    objective_slopes: Float[np.ndarray, "m n"]
+    constraint_slopes: Float[np.ndarray, "k n"]
+
+    @classmethod
+    def around(cls, evaluate: Evaluate, here: Float[np.ndarray, " n"]) -> _Model:
+        objectives, constraints = evaluate(np.concatenate([here[None], here + DIFFERENCE * np.eye(len(here))]))
+        slopes = [(values[1:] - values[0]).T / DIFFERENCE for values in (objectives, constraints)]
+        return cls(objectives[0], constraints[0], *slopes)
+
+    def step(
+        self, radius: float, taken: np.ndarray | None = None, found: Float[np.ndarray, " k"] | None = None
+    ) -> Float[np.ndarray, " n"]:
+        """d of the linear program; with the constraints that a step has ``found``, through these. No step: zero."""
+        across = self.constraint_slopes
+        limits = self.constraints if found is None else found - across @ taken
+        size = len(self.objective_slopes[0])
+        steepest = np.max(np.abs(np.concatenate([self.objective_slopes, across])), axis=0)
+        reach = radius / np.maximum(steepest, 1.0)
+        # Limits that are far away within reach need no row.
+        near = limits + np.abs(across) @ reach > 0.0
+        count = len(self.objectives), int(near.sum())
+        rows = np.zeros((sum(count), size + 2))
+        rows[: count[0], :size], rows[: count[0], size] = self.objective_slopes, -1.0
+        rows[count[0] :, :size], rows[count[0] :, size + 1] = across[near], -1.0
+        right = np.concatenate([-self.objectives, -limits[near]])
+        cost = np.concatenate([np.zeros(size), [1.0, PENALTY]])
+        bounds = [*((-one, one) for one in reach), (None, None), (0.0, None)]
+        solution = linprog(cost, A_ub=rows, b_ub=right, bounds=bounds, method="highs")
+        return np.asarray(solution.x[:size]) if solution.status == 0 else np.zeros(size)

@@ -1,0 +1,127 @@
+"""Seeking the best motion: usual and random ones first, then the search from the best of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.design.constraints import largest_factors, violations
+from shadowfit.design.criteria import Told, told
+from shadowfit.design.drives import Drive
+from shadowfit.design.errors import DesignError
+from shadowfit.design.experiment import Experiment, typical_force_noise
+from shadowfit.design.information import exactly, informations
+from shadowfit.design.search import Found, minimise
+from shadowfit.design.settings import Settings
+from shadowfit.design.setup import Setup
+
+# Usual and random motions from which the search may start.
+DRAWN = 24
+# Room that the search leaves to the limits, relative to them: steps of the full rate lie between those it looks at.
+MARGIN = 0.003
+# Motions whose information together says what can be told.
+POOLED = 6
+
+Progress = Callable[[str], None]
+Coefficients = Float[np.ndarray, "count n"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Seeker:
+    """Motions of a drive within limits, and what they tell."""
+
+    experiment: Experiment
+    setup: Setup
+    settings: Settings
+
+    @property
+    def drive(self) -> Drive:
+        """What is varied."""
+        return self.setup.drive
+
+    def constrain(self, coefficients: Coefficients) -> Float[np.ndarray, "count k"]:
+        """How far limits are broken."""
+        return violations(self.experiment, self.setup.limits, self.drive.motions(self.experiment, coefficients))
+
+    def largest(self, coefficients: Coefficients) -> Coefficients:
+        """Motions as large as the limits allow; zero where they allow none."""
+        return largest_factors(self.constrain, coefficients)[:, None] * coefficients
+
+    def shrunk(self, coefficients: Coefficients) -> Coefficients:
+        """Motions that are smaller where limits would be broken, and as they are elsewhere."""
+        broken = np.max(self.constrain(coefficients), axis=1) > 0.0
+        found = np.array(coefficients)
+        if broken.any():
+            found[broken] *= largest_factors(self.constrain, found[broken], 1.0)[:, None]
+        return found
+
+    def force_noise(self, given: Mapping[str, float]) -> dict[str, float]:
+        """Errors of all joints' forces: a hundredth of the impulses along a usual motion, unless given."""
+        usual = self.largest(np.array(list(self.drive.usual().values())))
+        allowed = np.any(usual != 0.0, axis=1)
+        if not allowed.any():
+            self.refuse()
+        motions = self.drive.motions(self.experiment, usual[allowed][:1])
+        return {**typical_force_noise(self.experiment, motions), **given}
+
+    def refuse(self) -> NoReturn:
+        """Raise, with the reason why there is no motion."""
+        still = float(np.max(self.constrain(np.zeros((1, self.drive.size)))))
+        why = (
+            "already at rest, at the start, one of them is broken (a holding torque, an input or a distance)"
+            if still > 0.0
+            else "even a thousandth of the usual motions breaks one of them"
+        )
+        raise DesignError(f"the limits allow no motion: {why}; widen them, or choose another start")
+
+    def can_tell(self, halved: Experiment, given: Float[np.ndarray, "p p"]) -> Told:
+        """What motions can tell, from some usual and random ones; ``halved`` has half the time-step."""
+        some = self.largest(self._tried(POOLED))
+        some = some[np.any(some != 0.0, axis=1)]
+        if not len(some):
+            self.refuse()
+        together = tuple(exactly(own, self.drive.motions(own, some)).sum(axis=0) for own in (self.experiment, halved))
+        return told(self.experiment.labels, self.experiment.scale, (together[0], together[1]), given)
+
+    def survey(self, known: Told) -> list[Float[np.ndarray, " n"]]:
+        """Starts of the search, the best first."""
+        starts = self.largest(self._tried(DRAWN))
+        starts = starts[np.any(starts != 0.0, axis=1)]
+        if not len(starts):
+            self.refuse()
+        told_by = informations(self.experiment, self.drive.motions(self.experiment, starts))
+        objectives = known.objectives(told_by, self.settings.criterion)
+        return [starts[i] for i in np.argsort(objectives.max(axis=1))]
+
+    def _tried(self, count: int) -> Coefficients:
+        """The usual motions, and random ones up to a number."""
+        random = np.random.default_rng(self.settings.seed)
+        usual = list(self.drive.usual().values())
+        return np.array([*usual, *(self.drive.drawn(random) for _ in range(count - len(usual)))])
+
+    def refine(
+        self, known: Told, ranked: Sequence[Float[np.ndarray, " n"]], say: Progress
+    ) -> list[Float[np.ndarray, " n"]]:
+        """The search from the best starts; results, the best first."""
+
+        def evaluate(coefficients: Coefficients) -> tuple[np.ndarray, np.ndarray]:
+            motions = self.drive.motions(self.experiment, coefficients)
+            objectives = known.objectives(informations(self.experiment, motions), self.settings.criterion)
+            return objectives, violations(self.experiment, self.setup.limits, motions) + MARGIN
+
+        found, began = [], time.perf_counter()
+        count = min(self.settings.starts, len(ranked))
+        for number, one in enumerate(ranked[:count]):
+
+            def report(best: Found, number: int = number) -> None:
+                say(f"start {number + 1} of {count}: {self.settings.criterion} {100.0 * np.exp(best.objective):.3g} %")
+
+            share = (began + self.settings.seconds - time.perf_counter()) / (count - number)
+            until = time.perf_counter() + share
+            found.append(minimise(evaluate, one, self.settings.iterations, until, report))
+        return [best.coefficients for best in sorted(found, key=lambda best: best.merit)]

@@ -1,0 +1,246 @@
+"""A machine made ready for a design: where it rests, what drives it, and limits where none are given."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.design.drives import Drive, JointMotion, Release, Signals, command_of_force
+from shadowfit.design.errors import DesignError
+from shadowfit.design.experiment import Experiment
+from shadowfit.design.limits import InputLimits, JointLimits, Limits
+from shadowfit.design.motions import single_axes
+from shadowfit.design.settings import Settings
+from shadowfit.design.waves import Waves
+from shadowfit.dynamics.tree import coordinate_names, tree_of
+from shadowfit.errors import MechanismError
+from shadowfit.mechanism.contacts import JointLimit
+from shadowfit.mechanism.laws import AxisLaw, DcMotor, PositionMotor, TorqueMotor, VelocityMotor
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.scales import scales_of
+
+# Highest frequency, in swings of a pendulum as long as the machine.
+BAND_SWINGS = 4.0
+# Range of a joint that has no limits [rad], and of a slider in lengths of the machine.
+REACH = 0.5 * np.pi
+# Part of a recording at whose end signals are zero and passive joints swing out.
+QUIET = 0.1
+# A machine at rest that drifts by this [rad, lengths], or in which a deviation grows by this factor, does not stay.
+DRIFT, GROWTH, DEVIATION = 1e-2, 1e3, 1e-6
+
+
+def without_stops(mechanism: Mechanism, limits: Limits) -> tuple[Mechanism, Limits]:
+    """The machine without its end stops, which a motion does not touch, and limits that keep it away from them.
+
+    Raises:
+        DesignError: it has other contacts, or loops.
+    """
+    joints = dict(limits.joints)
+    for name, contact in mechanism.contacts.items():
+        if not isinstance(contact, JointLimit):
+            raise DesignError(f"{mechanism.name!r} touches things ({name}); a design is for machines that move freely")
+        own = joints.get(contact.joint, JointLimits())
+        stops = float(contact.lower), float(contact.upper)
+        asked = own.position or (-np.inf, np.inf)
+        room = max(stops[0], asked[0]), min(stops[1], asked[1])
+        if np.all(np.isfinite(room)):
+            joints[contact.joint] = dataclasses.replace(own, position=room)
+    free = eqx.tree_at(lambda m: m.contacts, mechanism, Parts({}))
+    try:
+        tree_of(free)
+    except MechanismError as error:
+        raise DesignError(f"{error}; a design is for machines whose joints form a tree") from error
+    return free, dataclasses.replace(limits, joints=joints)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What a design varies, and within which limits."""
+
+    drive: Drive
+    limits: Limits
+    assumed: tuple[str, ...]
+    """Limits that were not given, in words."""
+
+
+def driven_joints(mechanism: Mechanism) -> dict[str, tuple[str, AxisLaw]]:
+    """Input → joint and law that it drives."""
+    return {
+        law.input: (name, law)
+        for name, joint in mechanism.joints.items()
+        for law in joint.laws.values
+        if law.input is not None
+    }
+
+
+def set_up(experiment: Experiment, limits: Limits, settings: Settings) -> Setup:
+    """The drive of a machine, with limits from its own size where none are given."""
+    mechanism, sampling = experiment.mechanism, experiment.sampling
+    scales = scales_of(mechanism)
+    top = BAND_SWINGS / (2.0 * np.pi * scales.time) if settings.band is None else settings.band
+    top = min(max(top, 3.0 / sampling.duration), 0.1 / sampling.timestep)
+    motors = driven_joints(mechanism)
+    completed = _Completed(experiment, limits)
+    if not len(mechanism.inputs):
+        for name in _single_names(experiment):
+            completed.position(name)
+        return Setup(Release(completed.amplitudes(np.inf)), *completed.done())
+    waves = Waves(0, sampling.duration, top, seed=settings.seed)
+    matrix = None
+    if all(isinstance(law, TorqueMotor | DcMotor) for _, law in motors.values()) and not len(mechanism.forces):
+        matrix = command_of_force(experiment)
+    if matrix is not None:
+        for name in _single_names(experiment):
+            completed.position(name)
+            completed.speed(name)
+        waves = waves.for_channels(experiment.tree.size, settings.frequencies)
+        return Setup(JointMotion(waves, completed.amplitudes(top), matrix), *completed.done())
+    for name, _ in motors.values():
+        completed.position(name)
+    for name in mechanism.inputs:
+        completed.range(name, motors.get(name))
+    passive = len({name for name, _ in motors.values()}) < experiment.tree.size
+    waves = dataclasses.replace(waves, quiet=QUIET if passive else 0.0)
+    waves = waves.for_channels(len(mechanism.inputs), settings.frequencies)
+    ranges = np.array([completed.inputs[name].range for name in mechanism.inputs])
+    center = np.array([_at_rest(experiment, motors.get(name)) for name in mechanism.inputs])
+    return Setup(Signals(waves, center, 0.5 * (ranges[:, 1] - ranges[:, 0])), *completed.done())
+
+
+def _single_names(experiment: Experiment) -> list[str]:
+    names = coordinate_names(experiment.tree, experiment.mechanism)
+    return [names[place] for place, _, _ in single_axes(experiment.tree)]
+
+
+def _at_rest(experiment: Experiment, driven: tuple[str, AxisLaw] | None) -> float:
+    """An input while the machine rests: the target of a position loop is where its joint is."""
+    if driven is None or not isinstance(driven[1], PositionMotor):
+        return 0.0
+    names = coordinate_names(experiment.tree, experiment.mechanism)
+    part = experiment.mechanism.inputs[str(driven[1].input)]
+    return (float(experiment.rest_coordinates[names.index(driven[0])]) - float(part.offset)) / float(part.gain)
+
+
+class _Completed:
+    """Limits that are filled in where none are given, and what was assumed."""
+
+    def __init__(self, experiment: Experiment, limits: Limits) -> None:
+        self.experiment, self.limits = experiment, limits
+        self.joints, self.inputs = dict(limits.joints), dict(limits.inputs)
+        self.assumed: list[str] = []
+        self.scales = scales_of(experiment.mechanism)
+        self.names = coordinate_names(experiment.tree, experiment.mechanism)
+
+    def position(self, name: str) -> None:
+        """Around where the joint rests."""
+        own = self.joints.get(name, JointLimits())
+        if own.position is None:
+            rotary = self._rotary(name)
+            reach = REACH if rotary else self.scales.length
+            rest = float(self.experiment.rest_coordinates[self.names.index(name)])
+            self._joint(name, dataclasses.replace(own, position=(rest - reach, rest + reach)))
+            self._say(f"{name} from {rest - reach:.3g} to {rest + reach:.3g} {'rad' if rotary else 'm'}")
+
+    def speed(self, name: str) -> None:
+        """That of a fall over the machine's length."""
+        own = self.joints.get(name, JointLimits())
+        if own.speed is None:
+            rotary = self._rotary(name)
+            speed = (1.0 if rotary else self.scales.length) / self.scales.time
+            self._joint(name, dataclasses.replace(own, speed=speed))
+            self._say(f"{name} up to {speed:.3g} {'rad/s' if rotary else 'm/s'}")
+
+    def range(self, name: str, driven: tuple[str, AxisLaw] | None) -> None:
+        """A force as large as the machine's weight, a speed as of its fall, or a target within the joint's limits."""
+        own = self.inputs.get(name, InputLimits())
+        if own.range is None:
+            lower, upper = self._range(name, driven)
+            self.inputs[name] = dataclasses.replace(own, range=(lower, upper))
+            self._say(f"{name} from {lower:.3g} to {upper:.3g} {self.experiment.mechanism.inputs[name].unit}")
+
+    def _range(self, name: str, driven: tuple[str, AxisLaw] | None) -> tuple[float, float]:
+        gain = abs(float(self.experiment.mechanism.inputs[name].gain)) or 1.0
+        weight = self.scales.mass * self.scales.length / self.scales.time**2
+        if driven is None:
+            return -weight / gain, weight / gain
+        joint, law = driven
+        rotary = self._rotary(joint)
+        force = weight * (self.scales.length if rotary else 1.0)
+        if isinstance(law, PositionMotor):
+            pair = self.joints[joint].position
+            assert pair is not None
+            return pair
+        if isinstance(law, VelocityMotor):
+            size = (1.0 if rotary else self.scales.length) / self.scales.time
+        elif isinstance(law, DcMotor):
+            size = force * abs(float(law.resistance) / float(law.torque_constant) / float(law.ratio))
+        else:
+            size = force / (abs(float(getattr(law, "gain", 1.0))) or 1.0)
+        return -size / gain, size / gain
+
+    def amplitudes(self, frequency: float) -> Float[np.ndarray, " d"]:
+        """Of each coordinate: half its range, or what its speed allows at half a frequency; zero where it has none."""
+        found = np.zeros(self.experiment.tree.size)
+        for place, name in enumerate(self.names):
+            own = self.joints.get(name)
+            if own is not None and own.position is not None:
+                found[place] = 0.5 * (own.position[1] - own.position[0])
+                if own.speed is not None and np.isfinite(frequency):
+                    found[place] = min(found[place], own.speed / (np.pi * frequency))
+        return found
+
+    def done(self) -> tuple[Limits, tuple[str, ...]]:
+        """All limits, and what was assumed."""
+        return dataclasses.replace(self.limits, joints=self.joints, inputs=self.inputs), tuple(self.assumed)
+
+    def _joint(self, name: str, own: JointLimits) -> None:
+        self.joints[name] = own
+
+    def _say(self, text: str) -> None:
+        self.assumed.append(text)
+
+    def _rotary(self, name: str) -> bool:
+        return self.experiment.mechanism.joints[name].kind.axis_kind == "rotation"
+
+
+def check_rest(experiment: Experiment, setup: Setup) -> None:
+    """Raise where the machine starts outside its limits, or does not stay where it is without being driven."""
+    names = coordinate_names(experiment.tree, experiment.mechanism)
+    for name, own in setup.limits.joints.items():
+        at = float(experiment.rest_coordinates[names.index(name)])
+        if own.position is not None and not own.position[0] <= at <= own.position[1]:
+            raise DesignError(
+                f"joint {name!r} starts at {at:.4g}, outside its limits from {own.position[0]:.4g} to "
+                f"{own.position[1]:.4g}; "
+                "choose another start, or other limits"
+            )
+    if isinstance(setup.drive, Signals):
+        _check_stays(experiment, setup.drive, names)
+
+
+def _check_stays(experiment: Experiment, drive: Signals, names: tuple[str, ...]) -> None:
+    """At rest, and after a small push: signals that are designed beforehand must have the same effect every time."""
+    rest, size = experiment.rest_coordinates, experiment.tree.size
+    inputs = np.broadcast_to(drive.center, (size + 1, experiment.sampling.nodes, len(drive.center))).copy()
+    start = rest + DEVIATION * np.concatenate([np.zeros((1, size)), np.eye(size)])
+    motions = experiment.simulated(start, inputs)
+    held = any(isinstance(law, PositionMotor) for _, law in driven_joints(experiment.mechanism).values())
+    away = np.max(np.abs(motions.coordinates[0] - rest), axis=0)
+    if not motions.good.all() or (not held and np.max(away, initial=0.0) > DRIFT):
+        joint = names[int(np.argmax(away))]
+        raise DesignError(
+            f"{experiment.mechanism.name!r} does not rest at its start: without input {joint!r} moves by "
+            f"{np.max(away):.3g} in {experiment.sampling.duration:g} s; start where it hangs still (--start {joint}=…)"
+        )
+    growth = np.max(np.abs(motions.coordinates[1:] - motions.coordinates[:1]), initial=0.0) / DEVIATION
+    if growth > GROWTH:
+        raise DesignError(
+            f"{experiment.mechanism.name!r} is unstable at its start: a small deviation grows {growth:.1g} times in "
+            f"{experiment.sampling.duration:g} s, and no signal that is computed beforehand would be followed twice. "
+            "Start where it hangs still, or give the model its controller (a motor of type 'position') and design the "
+            "targets"
+        )
