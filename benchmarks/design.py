@@ -2,6 +2,7 @@
 
     python -m benchmarks.design compare [MACHINE...]      designed, chirp, random, Fourier by hand: worst error bars
     python -m benchmarks.design promise [MACHINE...]      scatter of simulated and fitted seeds over the promise
+    python -m benchmarks.design figures                   docs/figures/design-*.png, of the cart-pole
 
 The six-axis arm is the UR10 among the recordings (SHADOWFIT_DATA).
 """
@@ -18,14 +19,27 @@ from pathlib import Path
 import equinox as eqx
 import numpy as np
 
-from shadowfit.design import Design, Limits, Settings, design
-from shadowfit.design.criteria import in_words
-from shadowfit.design.limits import InputLimits, JointLimits
+from shadowfit.designs import Design, DesignSettings, Limits, design
+from shadowfit.designs.criteria import in_words
+from shadowfit.designs.drives import JointMotion
+from shadowfit.designs.figures import growth_figure, motion_figure
+from shadowfit.designs.limits import InputLimits, JointLimits
+from shadowfit.dynamics import observe
+from shadowfit.dynamics.simulate import simulate
+from shadowfit.dynamics.state import State
+from shadowfit.estimation import Options, fit
+from shadowfit.geometry import Pose
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import Start, read_model
 from shadowfit.models.load import robot_model
 from shadowfit.models.robots.read import Reading, read_robot
+from shadowfit.recordings import Recording
+from shadowfit.runtime import start_jax
+
+# Steps of the simulation in a sample, where promises are put to the test.
+FINER = 4
+FIGURES = Path("docs/figures")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +49,7 @@ class Case:
     mechanism: Mechanism
     free: tuple[str, ...]
     limits: Limits
-    settings: Settings
+    settings: DesignSettings
     start: Start = dataclasses.field(default_factory=Start)
 
     def designed(self) -> Design:
@@ -57,14 +71,14 @@ def furuta() -> Case:
     )
     limits = Limits({"hinge1": JointLimits((-2.0, 2.0))}, {"u": InputLimits((-8.0, 8.0))})
     truth = {"hinge1.viscous": 9e-4, "hinge2.viscous": 1e-4, "hinge1.dry": 6e-4, "hinge2.dry": 2e-4}
-    return Case(read_model("furuta").set(truth), free, limits, Settings(duration=10.0))
+    return Case(read_model("furuta").set(truth), free, limits, DesignSettings(duration=10.0))
 
 
 def cartpole() -> Case:
     """A rail of half a metre."""
     free = ("cart.mass", "pole.mass", "pole.inertia.yy", "rail.viscous", "pivot.viscous")
     limits = Limits({"rail": JointLimits((-0.25, 0.25))}, {"u": InputLimits((-5.0, 5.0))})
-    return Case(read_model("cartpole"), free, limits, Settings(duration=10.0))
+    return Case(read_model("cartpole"), free, limits, DesignSettings(duration=10.0))
 
 
 def link(parent: str, child: str, motor: str) -> dict[str, object]:
@@ -92,7 +106,7 @@ def two_link() -> Case:
         bodies,
         joints,
         sensors={f"q{i}": JointPosition(joint=name, std=1e-4) for i, name in enumerate(joints, 1)},
-        inputs={"u1": Input(unit="N m"), "u2": Input(unit="N m")},
+        inputs={"u1": Input(unit="N m", hold="linear"), "u2": Input(unit="N m", hold="linear")},
         name="two_link",
     )
     free = ("upper.inertia.yy", "upper.com.z", "lower.inertia.yy", "lower.com.z", "*.viscous", "*.coulomb")
@@ -102,7 +116,7 @@ def two_link() -> Case:
             "elbow": JointLimits((-2.0, 2.0), 4.0, 20.0, 5.0),
         }
     )
-    return Case(mechanism, free, limits, Settings(duration=10.0))
+    return Case(mechanism, free, limits, DesignSettings(duration=10.0))
 
 
 def six_axis() -> Case:
@@ -117,7 +131,7 @@ def six_axis() -> Case:
         for name, speed, torque in zip(names, speeds, torques, strict=True)
     }
     free = ("*.viscous", "*.coulomb", "forearm_link.mass", "wrist_3_link.mass", "wrist_3_link.com.*")
-    return Case(mechanism, free, Limits(joints), Settings(duration=10.0))
+    return Case(mechanism, free, Limits(joints), DesignSettings(duration=10.0))
 
 
 def with_friction(mechanism: Mechanism) -> Mechanism:
@@ -141,7 +155,7 @@ def double_pendulum() -> Case:
     free = ("link2.mass", "link1.inertia.yy", "link2.inertia.yy", "hinge1.viscous", "hinge2.viscous")
     mechanism = read_model("chain2").set({"hinge1.viscous": 2e-3, "hinge2.viscous": 1e-3})
     limits = Limits({name: JointLimits((-2.5, 2.5)) for name in ("hinge1", "hinge2")})
-    return Case(mechanism, free, limits, Settings(duration=10.0))
+    return Case(mechanism, free, limits, DesignSettings(duration=10.0))
 
 
 CASES: dict[str, Callable[[], Case]] = {
@@ -171,13 +185,108 @@ def compare(names: list[str]) -> None:
     print(f"median ratio to the first usual motion: {np.median(ratios):.2f}")
 
 
+def figures() -> None:
+    """Figures of the docs."""
+    found = cartpole().designed()
+    for name, figure in (("motion", motion_figure(found)), ("growth", growth_figure(found))):
+        figure.savefig(FIGURES / f"design-{name}.png", dpi=100)
+
+
+def promise(names: list[str], seeds: int) -> None:
+    """Simulate the designed motion with noise, fit, and compare the scatter of the estimates with the promise."""
+    for name in names:
+        case = CASES[name]()
+        found = case.designed()
+        make = follow if isinstance(found.setup.drive, JointMotion) else play
+        options = Options(timestep=found.settings.interval, state_weight=1.0, force_noise=found.force_noise)
+        random = np.random.default_rng(11)
+        began = time.perf_counter()
+        estimates = [
+            fit(found.experiment.mechanism, make(found, random), case.free, options=options) for _ in range(seeds)
+        ]
+        values = np.array([[row.value for row in estimate.table("gauss-newton")] for estimate in estimates])
+        truth = found.experiment.problem.parameters.vector(found.experiment.problem.parameters.start())
+        ratio = np.std(values, axis=0, ddof=1) / found.std
+        shift = (np.mean(values, axis=0) - truth) / found.std
+        whole = np.sqrt(np.nanmean(ratio**2))
+        print(
+            f"{name:16s} scatter/promise {whole:.3f} (all parameters), {time.perf_counter() - began:.0f} s", flush=True
+        )
+        for label, own, off in zip(found.labels, ratio, shift, strict=True):
+            print(f"    {label:24s} {own:.3f}   mean off by {off:+.2f} bars")
+
+
+def play(found: Design, random: np.random.Generator) -> Recording:
+    """A recording of inputs that are played (or of a release), with errors of all forces and of the sensors.
+
+    Errors of forces are held over a sample; the machine is simulated with steps a quarter as long.
+    """
+    mechanism, interval = found.experiment.mechanism, found.settings.interval
+    shaken = disturbed(mechanism)
+    steps = len(found.motion.time) - 1
+    held = {name: found.motion.inputs[0, :-1, i] for i, name in enumerate(mechanism.inputs)}
+    held |= {f"{name}_error": level * random.normal(size=steps) for name, level in found.force_noise.items()}
+    inputs = {name: np.repeat(signal, FINER) for name, signal in held.items()}
+    start = Start(positions=dict(zip(mechanism.joints.names, found.motion.coordinates[0, 0].tolist(), strict=True)))
+    run = simulate(shaken, start.state(shaken), inputs, timestep=interval / FINER, steps=FINER * steps, joints="rigid")
+    readings = {name: np.asarray(values)[::FINER] for name, values in run.readings.items()}
+    channels = {**noisy(mechanism, readings, random), **{name: np.append(held[name], 0.0) for name in mechanism.inputs}}
+    return Recording(found.motion.time, channels)
+
+
+def follow(found: Design, random: np.random.Generator) -> Recording:
+    """A recording of a motion that a controller follows: torques have the errors of the forces."""
+    mechanism, own = found.experiment.mechanism, found.experiment
+    states = own.bodies(found.motion.pose)
+    still = np.zeros((*states.position.shape[1:-1], 6))
+    readings = observe.readings(mechanism, State(Pose(states.position[0], states.orientation[0]), still))
+    motors = {law.input: name for name, joint in mechanism.joints.items() for law in joint.laws.values}
+    gains = {law.input: float(law.gain) for joint in mechanism.joints.values for law in joint.laws.values}
+    torques = {
+        name: found.motion.inputs[0, :, i]
+        + found.force_noise[motors[name]] / gains[name] * random.normal(size=len(found.motion.time))
+        for i, name in enumerate(mechanism.inputs)
+    }
+    inner = slice(1, -1)
+    channels = {**noisy(mechanism, readings, random), **torques}
+    return Recording(found.motion.time[inner], {name: values[inner] for name, values in channels.items()})
+
+
+def noisy(mechanism: Mechanism, readings: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:
+    """Readings with the noise of their sensors."""
+    return {
+        name: np.asarray(values) + float(mechanism.sensors[name].std) * random.normal(size=np.shape(values))
+        for name, values in readings.items()
+    }
+
+
+def disturbed(mechanism: Mechanism) -> Mechanism:
+    """The machine with one more motor at each joint, for errors of its force."""
+    joints = {
+        name: dataclasses.replace(
+            joint, laws=Parts({**dict(joint.laws.items()), "error": TorqueMotor(1.0, input=f"{name}_error")})
+        )
+        for name, joint in mechanism.joints.items()
+    }
+    inputs = dict(mechanism.inputs.items()) | {f"{name}_error": Input(unit="N m") for name in joints}
+    return eqx.tree_at(lambda m: (m.joints, m.inputs), mechanism, (Parts(joints), Parts(inputs)))
+
+
 def main() -> None:
     """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("compare",))
-    parser.add_argument("machines", nargs="*", choices=[*CASES, []], default=[])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("compare", "promise", "figures"))
+    parser.add_argument("machines", nargs="*", metavar="MACHINE", help=", ".join(CASES))
+    parser.add_argument("--seeds", type=int, default=100)
     chosen = parser.parse_args()
-    compare(chosen.machines or list(CASES))
+    names = chosen.machines or list(CASES)
+    start_jax()
+    if chosen.what == "compare":
+        compare(names)
+    elif chosen.what == "promise":
+        promise(names, chosen.seeds)
+    else:
+        figures()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shadowfit.designs import Design as Design
+    from shadowfit.designs import DesignError as DesignError
+    from shadowfit.designs import DesignSettings as DesignSettings
+    from shadowfit.designs import Limits as Limits
+    from shadowfit.designs import design as design
+    from shadowfit.designs import read_limits as read_limits
     from shadowfit.dynamics import State as State
     from shadowfit.dynamics import Trajectory as Trajectory
     from shadowfit.dynamics import place as place
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
     from shadowfit.recordings import read_recording as read_recording
 
 _HOME = {
+    **dict.fromkeys(("Design", "DesignError", "DesignSettings", "Limits", "design", "read_limits"), "designs"),
     **dict.fromkeys(("State", "Trajectory", "place", "simulate"), "dynamics"),
     **dict.fromkeys(
         ("MechanismError", "RecordingError", "ShadowfitError", "SimulationError", "UnknownNameError"), "errors"

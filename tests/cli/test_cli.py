@@ -57,7 +57,7 @@ def test_help_lists_the_commands():
     assert result.exit_code == 0
     assert all(
         command in result.stdout
-        for command in ("demo", "fit", "models", "report", "run", "show", "simulate", "validate")
+        for command in ("demo", "design", "fit", "models", "report", "run", "show", "simulate", "validate")
     )
     assert run().exit_code == 2
 

@@ -11,6 +11,7 @@ from shadowfit.cli.advise import advise
 from shadowfit.cli.check import check
 from shadowfit.cli.convert import convert
 from shadowfit.cli.demo import demo
+from shadowfit.cli.design import design
 from shadowfit.cli.export import export
 from shadowfit.cli.fit import fit
 from shadowfit.cli.models import models
@@ -88,7 +89,7 @@ def _options(
 
 
 for command in (
-    *(demo, check, fit, simulate, validate, advise, report, run, web),
+    *(demo, check, fit, simulate, design, validate, advise, report, run, web),
     *(sweep, reproduce, models, show, convert, export),
 ):
     app.command()(command)

@@ -21,7 +21,7 @@ from shadowfit.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from shadowfit.design import Design
+    from shadowfit.designs import Design
 
 
 class Criterion(enum.StrEnum):
@@ -62,7 +62,7 @@ def design(
         typer.Option("--start", metavar="JOINT=VALUE", help="Where the machine rests [rad or m]. May be repeated."),
     ] = None,
     band: Annotated[float | None, typer.Option(metavar="HZ", help="Highest frequency; default: by its size.")] = None,
-    seconds: Annotated[float, typer.Option(metavar="S", help="Time after which the search ends.")] = 30.0,
+    seconds: Annotated[float, typer.Option(metavar="S", help="Time after which the search ends.")] = 20.0,
     settings: Settings = None,
     weld: Weld = None,
     json: Json = False,
@@ -77,9 +77,8 @@ def design(
 
     runtime.start_jax()
     from shadowfit.cli.loading import load
-    from shadowfit.design import Limits, read_limits
-    from shadowfit.design import Settings as DesignSettings
-    from shadowfit.design import design as find
+    from shadowfit.designs import DesignSettings, Limits, read_limits
+    from shadowfit.designs import design as find
     from shadowfit.evaluation import load_result
     from shadowfit.models import Start
 
@@ -106,7 +105,7 @@ def design(
     if json:
         import json as notation
 
-        from shadowfit.design.files import summary
+        from shadowfit.designs.files import summary
 
         typer.echo(notation.dumps({**summary(found), "files": files}, ensure_ascii=False, allow_nan=False))
         return
@@ -135,8 +134,8 @@ def _progress(quiet: bool) -> Any:
 
 
 def _write(found: Design, out: Path) -> list[str]:
-    from shadowfit.design.files import motion_table, trajectory_text
-    from shadowfit.design.page import design_page
+    from shadowfit.designs.files import motion_table, trajectory_text
+    from shadowfit.designs.page import design_page
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.models.atomic import write_text
 
@@ -150,7 +149,7 @@ def _print(found: Design) -> None:
     import math
 
     from shadowfit.cli import console
-    from shadowfit.design.page import notices, sentence
+    from shadowfit.designs.page import notices, sentence
 
     table = console.table("Error bars to expect", "parameter", "± std", "relative", numeric=("± std", "relative"))
     for label, std, share in zip(found.labels, found.std.tolist(), found.relative.tolist(), strict=True):

@@ -10,15 +10,15 @@ from typing import NoReturn
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.constraints import largest_factors, violations
-from shadowfit.design.criteria import Told, told
-from shadowfit.design.drives import Drive
-from shadowfit.design.errors import DesignError
-from shadowfit.design.experiment import Experiment, typical_force_noise
-from shadowfit.design.information import exactly, informations
-from shadowfit.design.search import Found, minimise
-from shadowfit.design.settings import Settings
-from shadowfit.design.setup import Setup
+from shadowfit.designs.constraints import largest_factors, violations
+from shadowfit.designs.criteria import Told, told
+from shadowfit.designs.drives import Drive
+from shadowfit.designs.errors import DesignError
+from shadowfit.designs.experiment import Experiment, typical_force_noise
+from shadowfit.designs.information import exactly, informations
+from shadowfit.designs.search import Found, minimise
+from shadowfit.designs.settings import DesignSettings
+from shadowfit.designs.setup import Setup
 
 # Usual and random motions from which the search may start.
 DRAWN = 24
@@ -37,7 +37,7 @@ class Seeker:
 
     experiment: Experiment
     setup: Setup
-    settings: Settings
+    settings: DesignSettings
 
     @property
     def drive(self) -> Drive:

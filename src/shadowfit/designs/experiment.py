@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.motions import Motions, coordinates_of, moved
+from shadowfit.designs.motions import Motions, coordinates_of, moved
 from shadowfit.dynamics import observe, rigid
 from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.state import State

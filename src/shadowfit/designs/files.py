@@ -1,4 +1,4 @@
-"""A designed motion as files: a table for any machine (CSV), and a joint trajectory as ROS controllers take it (YAML)."""
+"""A designed motion as files: a table for any machine (CSV), a joint trajectory for ROS controllers (YAML)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
-from shadowfit.design.constraints import axis_torques
-from shadowfit.design.criteria import in_words
-from shadowfit.design.design import Design
-from shadowfit.design.motions import single_axes
-from shadowfit.design.setup import driven_joints
+from shadowfit.designs.constraints import axis_torques
+from shadowfit.designs.criteria import in_words
+from shadowfit.designs.design import Design
+from shadowfit.designs.motions import single_axes
+from shadowfit.designs.setup import driven_joints
 from shadowfit.dynamics.tree import coordinate_names
 from shadowfit.recordings import parse_unit
 
@@ -63,9 +63,7 @@ def summary(found: Design) -> dict[str, Any]:
         "criterion": {"name": found.settings.criterion, "value": found.criterion},
         "duration": found.settings.duration,
         "start": {name: float(at) for name, at in zip(names, rests, strict=True)},
-        "parameters": {
-            name: {"relative_std": _finite(relative), "std": _finite(std)} for name, relative, std in rows
-        },
+        "parameters": {name: {"relative_std": _finite(relative), "std": _finite(std)} for name, relative, std in rows},
         "untold": [in_words(finding) for finding in found.unknown],
         "usual": dict(found.usual),
         "worth_of_a_second": found.worth,

@@ -26,7 +26,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float
 
-from shadowfit.design.errors import DesignError
+from shadowfit.designs.errors import DesignError
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.uncertainty.identifiability import Finding, findings
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.errors import DesignError
+from shadowfit.designs.errors import DesignError
 from shadowfit.evaluation.store import SavedResult
 
 

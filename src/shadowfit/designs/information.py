@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.experiment import Experiment
-from shadowfit.design.motions import Motions
+from shadowfit.designs.experiment import Experiment
+from shadowfit.designs.motions import Motions
 from shadowfit.estimation.linear.threads import in_threads, one_thread
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.uncertainty.evidence import gather

@@ -7,9 +7,9 @@ import io
 import numpy as np
 from matplotlib.figure import Figure
 
-from shadowfit.design.constraints import axis_torques
-from shadowfit.design.design import Design
-from shadowfit.design.setup import driven_joints
+from shadowfit.designs.constraints import axis_torques
+from shadowfit.designs.design import Design
+from shadowfit.designs.setup import driven_joints
 from shadowfit.dynamics.tree import coordinate_names
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#d1702b", "#7a7a7a"
@@ -31,7 +31,11 @@ def motion_figure(found: Design) -> Figure:
     for place, name in enumerate(names):
         own = limits.joints.get(name)
         torque = axis_torques(found.experiment, motion, name)[0] if name in driven else None
-        curves = (("position", motion.coordinates[0, :, place]), ("speed", motion.speeds[0, :, place]), ("torque", torque))
+        curves = (
+            ("position", motion.coordinates[0, :, place]),
+            ("speed", motion.speeds[0, :, place]),
+            ("torque", torque),
+        )
         for panel, (kind, values) in zip(axes[place], curves, strict=True):
             if values is None:
                 panel.set_axis_off()

@@ -6,10 +6,10 @@ from html import escape
 
 import numpy as np
 
-from shadowfit.design.criteria import in_words
-from shadowfit.design.design import Design
-from shadowfit.design.drives import JointMotion, Release
-from shadowfit.design.figures import bars_figure, growth_figure, motion_figure, svg
+from shadowfit.designs.criteria import in_words
+from shadowfit.designs.design import Design
+from shadowfit.designs.drives import JointMotion, Release
+from shadowfit.designs.figures import bars_figure, growth_figure, motion_figure, svg
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.tree import coordinate_names
 from shadowfit.evaluation.animation import skeleton
@@ -37,7 +37,9 @@ def notices(found: Design) -> list[Notice]:
     said = [Notice("amber", in_words(finding), "No motion within the limits changes that") for finding in found.unknown]
     for label, bar in zip(found.labels, found.relative.tolist(), strict=True):
         if bar > POOR:
-            said.append(Notice("amber", f"{label} will be known to {100.0 * bar:.2g} % only", "Record longer, or wider"))
+            said.append(
+                Notice("amber", f"{label} will be known to {100.0 * bar:.2g} % only", "Record longer, or wider")
+            )
     if found.setup.assumed:
         said.append(Notice("amber", f"limits that were assumed: {'; '.join(found.setup.assumed)}", "Give --limits"))
     return said
@@ -78,7 +80,8 @@ def _bars(found: Design) -> str:
             + "".join(f'<td class="n">{cell}</td>' for cell in cells)
             + f"<td>{escape(units[i])}</td></tr>"
         )
-    head = '<tr><th>parameter</th><th class="n">value</th><th class="n">± std</th><th class="n">relative</th><th>unit</th></tr>'
+    columns = "".join(f'<th class="n">{text}</th>' for text in ("value", "± std", "relative"))
+    head = f"<tr><th>parameter</th>{columns}<th>unit</th></tr>"
     usual = ", ".join(f"{escape(name)} {100.0 * bar:.3g} %" for name, bar in found.usual.items())
     return (
         f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'

@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.criteria import Criterion, Told
-from shadowfit.design.drives import JointMotion
-from shadowfit.design.errors import DesignError
-from shadowfit.design.experiment import Experiment, Sampling, experiment
-from shadowfit.design.given import given_information
-from shadowfit.design.information import exactly, up_to
-from shadowfit.design.limits import Limits
-from shadowfit.design.motions import Motions
-from shadowfit.design.seek import Progress, Seeker
-from shadowfit.design.settings import Settings
-from shadowfit.design.setup import Setup, check_rest, set_up, without_stops
+from shadowfit.designs.criteria import Criterion, Told
+from shadowfit.designs.drives import JointMotion
+from shadowfit.designs.errors import DesignError
+from shadowfit.designs.experiment import Experiment, Sampling, experiment
+from shadowfit.designs.given import given_information
+from shadowfit.designs.information import exactly, up_to
+from shadowfit.designs.limits import Limits
+from shadowfit.designs.motions import Motions
+from shadowfit.designs.seek import Progress, Seeker
+from shadowfit.designs.settings import DesignSettings
+from shadowfit.designs.setup import Setup, check_rest, set_up, without_stops
 from shadowfit.estimation.problem.parameters import FreeParameters
 from shadowfit.estimation.problem.problem import default_timestep
 from shadowfit.estimation.uncertainty.identifiability import Finding
@@ -41,7 +41,7 @@ class Design:
 
     experiment: Experiment
     setup: Setup
-    settings: Settings
+    settings: DesignSettings
     motion: Motions
     """One motion."""
     coefficients: Float[np.ndarray, " n"]
@@ -103,7 +103,7 @@ def design(
     *,
     start: Start | None = None,
     limits: Limits | None = None,
-    settings: Settings | None = None,
+    settings: DesignSettings | None = None,
     given: Sequence[SavedResult] = (),
     progress: Progress | None = None,
 ) -> Design:
@@ -123,7 +123,7 @@ def design(
     """
     began = time.perf_counter()
     double_precision()
-    chosen, say = settings or Settings(), progress or (lambda text: None)
+    chosen, say = settings or DesignSettings(), progress or (lambda text: None)
     chosen.check()
     (limits or Limits()).check(mechanism)
     machine, asked = without_stops(mechanism, limits or Limits())

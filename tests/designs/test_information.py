@@ -6,8 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
-from shadowfit.design.experiment import Sampling, experiment, typical_force_noise
-from shadowfit.design.information import exactly, informations, up_to
+from shadowfit.designs.experiment import Sampling, experiment, typical_force_noise
+from shadowfit.designs.information import exactly, informations, up_to
 from shadowfit.dynamics import observe
 from shadowfit.dynamics.state import State
 from shadowfit.estimation import Options, fit
@@ -127,7 +127,7 @@ def sled():
 def test_promised_bars_are_the_scatter_of_fits():
     mechanism, free, level = sled(), ("sled.mass", "rail.viscous"), {"rail": 0.2}
     own = experiment(mechanism, Start(), free, Sampling(2.0, 0.02, 0.02)).with_force_noise(level)
-    random, seeds = np.random.default_rng(3), 40
+    random, seeds = np.random.default_rng(3), 30
     clean = np.tile(4.0 * np.sin(2 * np.pi * 0.7 * own.sampling.times)[:, None], (seeds + 1, 1, 1))
     noisy = clean + np.concatenate(
         [np.zeros((1, *clean.shape[1:])), level["rail"] * random.normal(size=clean[1:].shape)]
@@ -143,6 +143,6 @@ def test_promised_bars_are_the_scatter_of_fits():
         estimate = fit(mechanism, noisy_recording, free, options=options)
         found.append([row.value for row in estimate.table("gauss-newton")])
     scatter = np.std(found, axis=0, ddof=1)
-    # The standard deviation of 40 values is known to a ninth; three of these are allowed.
-    np.testing.assert_allclose(scatter / promised, 1.0, atol=0.34)
+    # The standard deviation of 30 values is known to 13 %; three times that is allowed.
+    np.testing.assert_allclose(scatter / promised, 1.0, atol=0.39)
     assert np.all(np.abs(np.mean(found, axis=0) - [2.0, 1.0]) < 3.5 * promised / np.sqrt(seeds))

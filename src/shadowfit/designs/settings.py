@@ -1,4 +1,4 @@
-"""Settings of a design, and whether they make sense."""
+"""DesignSettings of a design, and whether they make sense."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shadowfit.design.criteria import Criterion, check_criterion
-from shadowfit.design.errors import DesignError
+from shadowfit.designs.criteria import Criterion, check_criterion
+from shadowfit.designs.errors import DesignError
 from shadowfit.dynamics.tree import coordinate_names, tree_of
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.mechanism.mechanism import Mechanism
@@ -18,7 +18,7 @@ LEAST_SAMPLES = 50
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class DesignSettings:
     """What is recorded, what counts, and how long is searched."""
 
     duration: float = 10.0
@@ -36,7 +36,7 @@ class Settings:
     """Motions from which the search starts, the best of many."""
     iterations: int = 20
     """Of each search."""
-    seconds: float = 30.0
+    seconds: float = 20.0
     """Time after which the search ends [s], if it has not before."""
     seed: int = 0
     """Of random motions to start from."""

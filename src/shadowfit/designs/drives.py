@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.experiment import Experiment
-from shadowfit.design.motions import Motions, single_axes
-from shadowfit.design.waves import USUAL, Waves
+from shadowfit.designs.experiment import Experiment
+from shadowfit.designs.motions import Motions, single_axes
+from shadowfit.designs.waves import USUAL, Waves
 
 # Releases that are usual: all joints turned (or shifted) by this much of their amplitude.
 RELEASES = {"small": 0.1, "half": 0.5, "far": 0.9}

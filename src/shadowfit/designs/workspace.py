@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.limits import Box, Limits, Plane, Sphere
+from shadowfit.designs.limits import Box, Limits, Plane, Sphere
 from shadowfit.dynamics.elements import center_of_mass
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import mapped

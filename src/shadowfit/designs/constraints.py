@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.experiment import Experiment
-from shadowfit.design.limits import InputLimits, Limits
-from shadowfit.design.motions import Motions
-from shadowfit.design.workspace import clearances
+from shadowfit.designs.experiment import Experiment
+from shadowfit.designs.limits import InputLimits, Limits
+from shadowfit.designs.motions import Motions
+from shadowfit.designs.workspace import clearances
 from shadowfit.dynamics.tree import coordinate_names
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.design.errors import DesignError
+from shadowfit.designs.errors import DesignError
 from shadowfit.errors import nearest
 from shadowfit.mechanism.mechanism import Mechanism
 

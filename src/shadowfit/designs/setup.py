@@ -8,13 +8,13 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.design.drives import Drive, JointMotion, Release, Signals, command_of_force
-from shadowfit.design.errors import DesignError
-from shadowfit.design.experiment import Experiment
-from shadowfit.design.limits import InputLimits, JointLimits, Limits
-from shadowfit.design.motions import single_axes
-from shadowfit.design.settings import Settings
-from shadowfit.design.waves import Waves
+from shadowfit.designs.drives import Drive, JointMotion, Release, Signals, command_of_force
+from shadowfit.designs.errors import DesignError
+from shadowfit.designs.experiment import Experiment
+from shadowfit.designs.limits import InputLimits, JointLimits, Limits
+from shadowfit.designs.motions import single_axes
+from shadowfit.designs.settings import DesignSettings
+from shadowfit.designs.waves import Waves
 from shadowfit.dynamics.tree import coordinate_names, tree_of
 from shadowfit.errors import MechanismError
 from shadowfit.mechanism.contacts import JointLimit
@@ -27,7 +27,7 @@ from shadowfit.mechanism.scales import scales_of
 BAND_SWINGS = 4.0
 # Range of a joint that has no limits [rad], and of a slider in lengths of the machine.
 REACH = 0.5 * np.pi
-# Part of a recording at whose end signals are zero and passive joints swing out.
+# Part of a recording at whose end signals rest; position loops settle, passive joints swing out.
 QUIET = 0.1
 # A machine at rest that drifts by this [rad, lengths], or in which a deviation grows by this factor, does not stay.
 DRIFT, GROWTH, DEVIATION = 1e-2, 1e3, 1e-6
@@ -77,7 +77,7 @@ def driven_joints(mechanism: Mechanism) -> dict[str, tuple[str, AxisLaw]]:
     }
 
 
-def set_up(experiment: Experiment, limits: Limits, settings: Settings) -> Setup:
+def set_up(experiment: Experiment, limits: Limits, settings: DesignSettings) -> Setup:
     """The drive of a machine, with limits from its own size where none are given."""
     mechanism, sampling = experiment.mechanism, experiment.sampling
     scales = scales_of(mechanism)
@@ -103,8 +103,7 @@ def set_up(experiment: Experiment, limits: Limits, settings: Settings) -> Setup:
         completed.position(name)
     for name in mechanism.inputs:
         completed.range(name, motors.get(name))
-    passive = len({name for name, _ in motors.values()}) < experiment.tree.size
-    waves = dataclasses.replace(waves, quiet=QUIET if passive else 0.0)
+    waves = dataclasses.replace(waves, quiet=QUIET)
     waves = waves.for_channels(len(mechanism.inputs), settings.frequencies)
     ranges = np.array([completed.inputs[name].range for name in mechanism.inputs])
     center = np.array([_at_rest(experiment, motors.get(name)) for name in mechanism.inputs])

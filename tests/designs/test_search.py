@@ -1,0 +1,85 @@
+"""The search on functions with known minima, shapes of motions, and criteria against their definitions."""
+
+import numpy as np
+import pytest
+
+from shadowfit.designs import DesignError
+from shadowfit.designs.criteria import check_criterion, in_words, told
+from shadowfit.designs.search import minimise
+from shadowfit.designs.waves import USUAL, Waves
+from shadowfit.errors import UnknownNameError
+
+
+def test_the_worst_of_several_is_lowered_to_where_they_meet():
+    """max(|x − 1|, |y + 1|) over x + y ≤ −1 is a half, at x = ½, y = −1½."""
+
+    def evaluate(x):
+        objectives = np.stack([x[:, 0] - 1, 1 - x[:, 0], x[:, 1] + 1, -1 - x[:, 1]], axis=1)
+        return objectives, (x[:, :1] + x[:, 1:] + 1.0)
+
+    found = minimise(evaluate, np.zeros(2), 60)
+    np.testing.assert_allclose(found.coefficients, [0.5, -1.5], atol=1e-6)
+    assert found.objective == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_curved_limit_is_met():
+    """The highest point of the unit circle along (1, 2)."""
+
+    def evaluate(x):
+        return -(x @ [[1.0], [2.0]]), np.sum(x**2, axis=1, keepdims=True) - 1.0
+
+    found = minimise(evaluate, np.array([0.9, 0.0]), 60)
+    np.testing.assert_allclose(found.coefficients, np.array([1.0, 2.0]) / np.sqrt(5.0), atol=0.02)
+    assert found.violation < 1e-3
+
+
+@pytest.mark.parametrize("quiet", [0.0, 0.2])
+def test_motions_begin_and_end_at_rest(quiet):
+    waves = Waves(2, 10.0, 2.0, 5, quiet)
+    time = np.linspace(0.0, 10.0, 4001)
+    signal = waves.signals(np.random.default_rng(0).normal(size=(3, waves.size)), time)
+    for order in range(3):
+        assert np.max(np.abs(signal[:, [0, -1]])) < 1e-2 * np.max(np.abs(signal)), order
+        signal = np.gradient(signal, time, axis=1)
+    for name in USUAL:
+        usual = waves.signals(waves.usual(name)[None], time)
+        assert 0.5 < np.max(np.abs(usual)) < 3.0
+
+
+def test_criteria_are_what_they_are_called():
+    random = np.random.default_rng(1)
+    root = random.normal(size=(5, 5)) + 3.0 * np.eye(5)
+    information, scale = 1e4 * root @ root.T, np.array([1.0, 2.0, 0.5, 4.0, 1.0])
+    information /= np.outer(scale, scale)
+    known = told("abcde", scale, (information, information), np.zeros((5, 5)))
+    covariance = np.linalg.inv(information)
+    bars = np.sqrt(np.diagonal(covariance)) / scale
+    np.testing.assert_allclose(known.relative(information), bars, rtol=1e-6)
+    scaled = information * np.outer(scale, scale)
+    assert known.objectives(information, "worst").max() == pytest.approx(np.log(bars.max()))
+    assert known.objectives(information, "A")[0] == pytest.approx(np.log(np.sqrt(np.mean(bars**2))))
+    assert known.objectives(information, "D")[0] == pytest.approx(-np.linalg.slogdet(scaled)[1] / 10)
+    assert known.unknown == ()
+
+
+def test_given_information_counts():
+    information, none = np.diag([1e4, 1.0]), np.zeros((2, 2))
+    known = told("ab", np.ones(2), (information, information), np.diag([0.0, 1e4]))
+    assert known.relative(none + information)[1] == pytest.approx(0.01, rel=1e-3)
+
+
+def test_what_the_discretisation_alone_tells_is_not_told():
+    apart, together = np.array([1.0, -1.0, 0.0]), np.array([1.0, 1.0, 0.0])
+    rough = 1e6 * np.outer(together, together) + np.diag([0.0, 0.0, 1e4]) + 10.0 * np.outer(apart, apart)
+    fine = rough - 10.0 * 15.0 / 16.0 * np.outer(apart, apart)
+    known = told("abc", np.ones(3), (rough, fine), np.zeros((3, 3)))
+    assert known.counted.tolist() == [False, False, True]
+    assert [set(finding.names) for finding in known.unknown] == [{"a", "b"}]
+    assert "only the combination" in in_words(known.unknown[0])
+    with pytest.raises(DesignError, match="no motion within the limits"):
+        told("ab", np.ones(2), (rough[:2, :2], fine[:2, :2]), np.zeros((2, 2)))
+
+
+def test_unknown_criteria_are_named():
+    with pytest.raises(UnknownNameError, match="no criterion 'E'"):
+        check_criterion("E")
