@@ -80,7 +80,7 @@ torture: $(VENV)/.test  ## Attack with damaged input and caches, kills and full 
 pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject.toml allows
 	rm -rf $(VENV)-pins
 	$(PYTHON) -m venv $(VENV)-pins
-	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[mjcf,web,test,dev,docs,bench]'
+	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[bags,dask,hdf5,mjcf,web,test,dev,docs,bench]'
 	$(VENV)-pins/bin/python requirements/pin.py
 	rm -rf $(VENV)-pins
 

@@ -22,6 +22,7 @@ from benchmarks.peers import results
 from benchmarks.peers.methods import METHODS
 from benchmarks.peers.results import Result
 from benchmarks.peers.tasks import TASKS, true_motion
+from shadowfit import parallel
 from shadowfit.kernels.store import FOLDER_VARIABLE as KERNELS
 
 # After so many failures of a method on a task its other seeds are not tried.
@@ -66,6 +67,11 @@ def run_method(method: str, task: str, seeds: list[int], folder: Path, limit: fl
         run_seeds(method, task, todo[:1] if cold else todo, folder, limit, fresh=cold)
 
 
+def _run_pair(pair: tuple[str, str], seeds: list[int], folder: Path, limit: float, failures: int) -> None:
+    task, method = pair
+    run_method(method, task, seeds, folder, limit, failures)
+
+
 def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -75,6 +81,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", default=list(TASKS), help="shell-style patterns")
     parser.add_argument("--folder", type=Path, default=results.FOLDER)
     parser.add_argument("--limit", type=float, default=300.0, help="longest fit [s]")
+    parser.add_argument("--n-jobs", type=int, default=1, help="methods at a time; more than one disturbs the times")
     given = parser.parse_args()
     methods = [name for name in METHODS if any(fnmatch.fnmatch(name, pattern) for pattern in given.methods)]
     tasks = [name for name in TASKS if any(fnmatch.fnmatch(name, pattern) for pattern in given.tasks)]
@@ -86,8 +93,10 @@ def main() -> None:
     for task in tasks:
         for experiment in (TASKS[task].experiment, TASKS[task].held_out):
             true_motion(TASKS[task], experiment, given.folder)  # once, outside of the processes that are timed
-        for method in methods:
-            run_method(method, task, seeds, given.folder, limit, failures)
+    pairs = [(task, method) for task in tasks for method in methods]
+    shared = (seeds, given.folder, limit, failures)
+    for _ in parallel.run(_run_pair, pairs, shared=shared, n_jobs=given.n_jobs, prefer="threads"):
+        pass
 
 
 if __name__ == "__main__":

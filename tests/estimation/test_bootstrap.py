@@ -77,13 +77,13 @@ def test_profile_ends_at_a_bound(estimate):
 
 
 def test_replicates_do_not_depend_on_the_number_of_workers(estimate):
-    alone, together = (bootstrap(estimate, 6, seed=3, workers=workers) for workers in (1, 3))
+    alone, together = (bootstrap(estimate, 6, seed=3, n_jobs=n_jobs) for n_jobs in (1, 3))
     np.testing.assert_allclose(together.replicates, alone.replicates, rtol=1e-12)
 
 
 def test_profiles_side_by_side_are_the_single_ones(estimate):
     told = []
-    found = profiles(estimate, NAMES, workers=2, progress=lambda done, whole: told.append((done, whole)))
+    found = profiles(estimate, NAMES, n_jobs=2, progress=lambda done, whole: told.append((done, whole)))
     assert list(found) == list(NAMES)
     assert told[-1] == (len(NAMES), len(NAMES))
     single = profile(estimate, NAMES[1]).interval

@@ -202,7 +202,7 @@ def test_bootstrap_and_profile_keep_the_correction():
     )
     row = estimate.parameters[0]
     assert abs(row.value - 0.0039) < 3.0 * row.std
-    replicates = bootstrap(estimate, 12, workers=1).replicates[:, 0]
+    replicates = bootstrap(estimate, 12, n_jobs=1).replicates[:, 0]
     assert abs(replicates.mean() - row.value) < 2.0 * row.std
     interval = profile(estimate, "pendulum.inertia.yy").interval
     assert interval.lower < row.value < interval.upper

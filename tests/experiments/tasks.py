@@ -1,6 +1,7 @@
 """Tasks for tests of the runner, in a file of their own: workers import them."""
 
 import os
+import time
 from pathlib import Path
 
 from shadowfit.errors import ShadowfitError
@@ -26,3 +27,12 @@ def crash(arguments, folder):
 def die(arguments, folder):
     """A process that is killed."""
     os._exit(3)
+
+
+def sleep(arguments, folder):
+    """A long case that says which process it runs in."""
+    unfinished = Path(folder) / f".worker-{arguments['x']}"
+    unfinished.write_text(str(os.getpid()))
+    unfinished.rename(Path(folder) / f"worker-{arguments['x']}")
+    time.sleep(60.0)
+    return {}

@@ -19,7 +19,7 @@ def silent(total, what):
 
 
 def run(which, folder):
-    return reproduce.reproduce(which, folder, size=TINY, workers=0, start=None, stage=silent)
+    return reproduce.reproduce(which, folder, size=TINY, n_jobs=1, start=None, stage=silent)
 
 
 def test_sweeps_are_thinned_from_end_to_end():
@@ -56,7 +56,7 @@ def test_the_pendulum_study_of_a_rig(tmp_path):
     run("pendulum", tmp_path / "twins")
     rig = Rig(tmp_path / "twins" / "twins")
     size = dataclasses.replace(TINY, rig=rig, series=rig.series())
-    (section,) = reproduce.reproduce("pendulum", tmp_path / "rig", size=size, workers=0, start=None, stage=silent)
+    (section,) = reproduce.reproduce("pendulum", tmp_path / "rig", size=size, n_jobs=1, start=None, stage=silent)
     assert json.loads((tmp_path / "rig" / "results.json").read_text())["failed"] == []
     assert [table.name for table in section.tables] == ["pendulum_dry", "pendulum_costs"]
     own, other = (tmp_path / name / "tables" / "pendulum_costs.csv" for name in ("rig", "twins"))

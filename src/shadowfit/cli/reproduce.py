@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowfit.cli.cases import OutFolder, Workers
+from shadowfit.cli.cases import Dashboard, OutFolder, Scheduler
 from shadowfit.cli.options import Quiet
 
 if TYPE_CHECKING:
@@ -27,7 +27,11 @@ class Studies(enum.StrEnum):
 def reproduce(
     studies: Annotated[Studies, typer.Argument(help="Which of the paper's studies.")] = Studies.all,
     out: OutFolder = Path("reproduction"),
-    workers: Workers = 2,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", min=1, help="Processes that share the work; default: 2.")
+    ] = None,
+    scheduler: Scheduler = None,
+    dashboard: Dashboard = False,
     recordings: Annotated[
         Path | None,
         typer.Option(
@@ -53,7 +57,7 @@ def reproduce(
     from shadowfit.cli import console
 
     runtime.start_jax()
-    from shadowfit.cli.cases import case_progress
+    from shadowfit.cli.cases import case_progress, hired
     from shadowfit.experiments import reproduce as experiments
     from shadowfit.experiments.document import VERDICTS
     from shadowfit.experiments.methods import Size
@@ -62,14 +66,15 @@ def reproduce(
     if recordings is not None or model is not None:
         size = _with_rig(size, studies, recordings, model)
     try:
-        sections = experiments.reproduce(
-            studies.value,
-            out,
-            size=size,
-            workers=workers,
-            start=runtime.start_jax,
-            stage=lambda total, what: case_progress(total, what, quiet),
-        )
+        with hired(workers or (2 if scheduler is None else None), scheduler, dashboard) as crew:
+            sections = experiments.reproduce(
+                studies.value,
+                out,
+                size=size,
+                n_jobs=crew.n_jobs,
+                start=runtime.start_jax,
+                stage=lambda total, what: case_progress(total, what, quiet),
+            )
     except KeyboardInterrupt:
         typer.echo("interrupted; the same command goes on where it stopped", err=True)
         raise typer.Exit(1) from None

@@ -7,14 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from shadowfit.cli.cases import OutFolder, Workers
+from shadowfit.cli.cases import Dashboard, OutFolder, Scheduler, Workers
 from shadowfit.cli.options import Json, Quiet
 
 
 def sweep(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep's file: a fit, and what varies.")],
     out: OutFolder = Path("sweep"),
-    workers: Workers = 1,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    dashboard: Dashboard = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -26,7 +28,7 @@ def sweep(
     from shadowfit.cli import console
 
     runtime.start_jax()
-    from shadowfit.cli.cases import case_progress
+    from shadowfit.cli.cases import case_progress, hired
     from shadowfit.experiments.runner import run_cases
     from shadowfit.experiments.sweep import read_sweep, summary_table, write_summary
 
@@ -34,14 +36,17 @@ def sweep(
     outcomes: dict[str, Any] = {}
     interrupted = False
     try:
-        with case_progress(len(read.cases), "cases", quiet) as progress:
+        with (
+            hired(workers, scheduler, dashboard) as crew,
+            case_progress(len(read.cases), "cases", quiet) as progress,
+        ):
 
             def note(outcome: Any, found: bool) -> None:
                 outcomes[outcome.case.name] = outcome
                 if progress is not None:
                     progress(outcome, found)
 
-            run_cases(read.cases, out, workers=workers, start=runtime.start_jax, progress=note)
+            run_cases(read.cases, out, n_jobs=crew.n_jobs, start=runtime.start_jax, progress=note)
     except KeyboardInterrupt:
         interrupted = True
     rows = summary_table(read, outcomes)

@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.problem.parameters import FreeParameters
+from shadowfit.estimation.refits.many import many
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 
@@ -24,7 +25,7 @@ class CrossValidation:
 
     recordings: tuple[str, ...]
     fits: tuple[Estimate, ...]
-    """Of each recording."""
+    """Of each recording (after Ctrl-C: of those whose row is done)."""
     cost: Float[np.ndarray, "fit recording"]
     """NaN where a state estimation was not made."""
 
@@ -50,25 +51,40 @@ def cross_validate(
     options: Options | None = None,
     optimiser: LevenbergMarquardt | None = None,
     progress: Callable[[int, int], None] | None = None,
+    n_jobs: int | None = -1,
 ) -> CrossValidation:
-    """Fit each recording by itself and estimate the states of all others with it; ``progress(done, all)`` after each.
+    """Fit each recording by itself and estimate the states of all with it; ``progress(done, all)`` after each row.
 
     A κ that is estimated (``auto``) is estimated by each fit on its own data and kept for the others; columns then mix
-    weights, so give a number for a fair table. Ctrl-C keeps what is done.
+    weights, so give a number for a fair table. Rows are made in ``n_jobs`` threads (−1: one for each processor), or
+    on a cluster. Ctrl-C keeps the rows that are done.
     """
-    settings = options or Options()
-    count = len(recordings)
-    cost, fits, done = np.full((count, count), np.nan), [], 0
-    try:
-        for i, own in enumerate(recordings):
-            fits.append(fit(mechanism, own, free, options=settings, optimiser=optimiser))
-            fixed = dataclasses.replace(settings, state_weight=fits[i].state_weight)
-            for j, other in enumerate(recordings):
-                # Own data too: impulses are weighed by the mass that a fit starts from, here that of the result.
-                cost[i, j] = fit(fits[i].mechanism(), other, (), options=fixed, optimiser=optimiser).cost
-                done += 1
-                if progress is not None:
-                    progress(done, count * count)
-    except KeyboardInterrupt:
-        pass
-    return CrossValidation(tuple(recording.name for recording in recordings), tuple(fits), cost)
+    shared = (mechanism, tuple(recordings), free, options or Options(), optimiser)
+    rows, _ = many(_row, range(len(recordings)), shared, n_jobs, progress)
+    names = tuple(recording.name for recording in recordings)
+    cost = np.full((len(names), len(names)), np.nan)
+    for row in rows:
+        cost[row.place] = row.cost
+    return CrossValidation(names, tuple(row.fit for row in rows), cost)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Row:
+    place: int
+    fit: Estimate
+    cost: Float[np.ndarray, " recording"]
+
+
+def _row(
+    place: int,
+    mechanism: Mechanism,
+    recordings: tuple[Recording, ...],
+    free: FreeParameters,
+    options: Options,
+    optimiser: LevenbergMarquardt | None,
+) -> _Row:
+    own = fit(mechanism, recordings[place], free, options=options, optimiser=optimiser)
+    fixed = dataclasses.replace(options, state_weight=own.state_weight)
+    # Own data too: impulses are weighed by the mass that a fit starts from, here that of the result.
+    states = (fit(own.mechanism(), other, (), options=fixed, optimiser=optimiser) for other in recordings)
+    return _Row(place, own, np.array([one.cost for one in states]))

@@ -31,7 +31,7 @@ class Case:
     """``module:function`` of a function ``(arguments, folder) → JSON values``; folder is that of the study."""
     arguments: Mapping[str, Any]
     group: str = ""
-    """Cases of one group run the same compiled programs; one worker takes them one after the other."""
+    """Cases of one group run the same compiled programs; they are run one after the other."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,14 @@ def path(case: Case, folder: Path) -> Path:
 
 
 def perform(case: Case, folder: Path) -> Outcome:
-    """Run a case and write its file. An error ends the case, not the study; Ctrl-C leaves no file."""
+    """Run a case and write its file; Ctrl-C leaves no file."""
+    outcome = attempt(case, folder)
+    store(outcome, folder)
+    return outcome
+
+
+def attempt(case: Case, folder: Path) -> Outcome:
+    """Run a case. An error ends the case, not the study."""
     began = time.perf_counter()
     result: Mapping[str, Any] | None = None
     error = ""
@@ -66,9 +73,7 @@ def perform(case: Case, folder: Path) -> Outcome:
         error = str(wrong)
     except Exception:
         error = traceback.format_exc()
-    outcome = Outcome(case, result, error, time.perf_counter() - began)
-    store(outcome, folder)
-    return outcome
+    return Outcome(case, result, error, time.perf_counter() - began)
 
 
 def store(outcome: Outcome, folder: Path) -> None:

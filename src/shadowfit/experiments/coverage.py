@@ -6,11 +6,13 @@ interval whether the truth lies inside. Each fit is one line of ``coverage.jsonl
 where it was. ``coverage.csv`` and ``coverage.md`` are made from the lines.
 
     python -m shadowfit.experiments.coverage --out FOLDER [--seeds 40] [--study NAME]... [--condition NAME]...
+        [--workers N | --scheduler ADDRESS]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import dataclasses
 import functools
@@ -28,6 +30,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+from shadowfit import parallel
 from shadowfit.dynamics import place
 from shadowfit.dynamics.requests import step_commands
 from shadowfit.errors import ShadowfitError
@@ -270,27 +273,37 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def run(folder: Path, chosen: Iterable[tuple[Study, Condition]], seeds: int) -> None:
+def _entry(case: tuple[str, str, int]) -> dict[str, Any]:
+    """The line of a study, a condition and a seed, or why there is none."""
+    start_jax()
+    study, condition, seed = case
+    try:
+        return line(studies()[study], {one.name: one for one in CONDITIONS}[condition], seed)
+    except ShadowfitError as error:
+        return {"study": study, "condition": condition, "seed": seed, "error": str(error)}
+
+
+def run(folder: Path, chosen: Iterable[tuple[Study, Condition]], seeds: int, n_jobs: int | None = 1) -> None:
     """Make the lines that are missing, with progress, and write the tables; Ctrl-C keeps what is done."""
     path = folder / "coverage.jsonl"
     lines = read_lines(path)
     write_text(path, "".join(json.dumps(entry) + "\n" for entry in lines))
     done = {(entry["study"], entry["condition"], entry["seed"]) for entry in lines}
     open_cases = [
-        (study, condition, seed)
+        (study.name, condition.name, seed)
         for study, condition in chosen
         for seed in range(seeds)
         if (study.name, condition.name, seed) not in done
     ]
     try:
-        for number, (study, condition, seed) in enumerate(open_cases, 1):
-            try:
-                entry = line(study, condition, seed)
-            except ShadowfitError as error:
-                entry = {"study": study.name, "condition": condition.name, "seed": seed, "error": str(error)}
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-            print(f"\r{number}/{len(open_cases)} {study.name} {condition.name} {seed}    ", end="", file=sys.stderr)
+        with contextlib.closing(parallel.run(_entry, open_cases, n_jobs=n_jobs)) as finished:
+            for number, (place, found) in enumerate(finished, 1):
+                study, condition, seed = open_cases[place]
+                lost = {"study": study, "condition": condition, "seed": seed, "error": getattr(found, "reason", "")}
+                entry = lost if isinstance(found, parallel.Lost) else found
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(entry) + "\n")
+                print(f"\r{number}/{len(open_cases)} {study} {condition} {seed}    ", end="", file=sys.stderr)
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on from here", file=sys.stderr)
     write_tables(folder)
@@ -392,6 +405,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--study", action="append", choices=["pendulum", "furuta_release", "furuta_driven"])
     parser.add_argument("--condition", action="append", choices=[condition.name for condition in CONDITIONS])
+    parser.add_argument("--workers", type=int, help="processes; without it, this one alone")
+    parser.add_argument("--scheduler", help="address of a Dask scheduler whose workers do it")
     arguments = parser.parse_args()
     start_jax()
     chosen = [
@@ -401,7 +416,8 @@ def main() -> None:
         for name in condition.studies
         if name in (arguments.study or [name])
     ]
-    run(arguments.out, chosen, arguments.seeds)
+    with parallel.crew(arguments.workers, arguments.scheduler) as crew:
+        run(arguments.out, chosen, arguments.seeds, crew.n_jobs)
     print((arguments.out / "coverage.md").read_text("utf-8"))
 
 

@@ -41,7 +41,7 @@ Stage = Callable[[int, str], AbstractContextManager[Progress | None]]
 
 
 def reproduce(
-    which: str, out: Path, *, size: Size, workers: int, start: Callable[[], None] | None, stage: Stage
+    which: str, out: Path, *, size: Size, n_jobs: int | None, start: Callable[[], None] | None, stage: Stage
 ) -> list[Section]:
     """Run the studies of a name (or ``all``) and write their results; what a former run finished is kept.
 
@@ -55,12 +55,12 @@ def reproduce(
     made = _unique(case for study in studies for case in study.twins(size))
     if size.rig is not None:
         made = [size.rig.case(case) for case in made]
-    twins = _run("recordings" if size.rig else "twins", made, out, workers, start, stage)
+    twins = _run("recordings" if size.rig else "twins", made, out, n_jobs, start, stage)
     for outcome in twins.values():
         if not outcome.done:
             raise ShadowfitError(f"{outcome.case.name} could not be made: {outcome.error.strip()}")
     parallel = [case for study in studies if study is not timing for case in study.cases(size, twins)]
-    outcomes = _run("fits", parallel, out, workers, start, stage)
+    outcomes = _run("fits", parallel, out, n_jobs, start, stage)
     if timing in studies:
         outcomes |= _run("timing", timing.cases(size, twins), out, 1, start, stage)
     figures = out / "figures"
@@ -75,10 +75,10 @@ def _unique(cases: Any) -> list[Case]:
 
 
 def _run(
-    name: str, cases: Sequence[Case], out: Path, workers: int, start: Callable[[], None] | None, stage: Stage
+    name: str, cases: Sequence[Case], out: Path, n_jobs: int | None, start: Callable[[], None] | None, stage: Stage
 ) -> dict[str, Outcome]:
     with stage(len(cases), name) as progress:
-        return run_cases(cases, out, workers=workers, start=start, progress=progress)
+        return run_cases(cases, out, n_jobs=n_jobs, start=start, progress=progress)
 
 
 def write_results(sections: Sequence[Section], outcomes: Mapping[str, Outcome], out: Path, size: Size) -> None:

@@ -20,7 +20,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,9 @@ UNFINISHED = ".unfinished-"
 ABANDONED = 3600.0
 """Age of such a file from which on its writer is taken for dead [s]."""
 DIGEST_SIZE = 32
+
+_used: set[str] = set()
+"""Names of the entries that this process has read or written."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +105,27 @@ def remembered(name: str, find: Callable[[], Any]) -> Any:
     return found
 
 
+def given_away() -> dict[str, bytes]:
+    """All entries that this process has used, digests included, for another machine to :func:`take`."""
+    found = {}
+    for name in sorted(_used):
+        content = _read(name)
+        if content is not None:
+            found[name] = _digest(name, content) + content
+    return found
+
+
+def take(entries: Mapping[str, bytes]) -> None:
+    """Keep entries of another machine; those that are here already, or not for this processor, are left alone.
+
+    What comes is run later: take it only from a process that may run programs here anyway.
+    """
+    for name, whole in entries.items():
+        digest, content = whole[:DIGEST_SIZE], whole[DIGEST_SIZE:]
+        if digest == _digest(name, content) and _read(name) is None:
+            _write(name, content)
+
+
 def _digest(name: str, content: bytes) -> bytes:
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for part in (FORMAT, package_digest(), codegen.processor(), name):
@@ -137,6 +161,7 @@ def _read(name: str) -> bytes | None:
         return None
     with contextlib.suppress(OSError):
         os.utime(place / name)  # used now
+    _used.add(name)
     return content
 
 
@@ -153,6 +178,7 @@ def _write(name: str, content: bytes) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.write(_digest(name, content) + content)
             os.replace(temporary, place / name)
+            _used.add(name)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)

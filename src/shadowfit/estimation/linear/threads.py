@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import contextlib
 import contextvars
 import functools
 import itertools
@@ -27,11 +28,27 @@ def one_thread() -> threadpool_limits:
     return threadpool_limits(limits=1, user_api="blas")
 
 
+_alone: contextvars.ContextVar[bool] = contextvars.ContextVar("alone", default=False)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """A context in which a fit keeps to its own thread: where many fits share out the processors among them."""
+    before = _alone.set(True)
+    try:
+        with one_thread():
+            yield
+    finally:
+        _alone.reset(before)
+
+
 def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
     """Results in the order of the items; no more of them than there are processors are held at a time.
 
-    Work begins at once, before the first result is asked for.
+    Work begins at once, before the first result is asked for, unless it is done :func:`alone`.
     """
+    if _alone.get():
+        return map(work, items)
     left = iter(items)
     waiting = collections.deque(_submit(work, item) for item in itertools.islice(left, _workers()))
 

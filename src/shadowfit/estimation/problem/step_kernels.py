@@ -57,6 +57,10 @@ class StepKernels:
     _of_thread: threading.local = dataclasses.field(default_factory=threading.local, compare=False, repr=False)
     """What belongs to one thread: its workspace."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what was compiled, which does not travel: other processes find it in their cache."""
+        return StepKernels, (self.plan, self.mechanism, self.largest)
+
     @functools.cached_property
     def settings(self) -> list[np.ndarray]:
         """Numbers of the mechanism."""

@@ -25,13 +25,12 @@ from jaxtyping import Float
 
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import State
-from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.initial import initial_nodes
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.variation import varied
-from shadowfit.estimation.refits.side_by_side import side_by_side
+from shadowfit.estimation.refits.many import many
 from shadowfit.estimation.refits.synthetic import disturbed_readings, with_readings
 from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.estimation.result import Estimate
@@ -79,32 +78,34 @@ def bootstrap(
     *,
     seed: int = 0,
     optimiser: LevenbergMarquardt = SETTINGS,
-    workers: int | None = None,
+    n_jobs: int | None = -1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Bootstrap:
-    """Refit ``replicates`` simulated recordings, in as many threads as there are processors or ``workers``.
+    """Refit ``replicates`` simulated recordings, in ``n_jobs`` threads (−1: one for each processor), or on a cluster.
 
     ``progress(done, all)`` follows each. Ctrl-C keeps what is done. Every replicate has random numbers of its own, so
     that the result does not depend on the number of workers.
     """
-    point = estimate.outcome.linearisation.point
-
-    def refit(own: np.random.SeedSequence) -> np.ndarray | None:
-        problem = replicate(estimate, errors, np.random.default_rng(own))
-        nodes = tuple(initial_nodes(problem, point.values, i) for i in range(len(problem.tracks)))
-        outcome = minimise(problem, dataclasses.replace(point, nodes=nodes), estimate.weights, optimiser)
-        if not outcome.status.converged:
-            return None
-        return problem.parameters.minus(outcome.linearisation.point.values, point.values)
-
     values = np.array([row.value for row in estimate.parameters])
-    with one_thread():
-        seeds = np.random.SeedSequence(seed).spawn(replicates)
-        tried, interrupted = side_by_side(refit, seeds, workers, progress)
+    seeds = np.random.SeedSequence(seed).spawn(replicates)
+    tried, interrupted = many(_refit, seeds, (estimate, errors, optimiser), n_jobs, progress)
     found = [moved for moved in tried if moved is not None]
     moved = values + np.array(found).reshape(len(found), len(values))
     labels = tuple(estimate.problem.parameters.labels())
     return Bootstrap(labels, values, moved, len(tried) - len(found), interrupted)
+
+
+def _refit(
+    own: np.random.SeedSequence, estimate: Estimate, errors: Errors, optimiser: LevenbergMarquardt
+) -> np.ndarray | None:
+    """How far the parameters of a replicate are from those of the estimate; None if its fit did not converge."""
+    point = estimate.outcome.linearisation.point
+    problem = replicate(estimate, errors, np.random.default_rng(own))
+    nodes = tuple(initial_nodes(problem, point.values, i) for i in range(len(problem.tracks)))
+    outcome = minimise(problem, dataclasses.replace(point, nodes=nodes), estimate.weights, optimiser)
+    if not outcome.status.converged:
+        return None
+    return problem.parameters.minus(outcome.linearisation.point.values, point.values)
 
 
 def replicate(estimate: Estimate, errors: Errors, random: np.random.Generator) -> Problem:

@@ -17,11 +17,10 @@ from jaxtyping import Float
 from scipy import special
 
 from shadowfit.errors import UnknownNameError, nearest
-from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.variation import varied
-from shadowfit.estimation.refits.side_by_side import side_by_side
+from shadowfit.estimation.refits.many import many
 from shadowfit.estimation.result import Estimate
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, minimise
 from shadowfit.estimation.uncertainty.covariance import Interval
@@ -80,13 +79,16 @@ def profiles(
     estimate: Estimate,
     names: Sequence[str],
     level: float = 0.95,
-    workers: int | None = None,
+    n_jobs: int | None = -1,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Profile]:
     """Profiles of several parameters side by side; ``progress(done, all)`` after each. Ctrl-C keeps what is done."""
-    with one_thread():
-        found, _ = side_by_side(lambda name: profile(estimate, name, level), names, workers, progress)
+    found, _ = many(_profile, names, (estimate, level), n_jobs, progress)
     return {own.interval.name: own for own in found}
+
+
+def _profile(name: str, estimate: Estimate, level: float) -> Profile:
+    return profile(estimate, name, level)
 
 
 def _end(

@@ -1,0 +1,100 @@
+"""A real local Dask cluster behind joblib, and what is said when there is none that can be used."""
+
+import os
+
+import joblib
+import numpy as np
+import pytest
+
+from shadowfit import parallel
+from shadowfit.kernels import store
+from shadowfit.parallel import ClusterError, Lost, cluster, crew, run
+from shadowfit.parallel.engine import Cluster, Threads
+
+
+def process(item):
+    return os.getpid()
+
+
+def die_on_two(item):
+    if item == 2:
+        os._exit(5)
+    return item
+
+
+def start(place):
+    return np.full(3, float(place))
+
+
+def add(values, more):
+    return values + more
+
+
+def total(values, other):
+    return float(values.sum() + other.sum())
+
+
+@pytest.fixture
+def on_cluster(cluster):
+    with joblib.parallel_config(backend="dask", client=cluster.client):
+        yield cluster
+
+
+def test_work_is_done_by_the_workers(on_cluster):
+    found = dict(run(process, range(8), n_jobs=on_cluster.n_jobs))
+    assert len(found) == 8
+    assert os.getpid() not in found.values()
+
+
+@pytest.mark.slow
+def test_what_ends_its_worker_is_given_up_and_the_rest_is_done(on_cluster):
+    found = dict(run(die_on_two, range(4), n_jobs=on_cluster.n_jobs))
+    assert isinstance(found.pop(2), Lost)
+    assert found == {0: 0, 1: 1, 3: 3}
+
+
+def test_values_stay_where_they_are_made_and_engines_agree(cluster):
+    def through(engine):
+        first = engine.each(start, range(5))
+        second = engine.each(add, first, shared=(0.5,))
+        return engine.gather(total, first, second)
+
+    assert through(Cluster(cluster.client)) == through(Threads(2)) == [6.0 * place + 1.5 for place in range(5)]
+
+
+def test_what_one_worker_compiled_is_given_to_the_others(cluster):
+    assert Cluster(cluster.client).once(add, 1, 2) == 3
+
+
+def test_kernels_of_another_machine_are_taken_if_they_are_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_used", set())
+    monkeypatch.setenv(store.FOLDER_VARIABLE, str(tmp_path / "one"))
+    store.remembered("fact", lambda: [1, 2])
+    store.remembered("other", lambda: [3])
+    entries = store.given_away()
+    assert set(entries) == {"fact", "other"}
+    entries["other"] = entries["other"][:-1] + b"x"
+    monkeypatch.setenv(store.FOLDER_VARIABLE, str(tmp_path / "two"))
+    store.take(entries)
+    assert store.remembered("fact", lambda: "made anew") == [1, 2]
+    assert store.remembered("other", lambda: "made anew") == "made anew"
+
+
+def test_an_unreachable_scheduler_is_named(monkeypatch):
+    monkeypatch.setattr(cluster, "ANSWER", 0.5)
+    with (
+        pytest.raises(ClusterError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"),
+        crew(scheduler="tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_workers_of_another_version_are_refused(cluster, monkeypatch):
+    monkeypatch.setattr(parallel.cluster, "identity", lambda: ("9.9", "another"))
+    with pytest.raises(ClusterError, match=r"this program is shadowfit 9\.9, but 2 of the workers have another one"):
+        parallel.cluster.check_workers(cluster.client)
+
+
+def test_workers_and_a_scheduler_exclude_each_other():
+    with pytest.raises(ClusterError, match="started beside it"), crew(2, "tcp://127.0.0.1:9"):
+        pass
