@@ -10,7 +10,8 @@ from shadowfit.estimation import Free, LevenbergMarquardt, Status, fit
 from shadowfit.estimation.fit import solve, start_point
 from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.levenberg_marquardt import minimise, propose
+from shadowfit.estimation.solve.levenberg_marquardt import minimise
+from shadowfit.estimation.solve.system import propose
 from shadowfit.models import builtin
 
 PENDULUM = builtin.pendulum()

@@ -14,8 +14,7 @@ from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.refits.bootstrap import bootstrap
 from shadowfit.estimation.refits.profile import profile
 from shadowfit.estimation.solve.chunks import RecordingRows
-from shadowfit.estimation.solve.deferred_correction import renewed
-from shadowfit.estimation.solve.truncation import curve, truncation
+from shadowfit.estimation.solve.truncation import curve, renewed, truncation
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences

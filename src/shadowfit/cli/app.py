@@ -14,6 +14,7 @@ from shadowfit.cli.demo import demo
 from shadowfit.cli.design import design
 from shadowfit.cli.export import export
 from shadowfit.cli.fit import fit
+from shadowfit.cli.fleet import fleet
 from shadowfit.cli.models import models
 from shadowfit.cli.report import report
 from shadowfit.cli.reproduce import reproduce
@@ -89,7 +90,7 @@ def _options(
 
 
 for command in (
-    *(demo, check, fit, simulate, design, validate, advise, report, run, web),
+    *(demo, check, fit, fleet, simulate, design, validate, advise, report, run, web),
     *(sweep, reproduce, models, show, convert, export),
 ):
     app.command()(command)

@@ -38,7 +38,7 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights, default_weights, with_given
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected, renewed
+from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import (
     Iteration,
     LevenbergMarquardt,
@@ -50,6 +50,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 )
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.prediction import Prediction, predict
+from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty.chance import gains_by_chance
 from shadowfit.estimation.uncertainty.determinant import pull
 from shadowfit.estimation.uncertainty.evidence import gather

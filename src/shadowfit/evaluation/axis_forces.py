@@ -27,7 +27,7 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.deferred_correction import renewed
+from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.unexplained import tree_behind
 from shadowfit.geometry import Pose

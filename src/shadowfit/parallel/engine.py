@@ -33,6 +33,10 @@ class Engine(Protocol):
         """The same, with the results brought here, in order; they should be small."""
         ...
 
+    def everywhere(self, work: Callable[..., Any], *given: Any) -> list[Any]:
+        """``work(*given)`` at every worker."""
+        ...
+
     def once(self, work: Callable[..., Any], *given: Any) -> Any:
         """``work(*given)`` at one of the workers; what has been compiled for it is handed to the others."""
         ...
@@ -51,6 +55,9 @@ class Threads:
         with joblib.parallel_config(backend="threading"):
             found = dict(run(_applied, list(zip(*columns, strict=True)), shared=(work, shared), n_jobs=self._n_jobs))
         return [found[place] for place in sorted(found)]
+
+    def everywhere(self, work: Callable[..., Any], *given: Any) -> list[Any]:
+        return [work(*given)]
 
     def once(self, work: Callable[..., Any], *given: Any) -> Any:
         return work(*given)
@@ -77,6 +84,9 @@ class Cluster:
 
     def gather(self, work: Callable[..., Any], *columns: Sequence[Handle], shared: tuple[Any, ...] = ()) -> list[Any]:
         return list(self._client.gather(self.each(work, *columns, shared=shared)))
+
+    def everywhere(self, work: Callable[..., Any], *given: Any) -> list[Any]:
+        return list(self._client.run(work, *given).values())
 
     def once(self, work: Callable[..., Any], *given: Any) -> Any:
         found, kernels = self._client.submit(_with_kernels, work, *given, pure=False).result()

@@ -16,5 +16,6 @@ from shadowfit.recordings.headings import Heading as Heading
 from shadowfit.recordings.headings import parse_heading as parse_heading
 from shadowfit.recordings.read import read_recording as read_recording
 from shadowfit.recordings.recording import Recording as Recording
+from shadowfit.recordings.recording_file import RecordingFile as RecordingFile
 from shadowfit.recordings.units import Unit as Unit
 from shadowfit.recordings.units import parse_unit as parse_unit

@@ -150,8 +150,12 @@ class ParameterSet:
 
     def start(self) -> Values:
         """Start values."""
-        numbers = [p.start for p, copies in self._counted() for _ in range(copies) if not p.is_rotation]
-        turns = [p.start for p, copies in self._counted() for _ in range(copies) if p.is_rotation]
+        return self.of_names({p.name: p.start for p in self.parameters})
+
+    def of_names(self, named: Mapping[str, Any]) -> Values:
+        """Values by name, the same in all recordings: numbers, and quaternions for rotations."""
+        numbers = [named[p.name] for p, copies in self._counted() for _ in range(copies) if not p.is_rotation]
+        turns = [named[p.name] for p, copies in self._counted() for _ in range(copies) if p.is_rotation]
         return Values(np.array(numbers, float), np.array(turns, float).reshape(-1, 4))
 
     def plus(self, values: Values, increments: np.ndarray) -> Values:

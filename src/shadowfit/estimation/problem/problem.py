@@ -156,7 +156,11 @@ def build_problem(
     check_force_noise(options, mechanism)
     given = mechanism
     mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
-    timestep = default_timestep(recordings) if options.timestep is None else options.timestep
+    timestep = (
+        default_timestep([recording.sample_interval for recording in recordings])
+        if options.timestep is None
+        else options.timestep
+    )
     check_size(mechanism, recordings, parameters.local_size, timestep, options)
     # With the interpolation's error taken off, the three nodes around the nearest step are enough for any sample.
     centred = options.correction != "none"
@@ -167,9 +171,9 @@ def build_problem(
     return Problem(mechanism, given, parameters, tracks, timestep, plan, options)
 
 
-def default_timestep(recordings: Sequence[Recording], largest: float = 0.01) -> float:
-    """The sampling interval [s], or the largest whole multiple of it that does not exceed ``largest``."""
-    interval = min(recording.sample_interval for recording in recordings)
+def default_timestep(intervals: Sequence[float], largest: float = 0.01) -> float:
+    """The smallest of the sampling intervals [s], or the largest whole multiple of it that is at most ``largest``."""
+    interval = min(intervals)
     # Twelve digits: time stamps that are written in decimals give intervals like 0.0099999999999998.
     return float(f"{interval * max(1, int(largest / interval * (1.0 + 1e-9))):.12g}")
 

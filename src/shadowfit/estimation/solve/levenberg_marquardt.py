@@ -22,32 +22,22 @@ import dataclasses
 import enum
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
-from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.box_step import BoxStep
-from shadowfit.estimation.linear.cone_step import cone_step
+from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.objective import Linearisation
-
-Damping = Literal["scaled", "identity"]
+from shadowfit.estimation.solve.system import INSIGNIFICANT, Damping, LocalSystem, System, share_of
 
 # The paper's limit on α.
 LARGEST_DAMPING = 2.0**32
 SMALLEST_DAMPING = 1e-15
 # First α of scaled damping. A start that is far off raises it by itself, in cheaper steps than it takes to come down.
 START_DAMPING = 3e-3
-# Scaled damping of the states, relative to that of the parameters.
-STATE_SHARE = 0.1
-
-# A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
-# deviation. Along the kinks of dry friction the cost would creep on for long.
-INSIGNIFICANT = 0.01
 # Nor is creeping: so many iterations in a row that each decrease χ² by less than this. Where dry friction holds a joint
 # the model of a step sees next to nothing of its speed, and the fit goes on in small steps for long.
 CREEPING, CREEPS = 0.1, 5
@@ -124,7 +114,8 @@ class Iteration:
 class Outcome:
     """Where an optimisation ended."""
 
-    linearisation: Linearisation
+    linearisation: Any
+    """A :class:`Linearisation`, or what the system has in its place."""
     status: Status
     log: tuple[Iteration, ...]
     damping: float
@@ -143,29 +134,40 @@ def minimise(
     first_number: int = 0,
 ) -> Outcome:
     """Run until a stopping rule holds. Numerical failure and Ctrl-C end with a status and the best iterate."""
+    return descend(LocalSystem(problem, weights), start, settings, progress, first_number)
+
+
+def descend(
+    system: System,
+    start: Any,
+    settings: LevenbergMarquardt,
+    progress: Progress | None = None,
+    first_number: int = 0,
+) -> Outcome:
+    """:func:`minimise` for any system."""
     began = time.perf_counter()
-    here = _linearise(problem, objective.held(problem, start, weights), weights)
+    here = _linearise(system, system.held(start))
     if not np.isfinite(here.cost.total):
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
-    alpha = _start_damping(here, settings)
-    log = [_log(problem, first_number, here, alpha, np.nan, np.nan, 0, began)]
+    alpha = _start_damping(system, here, settings)
+    log = [_log(system.parameters, first_number, here, alpha, np.nan, np.nan, 0, began)]
     status, last, small, creeps, near = Status.ITERATIONS, None, 0, 0, False
     try:
         _report(progress, log[-1])
         for number in range(first_number + 1, first_number + settings.max_iterations + 1):
-            if settings.gradient_tolerance > 0.0 and _gradient_norm(here) <= settings.gradient_tolerance:
+            if settings.gradient_tolerance > 0.0 and system.gradient_norm(here) <= settings.gradient_tolerance:
                 status = Status.GRADIENT
                 break
-            trial = _descend(problem, here, weights, alpha, settings, last, near)
+            trial = _search(system, here, alpha, settings, last, near)
             if trial.accepted is None:
                 status = trial.ended or Status.STUCK
                 break
             decrease = here.cost.total - trial.accepted.cost.total
-            small = small + 1 if decrease <= _insignificant(problem, here, settings) else 0
-            creeps = creeps + 1 if decrease <= CREEPING * _share(problem, here) else 0
-            near = near or decrease <= NEARLY_THERE * _share(problem, here)
+            small = small + 1 if decrease <= _insignificant(system.samples, here, settings) else 0
+            creeps = creeps + 1 if decrease <= CREEPING * share_of(system.samples, here) else 0
+            near = near or decrease <= NEARLY_THERE * share_of(system.samples, here)
             here, alpha, last = trial.accepted, trial.damping, trial.box
-            log.append(_log(problem, number, here, alpha, trial.gain, trial.step, trial.count, began))
+            log.append(_log(system.parameters, number, here, alpha, trial.gain, trial.step, trial.count, began))
             _report(progress, log[-1])
             if trial.ended is not None or small >= 2 or creeps >= CREEPS:
                 status = trial.ended or Status.DECREASE
@@ -175,17 +177,18 @@ def minimise(
     return Outcome(here, status, tuple(log), alpha, last)
 
 
-def _linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
+def _linearise(system: System, point: Any) -> Any:
     # Wild values overflow, and the cost tells.
     with np.errstate(over="ignore", invalid="ignore"):
-        return objective.linearise(problem, point, weights)
+        return system.linearise(point)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Trial:
     """What the search for a step found: a better point, or a reason to end, or both."""
 
-    accepted: Linearisation | None
+    accepted: Any
+    """A linearisation, or None."""
     ended: Status | None
     damping: float
     gain: float
@@ -194,10 +197,9 @@ class _Trial:
     box: BoxStep | None
 
 
-def _descend(
-    problem: Problem,
-    here: Linearisation,
-    weights: Weights,
+def _search(
+    system: System,
+    here: Any,
     alpha: float,
     settings: LevenbergMarquardt,
     guess: BoxStep | None,
@@ -205,10 +207,10 @@ def _descend(
 ) -> _Trial:
     """Raise the damping until a step decreases the cost."""
     grow, count, was_finite = 2.0, 0, False
-    insignificant = _insignificant(problem, here, settings)
+    insignificant = _insignificant(system.samples, here, settings)
     while alpha <= LARGEST_DAMPING:
         count += 1
-        proposal = propose(problem, here, alpha, settings.damping, guess, near)
+        proposal = system.propose(here, alpha, settings.damping, guess, near)
         if proposal is not None:
             promised = -proposal.change
             ended = None
@@ -216,8 +218,7 @@ def _descend(
                 ended = Status.STEP
             elif promised <= (settings.decrease_tolerance * here.cost.total if count == 1 else insignificant):
                 ended = Status.DECREASE
-            moved = objective.plus(problem, here.point, proposal.states, proposal.parameters)
-            there = _linearise(problem, moved, weights)
+            there = _linearise(system, system.moved(here, proposal))
             finite = bool(np.isfinite(there.cost.total))
             was_finite |= finite
             gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
@@ -232,14 +233,9 @@ def _descend(
     return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
 
 
-def _insignificant(problem: Problem, here: Linearisation, settings: LevenbergMarquardt) -> float:
+def _insignificant(samples: int, here: Any, settings: LevenbergMarquardt) -> float:
     """Decrease of the cost that does not matter."""
-    return max(settings.decrease_tolerance * here.cost.total, INSIGNIFICANT * _share(problem, here))
-
-
-def _share(problem: Problem, here: Linearisation) -> float:
-    """One degree of freedom's share of the cost: a decrease of χ² by one."""
-    return here.cost.total / max(problem.sample_count(), 1)
+    return max(settings.decrease_tolerance * here.cost.total, INSIGNIFICANT * share_of(samples, here))
 
 
 def _relax(gain: float, damping: Damping) -> float:
@@ -249,100 +245,16 @@ def _relax(gain: float, damping: Damping) -> float:
     return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 1.0) - 1.0) ** 3)
 
 
-@dataclasses.dataclass(frozen=True)
-class Proposal:
-    """A step of the quadratic model."""
-
-    states: tuple[np.ndarray, ...]
-    """Of the nodes of each recording."""
-    parameters: np.ndarray
-    change: float
-    """Change of the quadratic model's cost (negative), without damping."""
-    size: float
-    """Largest relative step of a parameter, or step of a state."""
-    box: BoxStep
-
-
-def propose(
-    problem: Problem,
-    here: Linearisation,
-    alpha: float,
-    damping: Damping,
-    guess: BoxStep | None = None,
-    near: bool = False,
-) -> Proposal | None:
-    """The damped step; None if the damped model is not positive definite.
-
-    Near the minimum parameters that the data do not tell are held.
-    """
-    parameters = problem.parameters
-    factors = [front.factorise(normal, _state_damping(normal, alpha, damping)) for normal in here.normals]
-    places = [parameters.places(i) for i in range(len(here.normals))]
-    reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
-    if not reduced.ok:
-        return None
-    matrix = reduced.matrix + np.diag(here.prior_matrix + _parameter_damping(problem, here, alpha, damping))
-    if near:
-        matrix += np.diag(INSIGNIFICANT * _share(problem, here) / _sizes(problem, here) ** 2)
-    gradient = reduced.gradient + here.prior_gradient
-    values = here.point.values
-    box = cone_step(matrix, gradient, parameters.bounds(values), parameters.cones(values), guess)
-    if not box.ok:
-        return None
-    states = tuple(factor.states(box.step[place]) for factor, place in zip(factors, places, strict=True))
-    change = sum(
-        normal.change(own, box.step[place]) for normal, own, place in zip(here.normals, states, places, strict=True)
-    )
-    change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
-    largest = [float(np.max(np.abs(own))) for own in states]
-    size = max(float(np.max(np.abs(box.step) / _sizes(problem, here), initial=0.0)), *largest)
-    return Proposal(states, box.step, change, size, box)
-
-
-def _sizes(problem: Problem, here: Linearisation) -> np.ndarray:
-    """Typical size of each parameter: its start, or its value where that is larger."""
-    flat = np.abs(problem.parameters.flat(here.point.values))
-    return np.maximum(problem.parameters.spread(lambda p: p.scale), flat)
-
-
-def _state_damping(normal: front.Normal, alpha: float, damping: Damping) -> np.ndarray:
-    return objective.unseen(normal) + alpha * (1.0 if damping == "identity" else STATE_SHARE * normal.diagonal())
-
-
-def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:
-    total = here.prior_matrix.copy()
-    for index, normal in enumerate(here.normals):
-        np.add.at(total, problem.parameters.places(index), normal.parameter_diagonal())
-    return total
-
-
-def _parameter_damping(problem: Problem, here: Linearisation, alpha: float, damping: Damping) -> np.ndarray:
-    if damping == "identity":
-        return np.full(problem.parameters.size, alpha)
-    floor = here.cost.total / problem.parameters.spread(lambda p: p.scale) ** 2
-    return alpha * (_parameter_diagonal(problem, here) + floor)
-
-
-def _start_damping(here: Linearisation, settings: LevenbergMarquardt) -> float:
+def _start_damping(system: System, here: Any, settings: LevenbergMarquardt) -> float:
     if settings.start_damping is not None:
         return settings.start_damping
-    if settings.damping == "scaled":
-        return START_DAMPING
-    largest = max(float(np.max(normal.diagonal())) for normal in here.normals)
-    return 1e-6 * max([largest, *(float(np.max(n.parameter_diagonal(), initial=0.0)) for n in here.normals)])
-
-
-def _gradient_norm(here: Linearisation) -> float:
-    parts = [normal.gradient().ravel() for normal in here.normals]
-    parts += [normal.parameter_gradient() for normal in here.normals]
-    # hypot does not overflow where a wild start would.
-    return float(np.hypot.reduce(np.concatenate([*parts, here.prior_gradient])))
+    return START_DAMPING if settings.damping == "scaled" else 1e-6 * system.largest_diagonal(here)
 
 
 def _log(
-    problem: Problem,
+    parameters: ParameterSet,
     number: int,
-    here: Linearisation,
+    here: Any,
     alpha: float,
     gain: float,
     step: float,
@@ -350,7 +262,7 @@ def _log(
     began: float,
 ) -> Iteration:
     cost = here.cost
-    named = dict(zip(problem.parameters.labels(), problem.parameters.flat(here.point.values).tolist(), strict=True))
+    named = dict(zip(parameters.labels(), parameters.flat(here.point.values).tolist(), strict=True))
     return Iteration(
         number,
         cost.total,

@@ -20,6 +20,7 @@ from jaxtyping import Float
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads
 from shadowfit.estimation.problem.chunk import Chunk
+from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
@@ -124,8 +125,8 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
         dynamics.append(sum(cost for cost, _ in own))
         sensors.append(tuple(np.sum([parts for _, parts in own], axis=0).tolist()))
         start_cost += sum_of_squares(start.residual)
-    matrix, gradient, prior = _prior(problem, point.values, weights)
-    cost = Cost(tuple(dynamics), tuple(sensors), start_cost, prior)
+    matrix, gradient, known = prior(problem.parameters, point.values, weights)
+    cost = Cost(tuple(dynamics), tuple(sensors), start_cost, known)
     return Linearisation(point, tuple(normals), cost, matrix, gradient)
 
 
@@ -164,9 +165,8 @@ def undamped(normal: front.Normal) -> tuple[front.Factor, float]:
     return projection.factorise(normal, unseen(normal))
 
 
-def _prior(problem: Problem, values: Values, weights: Weights) -> tuple[np.ndarray, np.ndarray, float]:
+def prior(parameters: ParameterSet, values: Values, weights: Weights) -> tuple[np.ndarray, np.ndarray, float]:
     """Gaussian priors around the start values, and the pull of the likelihood: diagonal, gradient and cost."""
-    parameters = problem.parameters
     weight, gradient, cost = np.zeros(parameters.size), np.zeros(parameters.size), 0.0
     if any(p.prior is not None for p in parameters.parameters):
         weight = parameters.spread(lambda p: 0.0 if p.prior is None else (weights.reference / p.prior) ** 2)

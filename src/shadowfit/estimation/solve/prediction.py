@@ -29,7 +29,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.deferred_correction import renewed
+from shadowfit.estimation.solve.truncation import renewed
 
 # The shortest window [steps].
 SHORTEST = 8

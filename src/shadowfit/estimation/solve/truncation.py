@@ -56,6 +56,14 @@ def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
     return Truncation(found, tuple(np.concatenate(each) for each in zip(*readings, strict=True)))
 
 
+def renewed(problem: Problem, point: Point) -> Point:
+    """The point with the discretisation errors of its own motion; as it is, if they are not to be corrected."""
+    if problem.options.correction == "none":
+        return point
+    found = tuple(truncation(problem, point, recording) for recording in range(len(problem.tracks)))
+    return dataclasses.replace(point, truncation=found)
+
+
 def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) -> Float[np.ndarray, "steps r"]:
     """E of some steps [N s, N m s], as the dynamics residual has it."""
     nodes, finer = point.nodes[recording], FINER

@@ -1,0 +1,179 @@
+"""One fit over many recordings of a Furuta pendulum on a local cluster, the overhead of a sweep, and a plan for more.
+
+    python -m benchmarks.scaling [--recordings 20 200] [--workers 1 2] [--seconds 10] [--fits 24] [--folder FOLDER]
+
+Recordings are those of the swing-up twin (encoders, 100 Hz), kept as CSV files in the folder: twenty motions, and the
+same ones with other noise beyond that. For each number of recordings the same fit of thirteen shared parameters runs in
+threads of this process and on clusters of worker processes: time, memory of driver and workers, efficiency, digits.
+Then a sweep of small fits runs on the cluster. ``results.json`` in the folder collects what was measured, for
+``benchmarks/scaling_plan.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import pickle
+import resource
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shadowfit.estimation import Options, fit
+from shadowfit.estimation.linear.front import Reduced
+from shadowfit.estimation.spread import shard
+from shadowfit.estimation.spread.fleet import fit_fleet
+from shadowfit.estimation.spread.result import FleetEstimate
+from shadowfit.experiments.cases import Case
+from shadowfit.experiments.runner import run_cases
+from shadowfit.models import builtin
+from shadowfit.models.atomic import write_text
+from shadowfit.models.twins import furuta_swing_up
+from shadowfit.parallel import Crew, crew
+from shadowfit.recordings import RecordingFile
+from shadowfit.runtime import start_jax
+
+MOTIONS = 20
+# Added to the counts of the encoders [rad].
+NOISE = 5e-4
+# Weight of the dynamics; given, so that all sizes do the same work. The truth has no noise of its own in the forces.
+OPTIONS = Options(state_weight=1e4)
+STARTS = {"inertia": 0.01, "viscous": 1e-4, "dry": 1e-4, "gain": 0.1}
+
+
+def recordings(folder: Path, count: int, seconds: float) -> list[RecordingFile]:
+    """Files of the recordings, made where they are missing."""
+    folder = folder / f"{seconds:g}s"
+    folder.mkdir(parents=True, exist_ok=True)
+    motions: dict[int, Any] = {}
+    found = []
+    for number in range(count):
+        path = folder / f"swing-{number:05d}.csv"
+        if not path.exists():
+            motion = number % MOTIONS
+            if motion not in motions:
+                motions[motion] = furuta_swing_up(seconds, seed=motion).recording
+            own, random = motions[motion], np.random.default_rng(number)
+            size = NOISE if number >= MOTIONS else 0.0
+            angles = [own.channels[name] + size * random.standard_normal(len(own)) for name in ("theta1", "theta2")]
+            table = np.column_stack([own.time, *angles, own.channels["u"]])
+            rows = "\n".join(",".join(map(repr, row)) for row in table.tolist())
+            write_text(path, f"time,theta1,theta2,u\n{rows}\n")
+        found.append(RecordingFile(str(path.absolute())))
+    return found
+
+
+def peak() -> float:
+    """Largest resident memory of this process so far [MB]."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def digest(estimate: FleetEstimate) -> str:
+    """All digits of a result."""
+    values = repr({name: np.asarray(value).tolist() for name, value in estimate.values.items()})
+    costs = repr([entry.cost for entry in estimate.log])
+    parts = (values, costs, estimate.noise_covariance.tobytes().hex(), estimate.individuals.chi.tobytes().hex())
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+def measured(files: list[RecordingFile], hands: Crew) -> dict[str, Any]:
+    """One fit: time, iterations, memory, digits."""
+    twin = furuta_swing_up(0.1)
+    starts = {name: next((v for word, v in STARTS.items() if word in name), None) for name in twin.free}
+    model = builtin.furuta().set(dict(twin.settings))
+    began = time.perf_counter()
+    found = fit_fleet(model, files, starts, options=OPTIONS, crew=hands)
+    seconds = time.perf_counter() - began
+    trials = sum(entry.trials for entry in found.log) + 1
+    memory = {} if hands.client is None else hands.client.run(peak)
+    gain = found.values["hinge1.motor.gain"]
+    return {
+        "recordings": len(files),
+        "seconds": seconds,
+        "status": found.status.name,
+        "iterations": len(found.log) - 1,
+        "evaluations": trials,
+        "seconds_per_recording_and_evaluation": seconds / trials / len(files),
+        "driver_mb": peak(),
+        "worker_mb": list(memory.values()),
+        "gain": gain,
+        "digits": digest(found),
+    }
+
+
+def small_fit(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A case of the sweep: one recording, one state weight."""
+    twin = furuta_swing_up(0.1)
+    model = builtin.furuta().set(dict(twin.settings))
+    free = dict.fromkeys(("hinge1.motor.gain", "arm.inertia.zz", "hinge1.viscous", "hinge2.viscous"))
+    recording = RecordingFile(arguments["path"]).read()
+    found = fit(model, recording, free, options=Options(state_weight=arguments["weight"]))
+    return {"status": found.status.name, "seconds": found.seconds.total}
+
+
+def sweep(files: list[RecordingFile], fits: int, hands: Crew, workers: int) -> dict[str, Any]:
+    """Wall time of many fits against their own."""
+    cases = [
+        Case(f"fit-{i}", "benchmarks.scaling:small_fit", {"path": files[i % len(files)].path, "weight": 1e3 + i})
+        for i in range(fits)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        warm = [Case(f"warm-{i}", case.task, dict(case.arguments)) for i, case in enumerate(cases[: 2 * workers])]
+        run_cases(warm, Path(folder), n_jobs=hands.n_jobs, start=start_jax)
+        began = time.perf_counter()
+        outcomes = run_cases(cases, Path(folder), n_jobs=hands.n_jobs, start=start_jax)
+        wall = time.perf_counter() - began
+    own = sum(outcome.seconds for outcome in outcomes.values())
+    failed = sum(not outcome.done for outcome in outcomes.values())
+    return {"fits": fits, "failed": failed, "wall": wall, "own": own, "overhead": wall * workers / own - 1.0}
+
+
+def share_bytes(size: int) -> int:
+    """What a shard sends in an iteration."""
+    share = Reduced(np.ones((size, size)), np.ones(size), 1.0, 1.0)
+    report = shard.Report(1.0, np.ones(2), 1.0, 1.0, np.ones(size), 1.0, 1.0, np.ones(size))
+    return len(pickle.dumps(share)) + len(pickle.dumps(report)) + len(pickle.dumps((1.0, 1.0)))
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recordings", type=int, nargs="*", default=[20])
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--fits", type=int, default=0, help="fits of the sweep; 0: none")
+    parser.add_argument("--no-threads", action="store_true", help="leave out the fits in threads of this process")
+    parser.add_argument("--folder", type=Path, default=Path(".bench/scaling"))
+    given = parser.parse_args()
+    start_jax()
+    path = given.folder / "results.json"
+    known = json.loads(path.read_text("utf-8")) if path.exists() else {"fits": [], "sweeps": []}
+    known |= {"share_bytes": share_bytes(13), "processors": os.cpu_count()}
+
+    def note(kind: str, entry: dict[str, Any]) -> None:
+        print(json.dumps(entry), flush=True)
+        known[kind].append(entry)
+        write_text(path, json.dumps(known, indent=1) + "\n")
+
+    for count in given.recordings:
+        files = recordings(given.folder, count, given.seconds)
+        if not given.no_threads:
+            note("fits", {"on": "threads", "workers": os.cpu_count()} | measured(files, Crew(-1)))
+        for workers in given.workers:
+            with crew(workers, local_cluster=True) as hands:
+                note("fits", {"on": "cluster", "workers": workers} | measured(files, hands))
+    if given.fits:
+        files = recordings(given.folder, MOTIONS, given.seconds)
+        for workers in given.workers[-1:]:
+            with crew(workers, local_cluster=True) as hands:
+                note("sweeps", {"workers": workers} | sweep(files, given.fits, hands, workers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""What the optimiser asks of a least squares problem, and how a step of it is damped.
+
+With the states eliminated, wherever they are, a small system of the parameters is left; their damped step within their
+bounds (:func:`parameter_step`) is the same for a problem whose states are here (:class:`LocalSystem`) and for one whose
+states are with many workers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear.box_step import BoxStep
+from shadowfit.estimation.linear.cone_step import cone_step
+from shadowfit.estimation.problem.parameters import ParameterSet
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.solve.truncation import renewed
+
+Damping = Literal["scaled", "identity"]
+
+# Scaled damping of the states, relative to that of the parameters.
+STATE_SHARE = 0.1
+# A decrease of χ² below this is not worth more iterations: no parameter moves by more than a third of its standard
+# deviation. Along the kinks of dry friction the cost would creep on for long.
+INSIGNIFICANT = 0.01
+
+
+class System(Protocol):
+    """A least squares problem as the optimiser sees it: its states may be anywhere.
+
+    A linearisation ``here`` has a ``point`` with the ``values`` of ``parameters``, a ``cost``, and ``prior_matrix`` and
+    ``prior_gradient`` of these parameters.
+    """
+
+    @property
+    def parameters(self) -> ParameterSet:
+        """Whose step is taken within bounds."""
+        ...
+
+    @property
+    def samples(self) -> int:
+        """Scalar observations."""
+        ...
+
+    @property
+    def corrects(self) -> bool:
+        """Whether something that was held or taken off is to be found anew at the minimum."""
+        ...
+
+    def held(self, point: Any) -> Any:
+        """The point with what is held while a descent from it goes on."""
+        ...
+
+    def renewed(self, point: Any) -> Any:
+        """The point with the discretisation errors of its own motion."""
+        ...
+
+    def linearise(self, point: Any) -> Any:
+        """Normal equations at a point."""
+        ...
+
+    def propose(self, here: Any, alpha: float, damping: Damping, guess: BoxStep | None, near: bool) -> Proposal | None:
+        """The damped step; None if the damped model is not positive definite."""
+        ...
+
+    def moved(self, here: Any, proposal: Proposal) -> Any:
+        """The point that a proposal leads to."""
+        ...
+
+    def gradient_norm(self, here: Any) -> float:
+        """Of all unknowns."""
+        ...
+
+    def largest_diagonal(self, here: Any) -> float:
+        """Of the normal matrix."""
+        ...
+
+
+def share_of(samples: int, here: Any) -> float:
+    """One degree of freedom's share of the cost: a decrease of χ² by one."""
+    share: float = here.cost.total / max(samples, 1)
+    return share
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """A step of the quadratic model."""
+
+    states: tuple[Any, ...]
+    """Steps of the nodes of each recording, or where they are."""
+    parameters: np.ndarray
+    change: float
+    """Change of the quadratic model's cost (negative), without damping."""
+    size: float
+    """Largest relative step of a parameter, or step of a state."""
+    box: BoxStep
+
+
+def propose(
+    problem: Problem,
+    here: Linearisation,
+    alpha: float,
+    damping: Damping,
+    guess: BoxStep | None = None,
+    near: bool = False,
+) -> Proposal | None:
+    """The damped step; None if the damped model is not positive definite.
+
+    Near the minimum parameters that the data do not tell are held.
+    """
+    parameters = problem.parameters
+    factors = [front.factorise(normal, state_damping(normal, alpha, damping)) for normal in here.normals]
+    places = [parameters.places(i) for i in range(len(here.normals))]
+    reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
+    if not reduced.ok:
+        return None
+    restraint = restraint_of(problem.sample_count(), here, alpha, damping, near)
+    box = parameter_step(parameters, here, reduced, _parameter_diagonal(problem, here), restraint, guess)
+    if box is None:
+        return None
+    states = tuple(factor.states(box.step[place]) for factor, place in zip(factors, places, strict=True))
+    change = sum(
+        normal.change(own, box.step[place]) for normal, own, place in zip(here.normals, states, places, strict=True)
+    )
+    change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
+    largest = [float(np.max(np.abs(own))) for own in states]
+    size = max(float(np.max(np.abs(box.step) / typical_sizes(parameters, here), initial=0.0)), *largest)
+    return Proposal(states, box.step, change, size, box)
+
+
+@dataclasses.dataclass(frozen=True)
+class Restraint:
+    """How a step is held back, wherever its unknowns are."""
+
+    alpha: float
+    damping: Damping
+    cost: float
+    """The present one."""
+    share: float
+    """What holds parameters that the data do not tell, in units of one over their squared sizes; zero: they are not."""
+
+
+def restraint_of(samples: int, here: Any, alpha: float, damping: Damping, near: bool) -> Restraint:
+    """The restraint of a step from a linearisation; near the minimum what the data do not tell is held."""
+    return Restraint(alpha, damping, here.cost.total, INSIGNIFICANT * share_of(samples, here) if near else 0.0)
+
+
+def parameter_step(
+    parameters: ParameterSet,
+    here: Any,
+    reduced: front.Reduced,
+    diagonal: np.ndarray,
+    restraint: Restraint,
+    guess: BoxStep | None,
+) -> BoxStep | None:
+    """The damped step of the parameters within their box; None if there is none.
+
+    ``diagonal`` is that of the normal matrix of the parameters, priors included, before the states were eliminated.
+    """
+    scale = parameters.spread(lambda p: p.scale)
+    added = parameter_damping(restraint, diagonal, scale, typical_sizes(parameters, here))
+    matrix = reduced.matrix + np.diag(here.prior_matrix + added)
+    values = here.point.values
+    gradient = reduced.gradient + here.prior_gradient
+    box = cone_step(matrix, gradient, parameters.bounds(values), parameters.cones(values), guess)
+    return box if box.ok else None
+
+
+def typical_sizes(parameters: ParameterSet, here: Any) -> np.ndarray:
+    """Typical size of each parameter: its start, or its value where that is larger."""
+    return np.maximum(parameters.spread(lambda p: p.scale), np.abs(parameters.flat(here.point.values)))
+
+
+def parameter_damping(restraint: Restraint, diagonal: np.ndarray, scale: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """What is added to the diagonal of parameters of given scales and present sizes."""
+    held = restraint.share / sizes**2
+    if restraint.damping == "identity":
+        return restraint.alpha + held
+    return restraint.alpha * (diagonal + restraint.cost / scale**2) + held
+
+
+def state_damping(normal: front.Normal, alpha: float, damping: Damping) -> np.ndarray:
+    """What is added to the diagonal of the states of a recording."""
+    return objective.unseen(normal) + alpha * (1.0 if damping == "identity" else STATE_SHARE * normal.diagonal())
+
+
+def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:
+    total = here.prior_matrix.copy()
+    for index, normal in enumerate(here.normals):
+        np.add.at(total, problem.parameters.places(index), normal.parameter_diagonal())
+    return total
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalSystem:
+    """A problem whose states are all here."""
+
+    problem: Problem
+    weights: Weights
+
+    @property
+    def parameters(self) -> ParameterSet:
+        """All of them."""
+        return self.problem.parameters
+
+    @property
+    def samples(self) -> int:
+        """Scalar observations of all recordings."""
+        return self.problem.sample_count()
+
+    @property
+    def corrects(self) -> bool:
+        """Whether errors of the discretisation are taken off, or widths of friction held."""
+        return self.problem.options.correction != "none" or objective.holds(self.problem)
+
+    def held(self, point: Point) -> Point:
+        """The point with widths of dry friction from its own motion."""
+        return objective.held(self.problem, point, self.weights)
+
+    def renewed(self, point: Point) -> Point:
+        """The point with the discretisation errors of its own motion."""
+        return renewed(self.problem, point)
+
+    def linearise(self, point: Point) -> Linearisation:
+        """Normal equations of all recordings."""
+        return objective.linearise(self.problem, point, self.weights)
+
+    def propose(
+        self, here: Linearisation, alpha: float, damping: Damping, guess: BoxStep | None, near: bool
+    ) -> Proposal | None:
+        """See :func:`propose`."""
+        return propose(self.problem, here, alpha, damping, guess, near)
+
+    def moved(self, here: Linearisation, proposal: Proposal) -> Point:
+        """``x ⊞ δ`` of all unknowns."""
+        return objective.plus(self.problem, here.point, proposal.states, proposal.parameters)
+
+    def gradient_norm(self, here: Linearisation) -> float:
+        """Of all unknowns."""
+        parts = [normal.gradient().ravel() for normal in here.normals]
+        parts += [normal.parameter_gradient() for normal in here.normals]
+        # hypot does not overflow where a wild start would.
+        return float(np.hypot.reduce(np.concatenate([*parts, here.prior_gradient])))
+
+    def largest_diagonal(self, here: Linearisation) -> float:
+        """Of the states and parameters of all recordings."""
+        largest = max(float(np.max(normal.diagonal())) for normal in here.normals)
+        return max([largest, *(float(np.max(n.parameter_diagonal(), initial=0.0)) for n in here.normals)])

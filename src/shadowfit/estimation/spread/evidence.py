@@ -1,0 +1,180 @@
+"""What the recordings say about the common parameters, about their own, and how much these scatter.
+
+Information, its noise and scores are reckoned for each recording where it is and added up. Two covariances of the
+common parameters follow: by the noise of the fit, ``H⁻¹ M H⁻¹``, and by how much the recordings disagree,
+``H⁻¹ (Σ s sᵀ) H⁻¹`` with the score s of each: recordings are independent of each other, whatever the errors within
+them are.
+
+The spread ω of a parameter that scatters maximises the restricted likelihood: with the posterior variances v of
+``θ − μ``, ``N ω² = Σ [(θ − μ)² + v]``, solved as ``ω² = Σ (θ − μ)²/(N − Σ v/ω²)``, which ends in fewer rounds. Its
+standard deviation follows from the expected information of ω², ``½ Σ p²`` with ``p = 1/ω² − v/ω⁴`` for each recording.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation.linear.box_step import solve_on
+from shadowfit.estimation.linear.threads import alone
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.spread import own
+from shadowfit.estimation.spread.shard import Linear, Task
+from shadowfit.estimation.uncertainty.evidence import AT_BOUND, gather
+from shadowfit.estimation.uncertainty.residual_covariance import score_variance
+
+# Information that an own parameter is taken to have at least, in units of one over its squared typical size.
+LEAST_INFORMATION = 1e-4
+
+
+@dataclasses.dataclass(frozen=True)
+class Witness:
+    """What one recording says, its states projected out."""
+
+    model: own.Model
+    follow: Float[np.ndarray, "q d"]
+    """∂o/∂c."""
+    information: Float[np.ndarray, "d d"]
+    score: Float[np.ndarray, " d"]
+    noise: Float[np.ndarray, "d+q d+q"]
+    """Variance of the gradient of the common and of its own unknowns, in units of σ₀²."""
+    values: Float[np.ndarray, " q"]
+    free: np.ndarray
+    pull: own.Pull
+    chi: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Sums:
+    """Of many recordings."""
+
+    information: Float[np.ndarray, "d d"]
+    noise: Float[np.ndarray, "d d"]
+    scores: Float[np.ndarray, "d d"]
+    count: int
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.information + other.information,
+            self.noise + other.noise,
+            self.scores + other.scores,
+            self.count + other.count,
+        )
+
+
+def testify(problem: Problem, linear: Linear, task: Task, weights: Weights) -> tuple[Witness, ...]:
+    """The recordings of a shard, one by one."""
+    with alone():
+        evidence = gather(problem, linear.here, weights)
+        found = []
+        for i, (layout, projection) in enumerate(zip(evidence.layouts, evidence.projections, strict=True)):
+            information = projection.information
+            noise = information if weights.believed else score_variance(layout, projection, weights.impulse_ratio, 1.0)
+            found.append(_witness(problem, linear, task, i, (information, noise, projection.gradient)))
+        return tuple(found)
+
+
+def _witness(
+    problem: Problem, linear: Linear, task: Task, recording: int, local: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> Witness:
+    """From a recording's information, variance of the score and score, for its parameters as it sees them."""
+    roles, here, pull = task.roles, linear.here, linear.pulls[recording]
+    places = problem.parameters.places(recording)[roles.own]
+    scale = problem.parameters.spread(lambda p: p.scale)[places]
+    flat = problem.parameters.flat(here.point.values)[places]
+    lower, upper = (bound[places] for bound in problem.parameters.bounds(here.point.values))
+    free = ~((lower >= -AT_BOUND * scale) | (upper <= AT_BOUND * scale))
+    information, noise, gradient = local
+    unknown = LEAST_INFORMATION * task.reference**2 / np.maximum(scale, np.abs(flat)) ** 2
+    model = own.model(roles, information, gradient, pull, unknown)
+    eliminated = model.eliminated(free)
+    assert eliminated is not None, "information is not negative, and never zero here"
+    matrix, score, _, follow = eliminated
+    spread = own.model(roles, noise, np.zeros_like(gradient), pull)
+    sensors, samples = here.cost.sensors[recording], max(_samples(problem, recording), 1)
+    return Witness(
+        model,
+        follow,
+        matrix,
+        score,
+        np.block([[spread.common, spread.across], [spread.across.T, spread.own]]),
+        flat,
+        free,
+        pull,
+        (here.cost.dynamics[recording] + sum(sensors)) / task.reference**2 / samples,
+    )
+
+
+def _samples(problem: Problem, recording: int) -> int:
+    present = zip(problem.tracks[recording].present, problem.error_sizes, strict=True)
+    return sum(int(here.sum()) * size for here, size in present)
+
+
+def sums(witnesses: tuple[Witness, ...]) -> Sums:
+    """Of the recordings of a shard, in order."""
+    nothing = np.zeros_like(witnesses[0].information)
+    total = Sums(nothing, nothing, nothing, 0)
+    for one in witnesses:
+        both = np.concatenate([np.eye(len(one.information)), one.follow])
+        total = total + Sums(one.information, both.T @ one.noise @ both, np.outer(one.score, one.score), 1)
+    return total
+
+
+@dataclasses.dataclass(frozen=True)
+class Individual:
+    """A recording's own parameters, and how well it is explained."""
+
+    values: Float[np.ndarray, " q"]
+    std: Float[np.ndarray, " q"]
+    chi: float
+    """Weighted squares of its residuals divided by the number of its samples: about one, or less."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Scatter:
+    """Of those that scatter, over many recordings."""
+
+    squares: Float[np.ndarray, " k"]
+    """Σ (θ − μ)²."""
+    variances: Float[np.ndarray, " k"]
+    """Σ v."""
+    precision: Float[np.ndarray, "k k"]
+    """Σ p²."""
+
+    def __add__(self, other: Scatter) -> Scatter:
+        return Scatter(self.squares + other.squares, self.variances + other.variances, self.precision + other.precision)
+
+
+def individuals(
+    witnesses: tuple[Witness, ...], task: Task, inverse: Float[np.ndarray, "d d"], covariance: Float[np.ndarray, "d d"]
+) -> tuple[list[Individual], Scatter]:
+    """Own parameters of each recording of a shard, and their scatter.
+
+    Args:
+        witnesses: the recordings.
+        task: of the fit.
+        inverse: H⁻¹ of the common parameters.
+        covariance: theirs, in units of σ₀².
+    """
+    tied = task.roles.scattering
+    k = len(tied)
+    found, scatter = [], Scatter(np.zeros(k), np.zeros(k), np.zeros((k, k)))
+    means = np.zeros((len(task.roles.own), task.roles.size))
+    means[tied, task.roles.mean[tied]] = 1.0
+    for one in witnesses:
+        own_inverse = solve_on(one.model.own, one.free, np.eye(len(one.values)))
+        assert own_inverse is not None, "as in testify"
+        d = len(one.information)
+        spread = own_inverse @ one.noise[d:, d:] @ own_inverse + one.follow @ covariance @ one.follow.T
+        std = np.where(one.free, task.reference * np.sqrt(np.maximum(np.diagonal(spread), 0.0)), np.nan)
+        found.append(Individual(one.values, std, one.chi))
+        apart = one.follow - means
+        # In units of σ₀²: λ⁻¹ is ω² then.
+        left = (own_inverse + apart @ inverse @ apart.T)[np.ix_(tied, tied)]
+        weight = one.pull.weight[tied]
+        precision = np.diag(weight) - weight[:, None] * left * weight
+        scatter = scatter + Scatter(one.pull.distance[tied] ** 2, np.diagonal(left).copy(), precision**2)
+    return found, scatter

@@ -1,0 +1,333 @@
+"""Fit one model to very many recordings: common parameters, own ones, and those that scatter about a mean.
+
+1. The recordings are read where they will be fitted, and stay there.
+2. A *pilot* fit of a few of them, evenly chosen from the list, finds the levels of the noise as any fit does, and
+   values to start from. The levels are then kept: the sensors and unexplained forces of all recordings are taken to be
+   alike.
+3. All recordings are fitted with these, by the same optimiser as a fit of one (:mod:`system`).
+4. Spreads of what scatters are renewed, and 3 is repeated from where it ended, until they stand.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.errors import RecordingError
+from shadowfit.estimation.fit import solve
+from shadowfit.estimation.linear.box_step import solve_on
+from shadowfit.estimation.linear.threads import alone, one_thread
+from shadowfit.estimation.problem.options import Options, ProblemError
+from shadowfit.estimation.problem.parameters import FreeParameters
+from shadowfit.estimation.problem.problem import default_timestep
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, descend_corrected
+from shadowfit.estimation.solve.levenberg_marquardt import Iteration, LevenbergMarquardt, Outcome, Progress
+from shadowfit.estimation.spread import evidence, shard
+from shadowfit.estimation.spread.evidence import Scatter, Sums
+from shadowfit.estimation.spread.result import FleetEstimate, Individuals, Spread
+from shadowfit.estimation.spread.roles import Request, request
+from shadowfit.estimation.spread.shard import Facts, InMemory, Source, Task
+from shadowfit.estimation.spread.system import SpreadPoint, SpreadSystem
+from shadowfit.estimation.uncertainty.evidence import AT_BOUND
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.parallel import Crew
+from shadowfit.parallel.engine import Engine, Handle, engine
+from shadowfit.recordings import Recording
+from shadowfit.runtime import double_precision
+
+# Recordings of the pilot fit.
+PILOTS = 8
+# Spreads are found when they change by less than a hundredth, or a tenth of their standard deviation; most rounds.
+SETTLED, INSIGNIFICANT, ROUNDS = 0.01, 0.1, 12
+# First spread of a parameter, and the smallest that is told from none, in units of its typical size.
+FIRST, SMALLEST = 0.1, 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Pilot:
+    """What the fit of a few recordings found."""
+
+    weights: Weights
+    values: dict[str, Any]
+    """By name; the mean of the recordings' own."""
+    spread: dict[str, float]
+    """Standard deviation of the recordings' own numbers."""
+
+
+class Memory(Protocol):
+    """Keeps where a fit is."""
+
+    def recall(self) -> Pilot | None:
+        """Where an earlier run was that did not end."""
+        ...
+
+    def keep(self, pilot: Pilot) -> None:
+        """Write down where the fit is."""
+        ...
+
+
+def fit_fleet(
+    mechanism: Mechanism,
+    recordings: Sequence[Source | Recording],
+    free: FreeParameters,
+    *,
+    scatter: Collection[str] = (),
+    options: Options | None = None,
+    optimiser: LevenbergMarquardt | None = None,
+    crew: Crew | None = None,
+    progress: Progress | None = None,
+    memory: Memory | None = None,
+) -> FleetEstimate:
+    """Estimate common parameters, and those of each recording, from very many recordings.
+
+    Args:
+        mechanism: the model, the same for all.
+        recordings: where they are read (:class:`shadowfit.recordings.RecordingFile`), by the worker that fits them.
+        free: parameters as for ``fit``; with ``per_recording`` they have a value in each recording.
+        scatter: names or patterns of free parameters whose values scatter about a common mean; mean and spread are
+            estimated.
+        options: as for ``fit``; levels of the noise that are estimated are those of a few recordings.
+        optimiser: as for ``fit``.
+        crew: who does it (:func:`shadowfit.parallel.crew`); None: threads of this process.
+        progress: called after each iteration.
+        memory: keeps where the fit is, and knows where it was.
+
+    Raises:
+        RecordingError: a recording cannot be read by the worker that was to fit it.
+    """
+    double_precision()
+    began = time.perf_counter()
+    sources = [InMemory(one) if isinstance(one, Recording) else one for one in recordings]
+    if not sources:
+        raise ProblemError("there is no recording; an estimation needs at least one")
+    asked = request(mechanism, free, scatter)
+    settings = optimiser or LevenbergMarquardt()
+    with one_thread():
+        work = engine(crew or Crew(-1))
+        opened = work.each(shard.read, shard.shards(sources), shared=(mechanism,))
+        facts = [one for some in work.gather(shard.survey, opened) for one in some]
+        _check(facts, sources, work)
+        chosen = (options or Options()).resolved(mechanism)
+        if chosen.timestep is None:
+            chosen = dataclasses.replace(chosen, timestep=default_timestep([own.interval for own in facts]))
+        pilot = None if memory is None else memory.recall()
+        if pilot is None:
+            pilots = [sources[i] for i in np.unique(np.linspace(0, len(sources) - 1, PILOTS).round().astype(int))]
+            pilot = work.once(pilot_fit, pilots, mechanism, asked, chosen, settings)
+        task = Task(mechanism, asked, chosen, asked.roles(mechanism), pilot.weights.reference)
+        fleet = _Fleet(
+            work,
+            task,
+            work.each(shard.build, opened, shared=(task,)),
+            pilot,
+            settings,
+            _noting(pilot, progress, memory),
+        )
+        del opened
+        return fleet.fitted([own.name for own in sources], began)
+
+
+def _noting(pilot: Pilot, progress: Progress | None, memory: Memory | None) -> Progress | None:
+    """Progress that is kept as well."""
+    if memory is None:
+        return progress
+
+    def note(iteration: Iteration) -> None:
+        found = {name: value for name, value in iteration.parameters.items() if name in pilot.values}
+        memory.keep(dataclasses.replace(pilot, values=pilot.values | found))
+        if progress is not None:
+            progress(iteration)
+
+    return note
+
+
+def _check(facts: Sequence[Facts], sources: Sequence[Source], work: Engine) -> None:
+    """Raise where a recording could not be read, and say whether others can."""
+    unread = [(own, source) for own, source in zip(facts, sources, strict=True) if own.error]
+    if not unread:
+        return
+    first, source = unread[0]
+    able = work.everywhere(_readable, source)
+    who = f"by {sum(not one for one in able)} of {len(able)} workers" if any(able) else "by any worker"
+    raise RecordingError(
+        f"{len(unread)} of {len(facts)} recordings cannot be read where they are to be fitted, the first one being "
+        f"{first.name!r} on {first.host}, which cannot be read {who}: {first.error}"
+    )
+
+
+def _readable(source: Source) -> bool:
+    try:
+        source.read()
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def pilot_fit(
+    sources: Sequence[Source], mechanism: Mechanism, asked: Request, options: Options, optimiser: LevenbergMarquardt
+) -> Pilot:
+    """Levels of the noise and values to start from."""
+    double_precision()
+    found = [one for one in shard.read(sources, mechanism) if isinstance(one, Recording)]
+    with alone():
+        problem = shard.build(found, Task(mechanism, asked, options, asked.roles(mechanism)))
+        estimate = solve(problem, optimiser)
+    point = estimate.outcome.linearisation.point
+    values = [problem.parameters.named(point.values, i) for i in range(len(found))]
+    mean = {
+        p.name: values[0][p.name] if p.is_rotation else float(np.mean([own[p.name] for own in values]))
+        for p in problem.parameters.parameters
+    }
+    spread = {name: float(np.std([own[name] for own in values])) for name in asked.scatter}
+    return Pilot(estimate.weights, mean, spread)
+
+
+@dataclasses.dataclass
+class _Fleet:
+    """A fit under way."""
+
+    work: Engine
+    task: Task
+    problems: Sequence[Handle]
+    pilot: Pilot
+    settings: LevenbergMarquardt
+    progress: Progress | None
+
+    def fitted(self, names: Sequence[str], began: float) -> FleetEstimate:
+        """The whole fit."""
+        parameters = self.task.request.common(self.task.mechanism)
+        samples = sum(self.work.gather(shard.sample_count, self.problems))
+        values = parameters.of_names(self.pilot.values)
+        motions = self.work.each(shard.begin, self.problems, shared=(self.pilot.values,))
+        point = SpreadPoint(values, motions)
+        del motions
+        spread, log = self._first_spread(), list[Iteration]()
+        for number in range(ROUNDS):
+            system = SpreadSystem(
+                self.work, self.task, self.problems, parameters, samples, self.pilot.weights, self._pull(spread)
+            )
+            settings = self.settings if number == 0 else dataclasses.replace(self.settings, start_damping=WARM_DAMPING)
+            outcome = descend_corrected(system, point, settings, self.progress, log[-1].number if log else 0)
+            log.extend(outcome.log[0 if number == 0 else 1 :])
+            found = self._judged(system, outcome)
+            before, spread = spread, found.spreads(len(names), spread, self._least())
+            settled = np.maximum(SETTLED * before, INSIGNIFICANT * np.nan_to_num(found.spread_std(before)))
+            if not outcome.status.converged or np.all(np.abs(spread - before) <= settled):
+                break
+            point = outcome.linearisation.point
+        seconds = time.perf_counter() - began
+        return self._estimate(system, dataclasses.replace(outcome, log=tuple(log)), found, names, seconds)
+
+    def _typical(self) -> np.ndarray:
+        """Typical sizes of what scatters."""
+        parameters = {p.name: p for p in self.task.request.common(self.task.mechanism).parameters}
+        sizes = [max(parameters[name].scale, abs(self.pilot.values[name])) for name in self.task.request.scattering]
+        return np.array(sizes, float)
+
+    def _least(self) -> np.ndarray:
+        return SMALLEST * self._typical()
+
+    def _first_spread(self) -> np.ndarray:
+        own = np.array([self.pilot.spread[name] for name in self.task.request.scattering], float)
+        typical = self._typical()
+        return np.where(own > SMALLEST * typical, own, FIRST * typical)
+
+    def _pull(self, spread: np.ndarray) -> np.ndarray:
+        """λ of the own parameters."""
+        weight = np.zeros(len(self.task.roles.own))
+        weight[self.task.roles.scattering] = (self.task.reference / spread) ** 2
+        return weight
+
+    def _judged(self, system: SpreadSystem, outcome: Outcome) -> _Judgement:
+        here = outcome.linearisation
+        witnesses = self.work.each(evidence.testify, self.problems, here.linears, shared=(self.task, system.weights))
+        parts = self.work.gather(evidence.sums, witnesses)
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        prior = np.diag(here.prior_matrix)
+        lower, upper = system.parameters.bounds(here.point.values)
+        slack = AT_BOUND * system.parameters.spread(lambda p: p.scale)
+        free = ~((lower >= -slack) | (upper <= slack))
+        information = total.information + prior
+        inverse = _inverse(information, free, system)
+        covariance = inverse @ (total.noise + prior) @ inverse
+        disagreeing = inverse @ total.scores @ inverse / self.task.reference**2
+        told = self.work.gather(evidence.individuals, witnesses, shared=(self.task, inverse, covariance))
+        scatter = told[0][1]
+        for _, part in told[1:]:
+            scatter = scatter + part
+        each = [one for some, _ in told for one in some]
+        return _Judgement(information, covariance, disagreeing, free, scatter, total, each, self.task.reference)
+
+    def _estimate(
+        self, system: SpreadSystem, outcome: Outcome, found: _Judgement, names: Sequence[str], seconds: float
+    ) -> FleetEstimate:
+        order = self.task.request.scattering
+        spread = np.sqrt((self.task.reference**2) / system.pull[self.task.roles.scattering])
+        error = found.spread_std(spread)
+        labels = self.task.request.local(self.task.mechanism, 1).labels()
+        own = Individuals(
+            tuple(names),
+            tuple(labels[i].removesuffix("@0") for i in self.task.roles.own),
+            np.array([one.values for one in found.each]).reshape(len(names), -1),
+            np.array([one.std for one in found.each]).reshape(len(names), -1),
+            np.array([one.chi for one in found.each]),
+        )
+        return FleetEstimate(
+            self.task.mechanism,
+            system.parameters,
+            outcome,
+            self.pilot.weights,
+            found.information / self.task.reference**2,
+            found.covariance * self.task.reference**2,
+            found.disagreeing * self.task.reference**2,
+            ~found.free,
+            tuple(Spread(name, float(s), float(e)) for name, s, e in zip(order, spread, error, strict=True)),
+            own,
+            seconds,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Judgement:
+    information: Float[np.ndarray, "d d"]
+    covariance: Float[np.ndarray, "d d"]
+    """By the noise, in units of σ₀²."""
+    disagreeing: Float[np.ndarray, "d d"]
+    """By what the recordings disagree."""
+    free: np.ndarray
+    scatter: Scatter
+    sums: Sums
+    each: list[evidence.Individual]
+    reference: float
+
+    def spreads(self, count: int, spread: np.ndarray, least: np.ndarray) -> np.ndarray:
+        """The spreads that the recordings make more likely."""
+        # Own parameters scatter about a mean that was estimated from them: of one recording nothing is told.
+        degrees = np.maximum(count - self.scatter.variances * self.reference**2 / spread**2, 1e-3 * count)
+        return np.maximum(np.sqrt(self.scatter.squares / degrees), least)
+
+    def spread_std(self, spread: np.ndarray) -> np.ndarray:
+        """Standard deviations of spreads."""
+        if not len(spread):
+            return spread
+        information = 0.5 * self.scatter.precision / self.reference**4
+        inverse = solve_on(information, np.ones(len(spread), bool), np.eye(len(spread)))
+        if inverse is None:
+            return np.full(len(spread), np.nan)
+        return np.sqrt(np.diagonal(inverse)) / (2.0 * spread)
+
+
+def _inverse(information: np.ndarray, free: np.ndarray, system: SpreadSystem) -> np.ndarray:
+    """H⁻¹ on the free parameters; those that the data do not tell have a weak information of their own."""
+    scale = system.parameters.spread(lambda p: p.scale)
+    least = evidence.LEAST_INFORMATION * system.weights.reference**2 / scale**2
+    found = solve_on(information + np.diag(least), free, np.eye(len(free)))
+    return np.zeros_like(information) if found is None else found

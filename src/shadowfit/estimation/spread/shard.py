@@ -1,0 +1,345 @@
+"""A few recordings and their states, which stay with one worker: what happens to them, as pure functions.
+
+Everything here runs where the recordings are read. Sums over a shard are taken in the order of its recordings; which
+recordings form a shard depends on their number alone, never on that of the workers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear.threads import alone
+from shadowfit.estimation.problem.initial import initial_nodes
+from shadowfit.estimation.problem.options import Options
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.solve.system import Restraint, parameter_damping, state_damping, typical_sizes
+from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.estimation.spread import own
+from shadowfit.estimation.spread.own import Pull
+from shadowfit.estimation.spread.roles import Request, Roles
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.models.matching import matched
+from shadowfit.recordings import Recording
+from shadowfit.runtime import double_precision
+
+# Largest number of recordings in a shard, and how many shards there are at least where recordings suffice.
+LARGEST, SHARDS = 32, 64
+
+
+class Source(Protocol):
+    """Where a recording comes from: a path, and how to read it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    def read(self) -> Recording:
+        """The recording; raises where it cannot be read."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class InMemory:
+    """A recording that is there already."""
+
+    recording: Recording
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.recording.name
+
+    def read(self) -> Recording:
+        """Itself."""
+        return self.recording
+
+
+def shards(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
+    """The recordings in groups of a size that depends on their number alone."""
+    size = int(np.clip(len(sources) // SHARDS, 1, LARGEST))
+    return [tuple(sources[begin : begin + size]) for begin in range(0, len(sources), size)]
+
+
+# --- reading ---
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What is known of a recording before it is fitted."""
+
+    name: str
+    interval: float
+    """Sampling interval [s]; NaN if it could not be read."""
+    error: str = ""
+    host: str = ""
+    """Where it could not be read."""
+
+
+def read(sources: Sequence[Source], mechanism: Mechanism) -> tuple[Recording | Facts, ...]:
+    """The recordings of a shard; in place of one that cannot be read, why."""
+    double_precision()
+    return tuple(_read(source, mechanism) for source in sources)
+
+
+def _read(source: Source, mechanism: Mechanism) -> Recording | Facts:
+    try:
+        return matched(mechanism, source.read())
+    except (ShadowfitError, OSError) as error:
+        return Facts(source.name, np.nan, str(error), socket.gethostname())
+
+
+def survey(found: Iterable[Recording | Facts]) -> list[Facts]:
+    """Facts about the recordings of a shard."""
+    return [one if isinstance(one, Facts) else Facts(one.name, one.sample_interval) for one in found]
+
+
+# --- the problem of a shard ---
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What is fitted; the same for all shards."""
+
+    mechanism: Mechanism
+    request: Request
+    options: Options
+    roles: Roles
+    reference: float = 1.0
+    """σ₀."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Stance:
+    """Where the common unknowns are, and what is believed; the same for all shards."""
+
+    values: Values
+    """Of the common parameters."""
+    weights: Weights
+    pull: Float[np.ndarray, " q"]
+    """λ of each own parameter; zero where there is no mean."""
+
+
+def build(found: Sequence[Recording], task: Task) -> Problem:
+    """The estimation problem of a shard by itself."""
+    double_precision()
+    parameters = task.request.local(task.mechanism, len(found))
+    return build_problem(task.mechanism, list(found), parameters, task.options)
+
+
+def sample_count(problem: Problem) -> int:
+    """Scalar observations of a shard."""
+    return problem.sample_count()
+
+
+@dataclasses.dataclass(frozen=True)
+class Motion:
+    """Unknowns of a shard: states, and all values as its recordings see them."""
+
+    point: Point
+    change: float = 0.0
+    """Of the model's cost, in the step that led here."""
+    largest: float = 0.0
+    """Largest step of a state [m, rad], or relative one of an own parameter, in that step."""
+
+    def __sizeof__(self) -> int:
+        """Of the arrays, which tells a cluster what it costs to move it."""
+        poses = [own.pose for own in self.point.nodes]
+        return 1000 + 2 * sum(np.asarray(p.position).nbytes + np.asarray(p.orientation).nbytes for p in poses)
+
+
+def begin(problem: Problem, start: Mapping[str, Any]) -> Motion:
+    """Initial trajectories at given values of the parameters, by name."""
+    with alone():
+        values = problem.parameters.of_names(start)
+        nodes = tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks)))
+        return Motion(Point(values, nodes))
+
+
+def corrected(problem: Problem, motion: Motion) -> Motion:
+    """The same with the discretisation errors of its own motion."""
+    with alone():
+        return Motion(renewed(problem, motion.point))
+
+
+def hold(problem: Problem, motion: Motion, weights: Weights) -> Motion:
+    """The same with widths of dry friction from its own motion, for a descent from it."""
+    with alone():
+        return Motion(objective.held(problem, motion.point, weights))
+
+
+def holds(problem: Problem) -> bool:
+    """Whether there are such widths."""
+    return objective.holds(problem)
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear:
+    """Normal equations of a shard at a point."""
+
+    here: Linearisation
+    pulls: tuple[Pull, ...]
+    """Of each recording."""
+
+    def __sizeof__(self) -> int:
+        """Of the arrays."""
+        return 1000 + sum(own.pivot.nbytes + own.after.nbytes for own in self.here.normals)
+
+
+def linearise(problem: Problem, motion: Motion, task: Task, stance: Stance) -> Linear:
+    """Evaluate and condense the rows of a shard."""
+    with alone(), np.errstate(over="ignore", invalid="ignore"):
+        here = objective.linearise(problem, motion.point, stance.weights)
+        pulls = tuple(_pull(problem, here, task.roles, stance, i) for i in range(len(problem.tracks)))
+        return Linear(here, pulls)
+
+
+def _pull(problem: Problem, here: Linearisation, roles: Roles, stance: Stance, recording: int) -> Pull:
+    places = problem.parameters.places(recording)[roles.own]
+    tied = roles.scattering
+    weight, distance = stance.pull, np.zeros(len(roles.own))
+    values = problem.parameters.flat(here.point.values)[places]
+    distance[tied] = values[tied] - stance.values.numbers[roles.mean_numbers]
+    # The prior of a parameter that scatters is that of its mean.
+    free = roles.mean < 0
+    return Pull(
+        np.where(free, here.prior_matrix[places], 0.0),
+        np.where(free, here.prior_gradient[places], 0.0),
+        weight,
+        distance,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What the optimiser has to know of a shard's normal equations."""
+
+    dynamics: float
+    sensors: Float[np.ndarray, " sensors"]
+    start: float
+    pulls: float
+    diagonal: Float[np.ndarray, " d"]
+    """Of the common parameters."""
+    largest: float
+    """Largest diagonal entry of all unknowns."""
+    gradient: float
+    """Norm of the gradient of all unknowns but the common ones."""
+    common_gradient: Float[np.ndarray, " d"]
+
+
+def report(linear: Linear, task: Task) -> Report:
+    """Costs and diagonals."""
+    roles, here, size = task.roles, linear.here, task.roles.size
+    diagonal, gradient = np.zeros(size), np.zeros(size)
+    norms, largest = [0.0], 0.0
+    for normal, pull in zip(here.normals, linear.pulls, strict=True):
+        parts = own.model(roles, normal.corner[:-1, :-1], normal.corner[:-1, -1], pull)
+        diagonal += np.diagonal(parts.common)
+        gradient += parts.common_gradient
+        norms += [float(np.hypot.reduce(normal.gradient().ravel())), float(np.hypot.reduce(parts.own_gradient))]
+        largest = max(largest, float(normal.diagonal().max(initial=0.0)))
+    cost = here.cost
+    return Report(
+        sum(cost.dynamics),
+        np.sum(cost.sensors, axis=0),
+        cost.start,
+        sum(pull.cost for pull in linear.pulls),
+        diagonal,
+        max(largest, float(diagonal.max(initial=0.0))),
+        float(np.hypot.reduce(norms)),
+        gradient,
+    )
+
+
+# --- steps ---
+
+
+def reduce(problem: Problem, linear: Linear, task: Task, restraint: Restraint) -> front.Reduced:
+    """The shard's share of the system of the common unknowns, damped; states and own parameters are eliminated."""
+    with alone():
+        parts = [_eliminated(problem, linear, task, restraint, i) for i in range(len(problem.tracks))]
+        return front.join(parts, [np.arange(task.roles.size)] * len(parts), task.roles.size)
+
+
+def _factored(linear: Linear, recording: int, restraint: Restraint) -> front.Factor:
+    normal = linear.here.normals[recording]
+    return front.factorise(normal, state_damping(normal, restraint.alpha, restraint.damping))
+
+
+def _model(
+    problem: Problem, linear: Linear, task: Task, restraint: Restraint, recording: int, left: front.Reduced
+) -> own.Model:
+    """The damped model of a recording without its states."""
+    roles = task.roles
+    places = problem.parameters.places(recording)[roles.own]
+    normal = linear.here.normals[recording]
+    diagonal = normal.parameter_diagonal()[roles.own]
+    sizes = typical_sizes(problem.parameters, linear.here)[places]
+    scale = problem.parameters.spread(lambda p: p.scale)[places]
+    damping = parameter_damping(restraint, diagonal, scale, sizes)
+    return own.model(roles, left.matrix, left.gradient, linear.pulls[recording], damping)
+
+
+def _box(problem: Problem, linear: Linear, task: Task, recording: int) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest steps of a recording's own parameters."""
+    places = problem.parameters.places(recording)[task.roles.own]
+    lower, upper = problem.parameters.bounds(linear.here.point.values)
+    return lower[places], upper[places]
+
+
+def _eliminated(problem: Problem, linear: Linear, task: Task, restraint: Restraint, recording: int) -> front.Reduced:
+    left = _factored(linear, recording, restraint).reduced()
+    if not left.ok:
+        return own.failed(task.roles.size)
+    found = _model(problem, linear, task, restraint, recording, left)
+    free = ~own.held(found.own_gradient, *_box(problem, linear, task, recording))
+    eliminated = found.eliminated(free)
+    if eliminated is None:
+        return own.failed(task.roles.size)
+    matrix, gradient, fall, _ = eliminated
+    return front.Reduced(matrix, gradient, left.value - fall, left.margin)
+
+
+def move(
+    problem: Problem, motion: Motion, linear: Linear, task: Task, restraint: Restraint, step: np.ndarray
+) -> Motion:
+    """Where the shard's unknowns go with a step of the common ones."""
+    with alone():
+        roles, parameters = task.roles, problem.parameters
+        increments, states = np.zeros(parameters.size), []
+        change, largest = 0.0, 0.0
+        for recording, normal in enumerate(linear.here.normals):
+            factor = _factored(linear, recording, restraint)
+            found = _model(problem, linear, task, restraint, recording, factor.reduced())
+            mine = found.step(step, *_box(problem, linear, task, recording))
+            local = np.zeros(len(roles.shared) + len(roles.own))
+            local[roles.shared], local[roles.own] = step[roles.common], mine
+            places = parameters.places(recording)
+            increments[places] = local
+            states.append(factor.states(local))
+            change += normal.change(states[-1], local)
+            mean = np.zeros(len(roles.own))
+            mean[roles.scattering] = step[roles.mean[roles.scattering]]
+            change += linear.pulls[recording].change(mine, mean)
+            relative = np.abs(mine) / typical_sizes(parameters, linear.here)[places[roles.own]]
+            largest = max(largest, float(np.max(np.abs(states[-1]))), float(np.max(relative, initial=0.0)))
+        moved = objective.plus(problem, motion.point, tuple(states), increments)
+        return Motion(moved, change, largest)
+
+
+def step_of(motion: Motion) -> tuple[float, float]:
+    """How the model changed in the step that led to a motion, and how large it was."""
+    return motion.change, motion.largest

@@ -1,0 +1,152 @@
+"""A fit over many recordings as the optimiser sees it: the common parameters here, everything else with the workers.
+
+In each iteration workers eliminate the states of their recordings, and the parameters that belong to each, and send
+their share of the small system of the common parameters; the shares are added up in the order of the recordings, the
+step is taken here, and sent back. A share has ``d² + d + 2`` numbers, whatever the length of the recordings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear.box_step import BoxStep
+from shadowfit.estimation.problem.parameters import ParameterSet
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.objective import Cost
+from shadowfit.estimation.solve.system import Damping, Proposal, parameter_step, restraint_of, typical_sizes
+from shadowfit.estimation.spread import shard
+from shadowfit.estimation.spread.shard import Report, Stance, Task
+from shadowfit.parallel.engine import Engine, Handle
+
+# A step may not raise the model's cost; this much of the cost is rounding.
+ROUNDING = 1e-12
+
+
+@dataclasses.dataclass(frozen=True)
+class SpreadPoint:
+    """Values of the common parameters, and where the motions of the shards are."""
+
+    values: Values
+    motions: Sequence[Handle]
+
+
+@dataclasses.dataclass(frozen=True)
+class SpreadLinearisation:
+    """Normal equations at a point: what the optimiser needs of them, and where they are."""
+
+    point: SpreadPoint
+    linears: Sequence[Handle]
+    cost: Cost
+    """Its parts are those of the shards."""
+    prior_matrix: Float[np.ndarray, " d"]
+    prior_gradient: Float[np.ndarray, " d"]
+    diagonal: Float[np.ndarray, " d"]
+    largest: float
+    gradient_norm: float
+
+
+@dataclasses.dataclass(frozen=True)
+class SpreadSystem:
+    """All shards of a fit."""
+
+    engine: Engine
+    task: Task
+    problems: Sequence[Handle]
+    parameters: ParameterSet
+    """The common ones."""
+    samples: int
+    weights: Weights
+    pull: Float[np.ndarray, " q"]
+    """λ of the own parameters."""
+    holds: bool
+    """Whether widths of dry friction are held."""
+
+    @property
+    def corrects(self) -> bool:
+        """Whether errors of the discretisation are taken off, or widths of friction held."""
+        return self.task.options.correction != "none" or self.holds
+
+    def held(self, point: SpreadPoint) -> SpreadPoint:
+        """The point with widths of dry friction from its own motion."""
+        if not self.holds:
+            return point
+        motions = self.engine.each(shard.hold, self.problems, point.motions, shared=(self.weights,))
+        return dataclasses.replace(point, motions=motions)
+
+    def renewed(self, point: SpreadPoint) -> SpreadPoint:
+        """The point with the discretisation errors of its own motion."""
+        if self.task.options.correction == "none":
+            return point
+        motions = self.engine.each(shard.corrected, self.problems, point.motions)
+        return dataclasses.replace(point, motions=motions)
+
+    def linearise(self, point: SpreadPoint) -> SpreadLinearisation:
+        """Have the shards linearised, and add up their reports."""
+        stance = Stance(point.values, self.weights, self.pull)
+        linears = self.engine.each(shard.linearise, self.problems, point.motions, shared=(self.task, stance))
+        reports = self.engine.gather(shard.report, linears, shared=(self.task,))
+        matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights.reference)
+        common = sum((own.common_gradient for own in reports), np.zeros(self.parameters.size)) + gradient
+        return SpreadLinearisation(
+            point,
+            linears,
+            _cost(reports, prior),
+            matrix,
+            gradient,
+            sum((own.diagonal for own in reports), matrix.copy()),
+            max(own.largest for own in reports),
+            float(np.hypot.reduce([*(own.gradient for own in reports), *common])),
+        )
+
+    def propose(
+        self, here: SpreadLinearisation, alpha: float, damping: Damping, guess: BoxStep | None, near: bool
+    ) -> Proposal | None:
+        """The damped step, which the shards have already tried on."""
+        restraint = restraint_of(self.samples, here, alpha, damping, near)
+        shares = self.engine.gather(shard.reduce, self.problems, here.linears, shared=(self.task, restraint))
+        size = self.parameters.size
+        reduced = front.join(shares, [np.arange(size)] * len(shares), size)
+        if not reduced.ok:
+            return None
+        box = parameter_step(self.parameters, here, reduced, here.diagonal, restraint, guess)
+        if box is None:
+            return None
+        motions = self.engine.each(
+            shard.move, self.problems, here.point.motions, here.linears, shared=(self.task, restraint, box.step)
+        )
+        steps = self.engine.gather(shard.step_of, motions)
+        change = sum(change for change, _ in steps)
+        change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
+        if change > ROUNDING * here.cost.total:
+            return None  # own parameters met a bound that was not reckoned with
+        relative = np.abs(box.step) / typical_sizes(self.parameters, here)
+        largest = max(float(np.max(relative, initial=0.0)), *(own for _, own in steps))
+        return Proposal(tuple(motions), box.step, change, largest, box)
+
+    def moved(self, here: SpreadLinearisation, proposal: Proposal) -> SpreadPoint:
+        """Where a proposal leads."""
+        return SpreadPoint(self.parameters.plus(here.point.values, proposal.parameters), proposal.states)
+
+    def gradient_norm(self, here: SpreadLinearisation) -> float:
+        """Of all unknowns."""
+        return here.gradient_norm
+
+    def largest_diagonal(self, here: SpreadLinearisation) -> float:
+        """Of the normal matrix of all unknowns."""
+        return here.largest
+
+
+def _cost(reports: Sequence[Report], prior: float) -> Cost:
+    return Cost(
+        tuple(own.dynamics for own in reports),
+        tuple(tuple(own.sensors.tolist()) for own in reports),
+        sum(own.start for own in reports),
+        prior + sum(own.pulls for own in reports),
+    )
