@@ -1,0 +1,91 @@
+"""``shadowfit fleet``: a whole run on files, what it writes, and going on after a kill."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from estimation.oscillators import NOISE, oscillation
+from estimation.scenes import spring_slider
+from shadowfit import read_model, write_model
+from shadowfit.cli.app import app
+from shadowfit.estimation import Options
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.spread import fleet
+from shadowfit.estimation.spread.fleet import Pilot, fit_fleet
+from shadowfit.evaluation.fleet import FleetMemory
+from shadowfit.parallel import Crew
+
+STIFFNESS, DAMPING = "rail.spring.stiffness", "rail.spring.damping"
+FREE = ["--free", f"{STIFFNESS}=8", "--free", f"{DAMPING}=0.5"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_model(spring_slider(std=NOISE), tmp_path / "block.toml")
+    for number in range(4):
+        swing = oscillation(number, steps=60)
+        rows = np.column_stack([swing.time, swing.channels["x"]]).tolist()
+        (tmp_path / f"{swing.name}.csv").write_text("time,x\n" + "".join(f"{t!r},{x!r}\n" for t, x in rows))
+    return tmp_path
+
+
+def call(files, *more):
+    command = ["fleet", str(files / "block.toml"), str(files / "swing-*.csv"), *FREE, "--state-weight", "1e4"]
+    return CliRunner().invoke(app, [*command, "--out", str(files / "out"), "--quiet", *more])
+
+
+def test_common_and_own_parameters_are_written(files):
+    ran = call(files, "--each", DAMPING, "--json")
+    assert ran.exit_code == 0, ran.output
+    summary = json.loads(ran.stdout)
+    assert summary == json.loads((files / "out" / "fleet.json").read_text())
+    row = summary["parameters"][STIFFNESS]
+    assert abs(row["value"] - 9.0) < 5.0 * row["std"]
+    with (files / "out" / "recordings.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [one["recording"] for one in rows] == [str(files / f"swing-{i}.csv") for i in range(4)]
+    assert all(float(one[f"{DAMPING}.std"]) > 0.0 for one in rows)
+    assert read_model(files / "out" / "model.toml").get(STIFFNESS) == row["value"]
+    assert not (files / "out" / "unfinished-fleet.json").exists()
+
+
+def test_bad_input_is_one_sentence(files):
+    assert "no file matches" in CliRunner().invoke(app, ["fleet", "pendulum", str(files / "none*.csv")]).output
+    assert "there is no recording" in CliRunner().invoke(app, ["fleet", "pendulum"]).output
+    ran = call(files, "--scheduler", "tcp://127.0.0.1:9", "--workers", "2")
+    assert ran.exit_code == 2
+    assert "started beside it" in ran.output
+
+
+def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
+    swings = [oscillation(number, steps=60) for number in range(4)]
+    start = {STIFFNESS: 8.0, DAMPING: 0.5}
+    memory = FleetMemory(tmp_path, "this fit")
+    model, options = spring_slider(std=NOISE), Options(state_weight=1e4)
+    whole = fit_fleet(model, swings, start, options=options, crew=Crew(1), memory=memory)
+    assert FleetMemory(tmp_path, "another fit").recall() is None
+    kept = memory.recall()
+    assert {name: kept.values[name] for name in start} == whole.values
+
+    monkeypatch.setattr(fleet, "pilot_fit", None)  # what is known is not found again
+    again = fit_fleet(model, swings, start, options=options, crew=Crew(1), memory=memory)
+    for one, other in zip(again.parameters, whole.parameters, strict=True):
+        assert one.value == pytest.approx(other.value, abs=0.02 * other.std)
+    memory.forget()
+    assert memory.recall() is None
+
+
+def test_what_is_kept_comes_back(tmp_path):
+    pilot = Pilot(Weights(np.diag([3.0, 0.1]), (1.0, 2.0), 0.5, (0.1, 0.2)), {"a": 1.5, "tilt": np.ones(4)}, {"a": 0.1})
+    memory = FleetMemory(tmp_path, "key")
+    memory.keep(pilot)
+    found = memory.recall()
+    np.testing.assert_array_equal(found.weights.dynamics, pilot.weights.dynamics)
+    assert (found.weights.std, found.weights.impulse_std) == (pilot.weights.std, pilot.weights.impulse_std)
+    np.testing.assert_array_equal(found.values["tilt"], np.ones(4))
+    assert (found.values["a"], found.spread) == (1.5, {"a": 0.1})
+    (tmp_path / "unfinished-fleet.json").write_text('{"key": "key", "weig')
+    assert memory.recall() is None
