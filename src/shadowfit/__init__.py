@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shadowfit.estimation.problem.problem import build_problem as build_problem
     from shadowfit.estimation.refits.bootstrap import bootstrap as bootstrap
     from shadowfit.estimation.refits.profile import profiles as profiles
+    from shadowfit.estimation.spread.fleet import fit_fleet as fit_fleet
     from shadowfit.evaluation import load_result as load_result
     from shadowfit.evaluation import save_estimate as save_estimate
     from shadowfit.evaluation import validate as validate
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
     from shadowfit.models import read_model as read_model
     from shadowfit.models import update_model as update_model
     from shadowfit.models import write_model as write_model
+    from shadowfit.parallel import crew as crew
     from shadowfit.recordings import Recording as Recording
+    from shadowfit.recordings import RecordingFile as RecordingFile
     from shadowfit.recordings import read_recording as read_recording
 
 _HOME = {
@@ -63,13 +66,15 @@ _HOME = {
     "build_problem": "estimation.problem.problem",
     "bootstrap": "estimation.refits.bootstrap",
     "profiles": "estimation.refits.profile",
+    "fit_fleet": "estimation.spread.fleet",
     **dict.fromkeys(("load_result", "save_estimate", "validate", "write_report"), "evaluation"),
     "advise": "evaluation.advise",
     "compare_models": "evaluation.comparison",
     "cross_validate": "evaluation.cross_validation",
     "Mechanism": "mechanism",
     **dict.fromkeys(("ModelFileError", "library", "load_model", "read_model", "update_model", "write_model"), "models"),
-    **dict.fromkeys(("Recording", "read_recording"), "recordings"),
+    "crew": "parallel",
+    **dict.fromkeys(("Recording", "RecordingFile", "read_recording"), "recordings"),
 }
 __all__ = [*_HOME]  # noqa: PLE0604
 

@@ -15,8 +15,11 @@ from typing import Any, Protocol
 import joblib
 
 from shadowfit.kernels import store
-from shadowfit.parallel.cluster import Crew
+from shadowfit.parallel.cluster import Crew, distributed
 from shadowfit.parallel.run import run
+
+# Times that work is begun again which Dask has given up, after several workers that did it have died.
+PERSEVERANCE = 3
 
 Handle = Any
 """A value, or where it is."""
@@ -31,6 +34,10 @@ class Engine(Protocol):
 
     def gather(self, work: Callable[..., Any], *columns: Sequence[Handle], shared: tuple[Any, ...] = ()) -> list[Any]:
         """The same, with the results brought here, in order; they should be small."""
+        ...
+
+    def place(self, value: Any) -> Handle:
+        """A value that many calls share: it travels once."""
         ...
 
     def everywhere(self, work: Callable[..., Any], *given: Any) -> list[Any]:
@@ -55,6 +62,9 @@ class Threads:
         with joblib.parallel_config(backend="threading"):
             found = dict(run(_applied, list(zip(*columns, strict=True)), shared=(work, shared), n_jobs=self._n_jobs))
         return [found[place] for place in sorted(found)]
+
+    def place(self, value: Any) -> Handle:
+        return value
 
     def everywhere(self, work: Callable[..., Any], *given: Any) -> list[Any]:
         return [work(*given)]
@@ -83,7 +93,17 @@ class Cluster:
         ]
 
     def gather(self, work: Callable[..., Any], *columns: Sequence[Handle], shared: tuple[Any, ...] = ()) -> list[Any]:
-        return list(self._client.gather(self.each(work, *columns, shared=shared)))
+        found = self.each(work, *columns, shared=shared)
+        for _ in range(PERSEVERANCE):
+            try:
+                return list(self._client.gather(found))
+            except distributed().KilledWorker:
+                self._client.retry(found)
+        return list(self._client.gather(found))
+
+    def place(self, value: Any) -> Handle:
+        # The result of a task, which is made again where its worker dies.
+        return self._client.submit(_same, value, pure=False)
 
     def everywhere(self, work: Callable[..., Any], *given: Any) -> list[Any]:
         return list(self._client.run(work, *given).values())
@@ -91,8 +111,12 @@ class Cluster:
     def once(self, work: Callable[..., Any], *given: Any) -> Any:
         found, kernels = self._client.submit(_with_kernels, work, *given, pure=False).result()
         # Workers that share a cache have them already; those with another kind of processor make their own.
-        self._client.run(store.take, kernels)
+        self._client.run(store.take, kernels, on_error="ignore")
         return found
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _with_kernels(work: Callable[..., Any], *given: Any) -> tuple[Any, dict[str, bytes]]:

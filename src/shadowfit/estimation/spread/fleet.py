@@ -121,10 +121,12 @@ def fit_fleet(
             pilots = [sources[i] for i in np.unique(np.linspace(0, len(sources) - 1, PILOTS).round().astype(int))]
             pilot = work.once(pilot_fit, pilots, mechanism, asked, chosen, settings)
         task = Task(mechanism, asked, chosen, asked.roles(mechanism), pilot.weights.reference)
+        placed = work.place(task)
         fleet = _Fleet(
             work,
             task,
-            work.each(shard.build, opened, shared=(task,)),
+            placed,
+            work.each(shard.build, opened, shared=(placed,)),
             pilot,
             settings,
             _noting(pilot, progress, memory),
@@ -194,6 +196,8 @@ class _Fleet:
 
     work: Engine
     task: Task
+    placed: Handle
+    """The same where the shards are."""
     problems: Sequence[Handle]
     pilot: Pilot
     settings: LevenbergMarquardt
@@ -210,7 +214,14 @@ class _Fleet:
         spread, log = self._first_spread(), list[Iteration]()
         for number in range(ROUNDS):
             system = SpreadSystem(
-                self.work, self.task, self.problems, parameters, samples, self.pilot.weights, self._pull(spread)
+                self.work,
+                self.task,
+                self.placed,
+                self.problems,
+                parameters,
+                samples,
+                self.pilot.weights,
+                self._pull(spread),
             )
             settings = self.settings if number == 0 else dataclasses.replace(self.settings, start_damping=WARM_DAMPING)
             outcome = descend_corrected(system, point, settings, self.progress, log[-1].number if log else 0)
@@ -246,7 +257,7 @@ class _Fleet:
 
     def _judged(self, system: SpreadSystem, outcome: Outcome) -> _Judgement:
         here = outcome.linearisation
-        witnesses = self.work.each(evidence.testify, self.problems, here.linears, shared=(self.task, system.weights))
+        witnesses = self.work.each(evidence.testify, self.problems, here.linears, shared=(self.placed, system.weights))
         parts = self.work.gather(evidence.sums, witnesses)
         total = parts[0]
         for part in parts[1:]:
@@ -259,7 +270,7 @@ class _Fleet:
         inverse = _inverse(information, free, system)
         covariance = inverse @ (total.noise + prior) @ inverse
         disagreeing = inverse @ total.scores @ inverse / self.task.reference**2
-        told = self.work.gather(evidence.individuals, witnesses, shared=(self.task, inverse, covariance))
+        told = self.work.gather(evidence.individuals, witnesses, shared=(self.placed, inverse, covariance))
         scatter = told[0][1]
         for _, part in told[1:]:
             scatter = scatter + part

@@ -58,6 +58,8 @@ class SpreadSystem:
 
     engine: Engine
     task: Task
+    placed: Handle
+    """The same where the shards are."""
     problems: Sequence[Handle]
     parameters: ParameterSet
     """The common ones."""
@@ -90,8 +92,8 @@ class SpreadSystem:
     def linearise(self, point: SpreadPoint) -> SpreadLinearisation:
         """Have the shards linearised, and add up their reports."""
         stance = Stance(point.values, self.weights, self.pull)
-        linears = self.engine.each(shard.linearise, self.problems, point.motions, shared=(self.task, stance))
-        reports = self.engine.gather(shard.report, linears, shared=(self.task,))
+        linears = self.engine.each(shard.linearise, self.problems, point.motions, shared=(self.placed, stance))
+        reports = self.engine.gather(shard.report, linears, shared=(self.placed,))
         matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights.reference)
         common = sum((own.common_gradient for own in reports), np.zeros(self.parameters.size)) + gradient
         return SpreadLinearisation(
@@ -110,7 +112,7 @@ class SpreadSystem:
     ) -> Proposal | None:
         """The damped step, which the shards have already tried on."""
         restraint = restraint_of(self.samples, here, alpha, damping, near)
-        shares = self.engine.gather(shard.reduce, self.problems, here.linears, shared=(self.task, restraint))
+        shares = self.engine.gather(shard.reduce, self.problems, here.linears, shared=(self.placed, restraint))
         size = self.parameters.size
         reduced = front.join(shares, [np.arange(size)] * len(shares), size)
         if not reduced.ok:
@@ -119,7 +121,7 @@ class SpreadSystem:
         if box is None:
             return None
         motions = self.engine.each(
-            shard.move, self.problems, here.point.motions, here.linears, shared=(self.task, restraint, box.step)
+            shard.move, self.problems, here.point.motions, here.linears, shared=(self.placed, restraint, box.step)
         )
         steps = self.engine.gather(shard.step_of, motions)
         change = sum(change for change, _ in steps)
