@@ -187,7 +187,8 @@ def pilot_fit(
         for p in problem.parameters.parameters
     }
     spread = {name: float(np.std([own[name] for own in values])) for name in asked.scatter}
-    return Pilot(estimate.weights, mean, spread)
+    # The pull of acting forces is that of the pilot's own parameters and steps.
+    return Pilot(dataclasses.replace(estimate.weights, pull=None), mean, spread)
 
 
 @dataclasses.dataclass

@@ -94,7 +94,7 @@ class SpreadSystem:
         stance = Stance(point.values, self.weights, self.pull)
         linears = self.engine.each(shard.linearise, self.problems, point.motions, shared=(self.placed, stance))
         reports = self.engine.gather(shard.report, linears, shared=(self.placed,))
-        matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights.reference)
+        matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights)
         common = sum((own.common_gradient for own in reports), np.zeros(self.parameters.size)) + gradient
         return SpreadLinearisation(
             point,
