@@ -5,13 +5,15 @@ import signal
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 
 from estimation.oscillators import NOISE, oscillation
 from estimation.scenes import spring_slider
 from shadowfit.errors import RecordingError
-from shadowfit.estimation import Options
+from shadowfit.estimation import Options, fit
+from shadowfit.estimation.refits.profile import profiles
 from shadowfit.estimation.spread.fleet import fit_fleet
 from shadowfit.parallel import Crew
 
@@ -58,6 +60,15 @@ def test_a_killed_worker_costs_no_digit(cluster, swings, here):
     found = fit_fleet(MODEL, swings, START, scatter=(STIFFNESS,), options=OPTIONS, crew=cluster, progress=kill_one)
     assert killed
     assert same_digits(found, here)
+
+
+def test_profiles_on_the_cluster_are_those_of_threads(cluster, swings):
+    """An estimate travels, with all that belongs to it but compiled code."""
+    estimate = fit(MODEL, swings[0], START, options=OPTIONS)
+    alone = profiles(estimate, list(START), n_jobs=1)
+    with joblib.parallel_config(backend="dask", client=cluster.client):
+        together = profiles(estimate, list(START))
+    assert {name: own.interval for name, own in together.items()} == {name: own.interval for name, own in alone.items()}
 
 
 @pytest.mark.slow
