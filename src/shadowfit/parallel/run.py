@@ -14,7 +14,6 @@ worker died (joblib 1.6).
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import dataclasses
 import importlib
 import itertools
@@ -22,6 +21,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -92,12 +92,16 @@ def _done(
     parallel = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered", batch_size=1)
     driver = os.getpid()
     piece = joblib.delayed(_piece)
-    with contextlib.closing(
-        parallel(piece(driver, work, place, item, *shared) for place, item in list(waiting.items()))
-    ) as found:
+    found = parallel(piece(driver, work, place, item, *shared) for place, item in list(waiting.items()))
+    try:
         for place, result in found:
             del waiting[place]
             yield place, result
+    finally:
+        with warnings.catch_warnings():
+            # Whoever stops early means it.
+            warnings.filterwarnings("ignore", message=r".*still being processed by the workers", category=UserWarning)
+            found.close()
 
 
 def _on_cluster(
