@@ -46,10 +46,10 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Progress,
     Status,
     minimise,
-    propose,
 )
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.prediction import Prediction, predict
+from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty.chance import gains_by_chance
 from shadowfit.estimation.uncertainty.determinant import pull

@@ -208,6 +208,8 @@ class _Fleet:
         """The whole fit."""
         parameters = self.task.request.common(self.task.mechanism)
         samples = sum(self.work.gather(shard.sample_count, self.problems))
+        # All shards have the same mechanism, and hence the same kernels.
+        holds = any(self.work.gather(shard.holds, self.problems[:1]))
         values = parameters.of_names(self.pilot.values)
         motions = self.work.each(shard.begin, self.problems, shared=(self.pilot.values,))
         point = SpreadPoint(values, motions)
@@ -223,6 +225,7 @@ class _Fleet:
                 samples,
                 self.pilot.weights,
                 self._pull(spread),
+                holds,
             )
             settings = self.settings if number == 0 else dataclasses.replace(self.settings, start_damping=WARM_DAMPING)
             outcome = descend_corrected(system, point, settings, self.progress, log[-1].number if log else 0)
