@@ -26,7 +26,6 @@ from shadowfit.estimation.uncertainty.identifiability import Finding
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models import Start
-from shadowfit.recordings import Recording
 from shadowfit.runtime import double_precision
 
 # Motions of prescribed joints, which need no simulation, are looked at with so many steps while the search runs.
@@ -155,7 +154,7 @@ def design(
 
 def _timestep(interval: float) -> float:
     """The time-step of a fit to samples at an interval [s]."""
-    return default_timestep([Recording(interval * np.arange(3), {"any": np.zeros(3)})])
+    return default_timestep([interval])
 
 
 def _judged(
