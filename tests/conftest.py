@@ -6,14 +6,11 @@ from pathlib import Path
 
 # One thread for each worker: small products in several threads wait for each other on busy cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Most of the time of the tests is XLA's, compiling small programs that run once: without its optimisations it takes less
-# than half of it.
-FLAGS = (
-    "--xla_cpu_multi_thread_eigen=false",
-    "--xla_backend_optimization_level=0",
-    "--xla_llvm_disable_expensive_passes=true",
+# Most of the tests' time is XLA's, compiling programs that run once; without optimisations it takes half of it.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
-os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 
 import hypothesis
 import jax
