@@ -74,6 +74,7 @@ def test_own_parameters_stay_in_their_boxes(swings):
     assert np.all(np.isnan(found.individuals.std))
 
 
+@pytest.mark.slow
 def test_a_fleet_has_a_mean_and_a_spread():
     random = np.random.default_rng(7)
     stiffness = random.normal(9.0, 0.6, 40)

@@ -15,17 +15,24 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 
-def one_thread() -> threadpool_limits:
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    """Libraries of linear algebra in this process: to look for them takes some ten milliseconds."""
+    return ThreadpoolController()
+
+
+def one_thread() -> contextlib.AbstractContextManager[Any]:
     """A context in which BLAS and LAPACK use one thread."""
-    return threadpool_limits(limits=1, user_api="blas")
+    context: contextlib.AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return context
 
 
 _alone: contextvars.ContextVar[bool] = contextvars.ContextVar("alone", default=False)
