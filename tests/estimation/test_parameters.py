@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimation.arms import arm
 from shadowfit.errors import UnknownNameError
 from shadowfit.estimation import Free
 from shadowfit.estimation.problem.parameters import ParameterError, parameter_set
@@ -118,3 +119,11 @@ def test_masses_stay_positive_and_friction_may_be_zero():
 def test_bad_requests_are_named(free, error, message):
     with pytest.raises(error, match=message):
         parameter_set(FURUTA, free)
+
+
+def test_rotor_that_starts_at_zero_may_become_anything():
+    """Robot files seldom state it."""
+    name = "joint1.motor.shaft_inertia"
+    (parameter,) = parameter_set(arm(1).set({name: 0.0}), (name,)).parameters
+    assert (parameter.lower, parameter.upper) == (0.0, np.inf)
+    assert parameter.scale > 0.0

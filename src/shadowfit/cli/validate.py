@@ -24,10 +24,13 @@ def validate(
     topic: Topics = None,
     begin: Begin = None,
     end: End = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="HTML", help="File for a page with measured and predicted torques.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Cross-validation cost, rollout and N-step prediction errors of a result on recordings.
+    """Cross-validation cost, torque, rollout and N-step prediction errors of a result on recordings.
 
     Exit status: 0 done, 1 a state estimation did not converge, 2 wrong use or bad input.
     """
@@ -55,6 +58,15 @@ def validate(
     else:
         console.output().print(_costs(found, saved))
         console.output().print(_errors(found, saved))
+        if any(one.torques for one in found):
+            console.output().print(_torques(found))
+    if out is not None:
+        from shadowfit.evaluation.torque_page import torque_page
+        from shadowfit.models.atomic import write_text
+
+        write_text(out, torque_page(saved.summary["model"]["name"], found))
+        if not quiet:
+            console.messages().print(f"page in {out}; open it in a browser", soft_wrap=True)
     for one in found:
         if not one.converged and not quiet:
             console.messages().print(f"{one.recording}: the states were not found: {one.message}", soft_wrap=True)
@@ -88,4 +100,15 @@ def _errors(found: list[Validation], saved: SavedResult) -> Table:
             unit = saved.summary["model"]["sensors"][name]["unit"]
             rest = (f"{sensor.rollout_rmse:.3g}", f"{sensor.rollout_horizon:.2f} s")
             table.add_row(one.recording, name, unit, *ahead, *rest)
+    return table
+
+
+def _torques(found: list[Validation]) -> Table:
+    from shadowfit.cli import console
+
+    numeric = ("error", "of its rms")
+    table = console.table("Torques along the measured motion", "recording", "joint", "unit", *numeric, numeric=numeric)
+    for one in found:
+        for name, own in one.torques.items():
+            table.add_row(one.recording, name, own.unit, f"{own.rmse:.3g}", f"{100.0 * own.share:.1f} %")
     return table

@@ -32,6 +32,7 @@ from shadowfit.estimation.result import Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
 from shadowfit.evaluation.notices import Notice, ordered
+from shadowfit.evaluation.torques import driven_joints, without_inputs
 from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
@@ -45,6 +46,8 @@ SURE = 6.0
 NOTHING = 1e-6
 # Start values may be off; a factor beyond this is one between units, and the nearest of these is named.
 OFF = 20.0
+# Measured torques over the model's: start values of friction and inertia do not make more of it.
+MISJUDGED = 5.0
 UNITS = {57.29578: "degrees and radians", 1000.0: "a unit and its thousandth"}
 # Position samples that differ from their neighbours as much as from all others are noise, or in the wrong order.
 SHUFFLED = 0.5
@@ -69,6 +72,9 @@ class Balance:
     """Whether an input acts on it."""
     coefficients: dict[str, float]
     """``gravity``, ``input``, ``viscous`` and ``dry``, where they count."""
+    torque: float | None = None
+    """Factor between the torque that the motion needs and the measured one, where they belong together: one for a
+    machine that is as its model says, friction aside. None: no torque is an input, or they have nothing in common."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +126,7 @@ def check(
     notices += [Notice("amber", f"recording {one.name!r}: {text}") for one in recordings for text in one.warnings]
     balances: list[list[Balance]] = []
     if tree_behind(problem) is not None:
-        without = at_start(_without_inputs(problem), here.outcome.linearisation.point)
+        without = at_start(without_inputs(problem), here.outcome.linearisation.point)
         for index, recording in enumerate(recordings):
             balances.append(_balances(here, without, index))
             where = f" in {recording.name}" if len(recordings) > 1 else ""
@@ -142,20 +148,9 @@ def at_start(problem: Problem, point: Point | None = None) -> Estimate:
     return Estimate(problem, weights, outcome, Seconds(0.0, 0.0, 0.0))
 
 
-def _without_inputs(problem: Problem) -> Problem:
-    """The same recordings with all inputs at zero."""
-    names = list(problem.mechanism.inputs)
-    tracks = []
-    for track in problem.tracks:
-        channels = {
-            key: np.zeros_like(values) if key in names else values for key, values in track.recording.channels.items()
-        }
-        tracks.append(dataclasses.replace(track, recording=dataclasses.replace(track.recording, channels=channels)))
-    return dataclasses.replace(problem, tracks=tuple(tracks))
-
-
 def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
     names, units = coordinate_names(here)
+    drives = driven_joints(here.problem)
     now, idle = force_terms(here, index), force_terms(without, index)
     time = here.problem.tracks[index].times(here.problem.timestep)[: len(now.missing)]
     found = []
@@ -165,9 +160,9 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
         needed = inertia - gravity
         explained, coefficients = _explain(inertia, gravity, driven, speed)
         lost = _dissipated(inertia, gravity, driven, speed)
-        found.append(
-            Balance(name, unit, time, needed, needed - missing, explained, lost, bool(driven.any()), coefficients)
-        )
+        along, torque = _torque_factor(needed, driven, speed) if name in drives else (0.0, None)
+        driving, shown = bool(driven.any()), max(explained, along)
+        found.append(Balance(name, unit, time, needed, needed - missing, shown, lost, driving, coefficients, torque))
     return found
 
 
@@ -206,6 +201,29 @@ def _explain(
     return 1.0 - left / total, counts
 
 
+def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> tuple[float, float | None]:
+    """Least squares of what the motion needs on measured torque and friction: part explained, and the torque's factor.
+
+    ``Q_inertia − Q_gravity = k τ − b q̇ − c sign q̇``. An arm that is led along its path shows little of its inertia, but
+    carries its weight: where the torque explains the need, its sign and size are known.
+    """
+    inner = slice(2, -2)
+    target, own = needed[inner], driven[inner]
+    total = float(target @ target)
+    if total == 0.0 or not own.any():
+        return 0.0, None
+    table = np.stack([own, -speed[inner], -np.sign(speed[inner])], axis=1)
+    scale = np.linalg.norm(table, axis=0)
+    table = table / np.where(scale > 0.0, scale, 1.0)
+    solution = np.linalg.lstsq(table, target, rcond=None)[0]
+    explained = 1.0 - float(np.sum((target - table @ solution) ** 2)) / total
+    without = np.linalg.lstsq(table[:, 1:], target, rcond=None)[0]
+    friction = 1.0 - float(np.sum((target - table[:, 1:] @ without) ** 2)) / total
+    # Of what friction leaves, the torque has to explain the greater part.
+    belongs = explained > POOR and explained - friction > 0.5 * (1.0 - friction)
+    return explained, float(solution[0] / scale[0]) if belongs else None
+
+
 def _dissipated(inertia: np.ndarray, gravity: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> float:
     """Work that friction takes over the recording, in units of what is left unexplained of the work of inertia.
 
@@ -236,13 +254,16 @@ def _about(own: Balance, where: str) -> Iterator[Notice]:
             "the motion shows",
             "Compare the curves: a swapped or wrong column, a delay, noise, or something that the model does not have",
         )
-    if coefficients.get("input", 0.0) < 0.0:
+    if coefficients.get("input", 0.0) < 0.0 and own.torque is None:
         yield Notice(
             "red",
             f"{own.name}{where} moves against its input",
             "Turn the sign of the input (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
         )
+    yield from _about_torque(own, where)
     for name, thing in (("input", "the input"), ("gravity", "gravity")):
+        if name == "input" and own.torque is not None:
+            continue
         off = abs(np.log(abs(coefficients.get(name, 1.0))))
         if off > np.log(OFF) and own.explained > POOR:
             unit = min(UNITS, key=lambda ratio: abs(off - np.log(ratio)))
@@ -264,6 +285,30 @@ def _about(own: Balance, where: str) -> Iterator[Notice]:
             "amber" if own.driven else "red",
             f"{own.name}{where}: the motion gains energy where friction should take it",
             "Does time run backwards in the recording? Is the input late (free INPUT.delay)? Else a drive is missing",
+        )
+
+
+def _about_torque(own: Balance, where: str) -> Iterator[Notice]:
+    """Sign and unit of a measured torque, from the torque that the motion needs."""
+    if own.torque is None:
+        return
+    size = abs(own.torque)
+    if own.torque < 0.0:
+        yield Notice(
+            "red",
+            f"{own.name}{where}: the measured torque has the opposite sign of what the motion needs (factor "
+            f"{own.torque:.2g})",
+            "Turn the sign of the torque (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
+        )
+    if abs(np.log(size)) > np.log(MISJUDGED):
+        unit = min(UNITS, key=lambda ratio: abs(abs(np.log(size)) - np.log(ratio)))
+        near = abs(abs(np.log(size)) - np.log(unit)) < np.log(MISJUDGED)
+        hint = f" ({UNITS[unit]} differ by {unit:.4g})" if near else ""
+        yield Notice(
+            "red",
+            f"{own.name}{where}: the motion needs {size:.2g} times the measured torque",
+            f"Check the unit of the torque{hint}: a current, or a torque before the gear, needs its factor "
+            f"(`--set INPUT.gain={size:.3g}`)",
         )
 
 

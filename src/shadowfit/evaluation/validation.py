@@ -3,6 +3,7 @@
 * **Cross-validation cost**: the states alone are estimated, all parameters fixed; the cost per time step says how much
   the model has to be helped along. It is the paper's measure, and comparable between models of one recording.
 * **Prediction over N steps**: simulations of increasing length from many of those states, against the samples.
+* **Torques**: what the drives would have to give along the measured motion, against what was measured (:mod:`torques`).
 * **Rollout**: one simulation from the first state to the end, with nothing but the recorded inputs. Unstable or chaotic
   motion leaves every model behind after a while, hence the time until it leaves a band around the measurement.
 """
@@ -22,6 +23,7 @@ from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepp
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.evaluation.summary import as_json
+from shadowfit.evaluation.torques import TorquePrediction, predicted_torques
 from shadowfit.mechanism import Mechanism
 from shadowfit.models.matching import matched
 from shadowfit.recordings import Recording
@@ -64,10 +66,13 @@ class Validation:
     steps: int
     timestep: float
     sensors: dict[str, SensorValidation]
+    torques: dict[str, TorquePrediction] = dataclasses.field(default_factory=dict)
+    """Joint with a torque or force input → what the model predicts along the measured motion (:mod:`torques`)."""
 
     def to_json(self) -> dict[str, Any]:
-        """The same as JSON values; NaN becomes null."""
-        return as_json(dataclasses.asdict(self))
+        """The same as JSON values; NaN becomes null. Of torques the errors, without the curves."""
+        plain = dataclasses.asdict(dataclasses.replace(self, torques={}))
+        return as_json({**plain, "torques": {name: own.to_json() for name, own in self.torques.items()}})
 
 
 def validate(
@@ -128,6 +133,7 @@ def _validate_one(
         estimate.steps,
         estimate.problem.timestep,
         sensors,
+        predicted_torques(estimate),
     )
 
 

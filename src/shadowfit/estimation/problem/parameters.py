@@ -307,7 +307,8 @@ def _parameter(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
             )
         return Parameter(name, value, -np.inf, np.inf, free.prior, 0.1, unit, True, free.per_recording)
     start = float(value if free.start is None else free.start)
-    inertial = unit in INERTIAL_UNITS and leaf.lower == 0.0
+    # A rotor that a robot file does not mention starts at zero, and may become anything.
+    inertial = unit in INERTIAL_UNITS and leaf.lower == 0.0 and start > 0.0
     least, most = (start / INERTIAL_RANGE, start * INERTIAL_RANGE) if inertial else (leaf.lower, np.inf)
     lower = float(least if free.lower is None else free.lower)
     upper = float(most if free.upper is None else free.upper)

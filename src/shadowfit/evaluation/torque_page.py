@@ -1,0 +1,59 @@
+"""A page with the torques that a model predicts along measured motions, beside the measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from shadowfit.evaluation.html_page import frame, rounded
+from shadowfit.evaluation.torques import TorquePrediction
+from shadowfit.evaluation.validation import Validation
+
+MOST_SAMPLES = 6000
+
+
+def torque_page(model: str, found: Sequence[Validation]) -> str:
+    """The page as HTML; recordings without torques are left out."""
+    shown = [one for one in found if one.torques]
+    title = f"{model}: {', '.join(one.recording for one in found)}"
+    legend = (
+        '<p class="legend"><span><i class="key measured"></i>measured</span>'
+        '<span><i class="key estimated"></i>predicted along the measured motion</span>'
+        '<span class="hint">drag to zoom, double-click for all</span></p>'
+    )
+    blocks = [
+        f"<h3>{escape(one.recording)}</h3>{torque_table(one.torques)}" + f'<div id="recording-{index}"></div>'
+        for index, one in enumerate(shown)
+    ]
+    text = legend + "".join(blocks) if shown else "<p>No joint of this model has a measured torque or force.</p>"
+    numbers = {"recordings": [_curves(one.torques, index) for index, one in enumerate(shown)]}
+    return frame("Torques of a model on recordings", title, "", [("Torques along the measured motion", text)], numbers)
+
+
+def torque_table(torques: dict[str, TorquePrediction]) -> str:
+    """Errors of each joint as HTML."""
+    rows = "".join(
+        f'<tr><td class="name">{escape(name)}</td><td class="n">{own.rmse:.3g} {own.unit}</td>'
+        f'<td class="n">{100.0 * own.share:.1f} %</td></tr>'
+        for name, own in torques.items()
+    )
+    head = '<tr><th>joint</th><th class="n">error (rms)</th><th class="n">of the torque</th></tr>'
+    return f"<table>{head}{rows}</table>"
+
+
+def _curves(torques: dict[str, TorquePrediction], index: int) -> dict[str, Any]:
+    """Numbers for the script."""
+    first = next(iter(torques.values()))
+    stride = -(-len(first.time) // MOST_SAMPLES)
+    channels = [
+        {
+            "name": f"{name}: torque" if own.unit == "N m" else f"{name}: force",
+            "unit": own.unit,
+            "measured": rounded(own.measured[::stride]),
+            "estimated": rounded(own.predicted[::stride]),
+            "rollout": [None] * len(own.time[::stride]),
+        }
+        for name, own in torques.items()
+    ]
+    return {"id": index, "time": rounded(first.time[::stride]), "channels": channels, "residuals": [], "inputs": []}
