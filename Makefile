@@ -14,7 +14,7 @@ TORTURE ?=
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-all lint format docs bench bench-own torture pins clean
+.PHONY: help setup demo test test-slow test-all lint format docs bench bench-own torture wheel-test pins clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,7 @@ format: $(VENV)/.test  ## Put the code into its standard form
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
+	$(BIN)/python -m tools.api_page
 	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench  ## Compare with peers, write docs/benchmarks.md (hours; SHORT=1: minutes, to .bench/short)
@@ -77,13 +78,21 @@ bench-own: $(VENV)/.bench  ## Run the programs that time shadowfit alone
 torture: $(VENV)/.test  ## Attack with damaged input and caches, kills and full disks (half an hour); report in torture.md
 	$(BIN)/python -m torture $(TORTURE)
 
+wheel-test: $(VENV)/.runtime  ## Build a wheel, install it into an empty environment, run the demonstration there
+	rm -rf dist $(VENV)-wheel
+	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/python -m pip --disable-pip-version-check install --quiet --constraint requirements/runtime.txt dist/*.whl
+	cd $(VENV)-wheel && env -u PYTHONPATH bin/shadowfit demo --quiet --out demo && test -s demo/report.html
+	rm -rf $(VENV)-wheel
+
 pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject.toml allows
 	rm -rf $(VENV)-pins
 	$(PYTHON) -m venv $(VENV)-pins
-	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[bags,dask,hdf5,mjcf,web,test,dev,docs,bench]'
+	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[bags,dask,hdf5,mjcf,plots,web,test,dev,docs,bench]'
 	$(VENV)-pins/bin/python requirements/pin.py
 	rm -rf $(VENV)-pins
 
 clean:  ## Remove everything that can be made again, the environment included
-	rm -rf $(VENV) $(VENV)-pins .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build demo dist site
+	rm -rf $(VENV) $(VENV)-pins $(VENV)-wheel .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build demo dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

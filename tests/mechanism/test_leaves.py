@@ -43,7 +43,7 @@ EXPECTED_UNITS = {
     "hinge1.dry": "1",
     "hinge1.coulomb": "N m",
     "hinge1.dry_radius": "m",
-    "hinge1.motor.gain": "N m/unit",
+    "hinge1.motor.gain": "N m/V",
     "hinge1.motor.shaft_inertia": "kg m²",
     "rail.viscous": "N s/m",
     "theta.offset": "rad",

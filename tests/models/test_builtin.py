@@ -26,7 +26,7 @@ FURUTA = {
     "hinge1.dry_radius": (1.0, "m"),
     "hinge2.dry_radius": (1.0, "m"),
     "hinge1.coulomb": (0.0, "N m"),
-    "hinge1.motor.gain": (0.1, "N m/unit"),
+    "hinge1.motor.gain": (0.1, "N m/V"),
     "hinge1.motor.shaft_inertia": (4e-4, "kg m²"),
     "hinge1.compliance.linear": (1e-4, "m/N"),
     "hinge1.compliance.rotational": (1e-4, "rad/(N m)"),

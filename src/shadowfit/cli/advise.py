@@ -28,10 +28,10 @@ def advise(
 
     Exit status: 0 done, 2 wrong use or bad input.
     """
-    from shadowfit import runtime
     from shadowfit.cli import console
+    from shadowfit.cli.loading import start
 
-    runtime.start_jax()
+    start(quiet)
     from shadowfit.cli.progress import fit_progress
     from shadowfit.evaluation import load_result
     from shadowfit.evaluation.advise import advise as advise_on

@@ -44,11 +44,10 @@ def check(
 
     Exit status: 0 nothing speaks against a fit (green or amber), 1 something is wrong (red), 2 wrong use or bad input.
     """
-    from shadowfit import runtime
     from shadowfit.cli import console
+    from shadowfit.cli.loading import load, start
 
-    runtime.start_jax()
-    from shadowfit.cli.loading import load
+    start(quiet)
     from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.cli.verdict import print_notices
     from shadowfit.evaluation.check_page import check_page, sentence

@@ -171,10 +171,9 @@ def fit(
     Exit status: 0 converged, 1 not converged (the result is still written), 2 wrong use or bad input, 3 the result is
     in another folder than --out, which could not be written, 130 interrupted without a result.
     """
-    from shadowfit import runtime
+    from shadowfit.cli.loading import load, start
 
-    runtime.start_jax()
-    from shadowfit.cli.loading import load
+    start(quiet)
     from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.estimation import LevenbergMarquardt, Options
     from shadowfit.evaluation.derived import read_expressions

@@ -1,4 +1,4 @@
-"""Reading the model that a command names."""
+"""Before a command: the library, and the model that it names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shadowfit.models import ModelFile
+
+
+def start(quiet: bool = False) -> None:
+    """Load JAX and the library, which takes a second or two; on a terminal one sees that."""
+    import contextlib
+
+    from shadowfit import runtime
+    from shadowfit.cli import console
+
+    screen = console.messages()
+    with contextlib.nullcontext() if quiet or not screen.is_terminal else screen.status("starting"):
+        runtime.start_jax()
+        import shadowfit.estimation
+        import shadowfit.evaluation  # noqa: F401
 
 
 def load(model: str, weld: Iterable[str] | None = None, *, quiet: bool = False) -> ModelFile:

@@ -12,9 +12,12 @@ Result = Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="Folder that 
 
 def report(result: Result) -> None:
     """Write the HTML report of a result again."""
-    from shadowfit import runtime
+    from shadowfit.cli import console
+    from shadowfit.cli.loading import start
 
-    runtime.start_jax()
+    start()
     from shadowfit.evaluation import load_result, write_report
 
-    typer.echo(write_report(load_result(result)))
+    with console.doing("drawing the report", quiet=False):
+        page = write_report(load_result(result))
+    typer.echo(page)

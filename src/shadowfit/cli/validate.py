@@ -34,10 +34,10 @@ def validate(
 
     Exit status: 0 done, 1 a state estimation did not converge, 2 wrong use or bad input.
     """
-    from shadowfit import runtime
     from shadowfit.cli import console
+    from shadowfit.cli.loading import start
 
-    runtime.start_jax()
+    start(quiet)
     from shadowfit.cli.recordings import Selection, read_recordings, spoken_warnings
     from shadowfit.evaluation import load_result
     from shadowfit.evaluation import validate as validate_result

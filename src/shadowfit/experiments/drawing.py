@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 
+from shadowfit.errors import ShadowfitError
 from shadowfit.models.atomic import write_bytes
+
+try:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+except ImportError as error:  # said before the first fit, not after the last
+    raise ShadowfitError('figures need the package matplotlib; pip install "shadowfit[plots]"') from error
 
 COLOURS = ("#1f5fa8", "#d1702b", "#2f8f5b", "#8c4fa3", "#7a7a7a")
 RESOLUTION = 110  # dots an inch

@@ -21,6 +21,7 @@ from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.leaves import Leaf, Parts
 from shadowfit.mechanism.sensors import JointPosition, JointSpeed, Sensor
 from shadowfit.mechanism.surroundings import Gravity, Input, Wrench
+from shadowfit.mechanism.units import in_own_unit
 from shadowfit.runtime import double_precision
 
 # A quaternion further from unit length than this was not meant as a rotation.
@@ -116,15 +117,24 @@ class Mechanism(eqx.Module):
         return leaves.write(self, {known.get(name) or self.leaf(name): value for name, value in values.items()})
 
     def unit(self, name: str) -> str:
-        """Unit of a named number; where it depends on the joint (``N m | N``), the one that applies."""
+        """Unit of a named number; where it depends on joint (``N m | N``) or input (``N m/unit``), as it is there."""
         return self.applicable(self.leaf(name).unit, name)
 
     def applicable(self, unit: str, name: str) -> str:
-        """The one of two units (``N m | N``) that applies to a number of this name."""
-        if "|" not in unit:
-            return unit
-        rotary, linear = (text.strip() for text in unit.split("|"))
-        return linear if self._is_translation(name.split(".", maxsplit=1)[0]) else rotary
+        """The one of two units (``N m | N``) that applies to a number of this name, in the unit of its input."""
+        part, *rest = name.split(".")
+        rotary, _, linear = (text.strip() for text in unit.partition("|"))
+        return in_own_unit(linear if linear and self._is_translation(part) else rotary, self._unit_behind(part, rest))
+
+    def _unit_behind(self, part: str, rest: list[str]) -> str:
+        """Unit of what an input or a sensor gives, or of the input that a joint's law follows; 1 where none is said."""
+        if part in self.inputs:
+            return self.inputs[part].unit
+        if part in self.sensors:
+            return self.sensors[part].unit()
+        laws = self.joints[part].laws if part in self.joints else {}
+        source = laws[rest[0]].input if rest and rest[0] in laws else None
+        return "1" if source is None or source not in self.inputs else self.inputs[source].unit
 
     def _is_translation(self, part: str) -> bool:
         if part in self.sensors:

@@ -49,7 +49,8 @@ def parameter_chart(found: dict[str, Any]) -> dict[str, Any]:
 def _chart(title: str, found: dict[str, Any], series: dict[str, list[Any]], scale: str) -> dict[str, Any]:
     grey = {"color": "#8a929b"}
     axis = {"axisLabel": grey, "nameTextStyle": grey, "splitLine": {"lineStyle": {"color": "#8a929b", "opacity": 0.2}}}
-    powers = {"axisLabel": {**grey, ":formatter": "(value) => value.toExponential(0)"}} if scale == "log" else {}
+    exponents = {"min": "dataMin", "axisLabel": {**grey, ":formatter": "(value) => value.toExponential(0)"}}
+    powers = exponents if scale == "log" else {}
     return {
         "animation": False,
         "color": COLOURS,
