@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -131,3 +132,33 @@ def test_a_fit_is_stopped(browser, tmp_path):
         browser.see("has ended", 120)
         assert "stopping after this iteration" in browser.text() or "the result is being written" in browser.text()
     assert (folder / "runs" / "1" / "result" / "model.toml").exists()
+
+
+@pytest.mark.data
+def test_a_real_pendulum(browser, tmp_path, data_dir):
+    """A model file and a recording of one's own: m g l/J as published, in a calibrated copy of that model file."""
+    model = Path(__file__).parents[2] / "studies" / "single_pendulum.toml"
+    with served(tmp_path / "project") as address:
+        browser.go(address)
+        browser.choose_files([model])
+        browser.see("shadowfit show models/single_pendulum.toml")
+        browser.wait("document.querySelector('iframe')")
+        browser.click("2 Data")
+        browser.choose_files([data_dir / "pendulum_single_uw" / "single_free_swing_500Hz.csv"])
+        browser.see("found: theta1_rad")
+        browser.fill("to [s]", "8")
+        browser.see("--to 8.0")
+        browser.click("3 Parameters")
+        for name in ("pendulum.inertia.yy", "hinge.viscous", "hinge.coulomb", "theta1.offset"):
+            browser.click(name, "[role=checkbox]")
+            browser.see(f"--free {name}")
+        fitted(browser, address)
+        browser.click("Results and downloads")
+        browser.see("pendulum.inertia.yy")
+        text = downloaded(browser, "single_pendulum.toml, calibrated", "single_pendulum.calibrated.toml")
+    assert text.startswith(model.read_text("utf-8").partition("\n")[0]), "the user's own text, with other numbers"
+    (tmp_path / "got.toml").write_text(text)
+    got = read_model(tmp_path / "got.toml")
+    mass, length = 0.147585, 0.147755
+    ratio = mass * 9.81 * length / (got.get("pendulum.inertia.yy") + mass * length**2)
+    assert ratio == pytest.approx(64.22, rel=0.01)
