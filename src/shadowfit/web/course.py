@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from html import escape
 from typing import Any
 
 from shadowfit.errors import ShadowfitError
@@ -44,6 +45,20 @@ def parameter_chart(found: dict[str, Any]) -> dict[str, Any]:
         if values and values[-1]
     }
     return _chart("parameters / newest value", found, relative, "value")
+
+
+def newest_values(found: dict[str, Any]) -> str:
+    """Start and newest value of each parameter, as HTML."""
+    cells = "".join(
+        f'<span><span class="name">{escape(name)}</span> {_shown(values[0])} → <b>{_shown(values[-1])}</b></span>'
+        for name, values in found.get("parameters", {}).items()
+        if values
+    )
+    return f'<div class="newest-values">{cells}</div>'
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.5g}"
 
 
 def _chart(title: str, found: dict[str, Any], series: dict[str, list[Any]], scale: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.evaluation import verdict
 from shadowfit.projects import commands
 from shadowfit.projects.runs import Run, runs, start
-from shadowfit.web.course import cost_chart, course, parameter_chart
+from shadowfit.web.course import cost_chart, course, newest_values, parameter_chart
 from shadowfit.web.desk import Desk
 from shadowfit.web.parts import CommandLine, Update
 
@@ -42,6 +42,7 @@ async def build(desk: Desk) -> None:
     sentence = ui.label().classes("verdict")
     with ui.row().classes("charts"):
         charts = [ui.echart(make({})).classes("chart") for make in (cost_chart, parameter_chart)]
+    newest = ui.html(sanitize=False).classes("w-full")
     with ui.expansion("What it says", value=True).classes("w-full"):
         terminal = ui.label().classes("terminal newest")
     seen: list[Any] = [None]
@@ -64,6 +65,7 @@ async def build(desk: Desk) -> None:
         terminal.text = text
         _judge(sentence, run, running)
         now = course(run)
+        newest.content = newest_values(now)
         for chart, make in zip(charts, (cost_chart, parameter_chart), strict=True):
             chart.options.clear()
             chart.options.update(make(now))
@@ -109,6 +111,10 @@ def _options(desk: Desk, then: Update) -> None:
         for name, text in NUMBERS.items():
             box = ui.number(text, value=own.get(name)).props("dense debounce=400 clearable").classes("wide")
             box.on_value_change(lambda event, name=name: change(name, event.value))
+        quantities = ui.textarea("report, one expression a line", value="\n".join(own.get("report", [])))
+        quantities.props("dense debounce=600 autogrow").classes("wide").on_value_change(
+            lambda event: change("report", [line.strip() for line in (event.value or "").splitlines() if line.strip()])
+        )
         ui.switch("the paper's method", value=bool(own.get("paper"))).on_value_change(
             lambda event: change("paper", event.value)
         )
