@@ -60,6 +60,16 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("evaluation.comparison.compare_models", "evaluation.derived.derived", "evaluation.derived.read_expressions"),
         *("evaluation.advise.advise", "evaluation.advise.Advice"),
     ),
+    "Experiment design": (
+        *("designs.design.design", "designs.design.Design", "designs.settings.DesignSettings"),
+        *("designs.limits.Limits", "designs.limits.JointLimits", "designs.limits.InputLimits"),
+        "designs.limits.read_limits",
+    ),
+    "Many recordings, many machines": (
+        *("estimation.spread.fleet.fit_fleet", "estimation.spread.result.FleetEstimate"),
+        *("estimation.spread.result.Spread", "estimation.spread.result.Individuals"),
+        *("recordings.recording_file.RecordingFile", "parallel.cluster.crew"),
+    ),
     "Errors": (
         *("errors.ShadowfitError", "errors.UnknownNameError", "errors.MechanismError", "errors.RecordingError"),
         *("errors.SimulationError", "models.errors.ModelFileError", "estimation.problem.parameters.ParameterError"),
@@ -68,10 +78,19 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+def sections() -> dict[str, tuple[str, ...]]:
+    """The sections, and at their end what is public and in none of them."""
+    listed = {name.rpartition(".")[2] for names in SECTIONS.values() for name in names}
+    package = importlib.import_module("shadowfit")
+    rest = [getattr(package, name) for name in package.__all__ if name not in listed]
+    more = tuple(f"{thing.__module__.removeprefix('shadowfit.')}.{thing.__name__}" for thing in rest)
+    return {**SECTIONS, "More": more} if more else SECTIONS
+
+
 def page() -> str:
     """The whole page."""
-    tables = [f"## {title}\n\n{_table(names)}" for title, names in SECTIONS.items()]
-    full = "\n".join(f"::: shadowfit.{name}" for names in SECTIONS.values() for name in names)
+    tables = [f"## {title}\n\n{_table(names)}" for title, names in sections().items()]
+    full = "\n".join(f"::: shadowfit.{name}" for names in sections().values() for name in names)
     return "\n".join([HEAD, *tables, f"## In full\n\n{full}\n"])
 
 
