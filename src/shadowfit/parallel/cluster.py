@@ -55,7 +55,7 @@ def crew(
         workers: processes on this machine; None: whatever joblib is configured to.
         scheduler: address of a Dask scheduler, such as ``tcp://head:8786``; its workers are taken as they are.
         local_cluster: the processes on this machine are a Dask cluster of their own.
-        dashboard: whether a cluster of one's own shows its dashboard.
+        dashboard: the same, for its dashboard.
 
     Raises:
         ClusterError: there is no Dask, no answer, no worker, or workers have another version of this package.
@@ -69,7 +69,7 @@ def crew(
         if scheduler is not None:
             client = stack.enter_context(_connected(scheduler))
         else:
-            client = stack.enter_context(_local(workers or joblib.cpu_count(), dashboard))
+            client = stack.enter_context(_local(workers or joblib.cpu_count()))
         check_workers(client)
         stack.enter_context(joblib.parallel_config(backend="dask", client=client))
         yield Crew(-1, client)
@@ -106,7 +106,7 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _local(workers: int, dashboard: bool) -> Iterator[Any]:
+def _local(workers: int) -> Iterator[Any]:
     """A cluster of processes on this machine, which nobody else can reach."""
     dask = distributed()
     with (
@@ -114,7 +114,7 @@ def _local(workers: int, dashboard: bool) -> Iterator[Any]:
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0" if dashboard else None,
+            dashboard_address="127.0.0.1:0",  # any port: several clusters may run on a machine
             silence_logs="CRITICAL",
         ) as cluster,
         dask.Client(cluster, set_as_default=False) as client,
