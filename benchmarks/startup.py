@@ -86,6 +86,11 @@ def seconds(program: list[str], folder: str = ".", **variables: str) -> Taken:
     return Taken(time.perf_counter() - begin, used)
 
 
+def bytecode(folder: str) -> dict[str, str]:
+    """Settings with which Python keeps what it compiles, as where a package was installed; an empty one is none."""
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(folder) / "bytecode")}
+
+
 def line(name: str, runs: list[Taken]) -> None:
     """A row of the table."""
     walls, used = ([run[i] for run in runs] for i in range(2))
@@ -98,10 +103,10 @@ def main() -> None:
     for name, program in PROGRAMS.items():
         line(name, [seconds(program) for _ in range(RUNS)])
     with tempfile.TemporaryDirectory() as folder:
-        caches = {"XDG_CACHE_HOME": str(Path(folder) / "cache")}
-        seconds([sys.executable, "-c", RECORD], folder)
+        caches = {"XDG_CACHE_HOME": str(Path(folder) / "cache"), **bytecode(folder)}
+        seconds([sys.executable, "-c", RECORD], folder, **bytecode(folder))
         free = [part for name in FREE for part in ("--free", name)]
-        fit = [*SHADOWFIT, "fit", "furuta", "recording.csv", "--physical", *free, "--quiet", "--out", "result"]
+        fit = [*SHADOWFIT, "fit", "furuta", "recording.csv", *free, "--quiet", "--out", "result"]
         line("shadowfit fit, first time", [seconds(fit, folder, **caches)])
         line("shadowfit fit, later", [seconds(fit, folder, **caches) for _ in range(RUNS)])
         demo = [*SHADOWFIT, "demo", "--quiet"]

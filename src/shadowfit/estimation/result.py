@@ -159,8 +159,16 @@ class Estimate:
 
     def mechanism(self, recording: int = 0) -> Mechanism:
         """The calibrated mechanism; with joint coordinates its joints are rigid, as the fit took them."""
-        values = self.problem.parameters.named(self.outcome.linearisation.point.values, recording)
-        return self.problem.given.write({**values, **self.followers(recording), **self._rigid_joints()})
+        if recording not in self._mechanisms:
+            values = self.problem.parameters.named(self.outcome.linearisation.point.values, recording)
+            all_values = {**values, **self.followers(recording), **self._rigid_joints()}
+            self._mechanisms[recording] = self.problem.given.write(all_values)
+        return self._mechanisms[recording]
+
+    @functools.cached_property
+    def _mechanisms(self) -> dict[int, Mechanism]:
+        """Calibrated mechanisms that were asked for, by recording."""
+        return {}
 
     def followers(self, recording: int = 0) -> dict[str, float]:
         """Moments of inertia that were held and give way, for the calibrated bodies to be possible, by name."""
@@ -282,6 +290,16 @@ class Estimate:
 
     def trajectory(self, recording: int = 0) -> EstimatedTrajectory:
         """Estimated states at the steps of a recording and the sensors' readings there."""
+        if recording not in self._trajectories:
+            self._trajectories[recording] = self._trajectory(recording)
+        return self._trajectories[recording]
+
+    @functools.cached_property
+    def _trajectories(self) -> dict[int, EstimatedTrajectory]:
+        """Trajectories that were asked for, by recording."""
+        return {}
+
+    def _trajectory(self, recording: int) -> EstimatedTrajectory:
         track = self.problem.tracks[recording]
         nodes = self.problem.bodies(self.outcome.linearisation.point, recording)
         states = _states_at_steps(self.problem, nodes, track.steps)

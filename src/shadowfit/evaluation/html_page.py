@@ -73,7 +73,14 @@ def banner(colour: Colour, sentence: str, notices: Iterable[Notice]) -> str:
 
 def rounded(values: Float[np.ndarray, " n"]) -> list[float | None]:
     """Six digits, which no screen shows; None for missing values."""
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
+    given = np.asarray(values, float)
+    known = np.isfinite(given)
+    size = np.abs(np.where(known & (given != 0.0), given, 1.0))
+    # Powers of ten are whole numbers, and quotients and products with them correctly rounded: texts stay short.
+    digits = 5 - np.clip(np.floor(np.log10(size)).astype(int), -250, 250)
+    up, down = 10.0 ** np.maximum(digits, 0), 10.0 ** np.maximum(-digits, 0)
+    short = np.rint(np.where(known, given, 0.0) * up / down) / up * down
+    return [value if here else None for value, here in zip(short.tolist(), known.tolist(), strict=True)]
 
 
 def part_of(share: float) -> str:

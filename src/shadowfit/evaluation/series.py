@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Array, Float
 
+from shadowfit.geometry.cubic import cubic
 from shadowfit.kernels.along import along
 from shadowfit.mechanism import Mechanism
 from shadowfit.mechanism.sensors import Sensor
@@ -62,15 +63,13 @@ def at_samples(
     found = np.full((len(samples), *np.shape(values)[1:]), np.nan)
     if len(time) < 2:  # a simulation that failed at its first step
         return found
-    step = time[1] - time[0]
+    step = (time[-1] - time[0]) / (len(time) - 1)
     nearest = np.rint((samples - time[0]) / step).astype(int)
     if nearest[0] >= 0 and nearest[-1] < len(time) and np.allclose(time[nearest], samples, rtol=0.0, atol=1e-9 * step):
         return np.asarray(values, float)[nearest]
-    from scipy.interpolate import CubicSpline  # noqa: PLC0415  (a third of a second, and mostly not needed)
-
     # A sample lies at most one step behind the last step; a trajectory that ended early says nothing further on.
     inside = (samples >= time[0] - 1e-6 * step) & (samples <= time[-1] + (1.0 + 1e-6) * step)
-    found[inside] = CubicSpline(time, values)(samples[inside])
+    found[inside] = cubic(np.asarray(values, float), (samples[inside] - time[0]) / step)
     return found
 
 

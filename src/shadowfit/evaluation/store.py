@@ -24,7 +24,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -43,7 +42,7 @@ from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.series import SensorSeries, at_samples, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
 from shadowfit.geometry import Pose
-from shadowfit.mechanism import Mechanism
+from shadowfit.mechanism import Mechanism, leaves
 from shadowfit.models import format_model, parse_model, read_model, update_model
 from shadowfit.models.atomic import write_bytes, write_text
 from shadowfit.models.errors import ModelFileError
@@ -309,10 +308,14 @@ def _model_text(mechanism: Mechanism, text: str | None) -> str:
     if text is None:
         return format_model(mechanism)
     before = parse_model(text)
+    known = before.mechanism.leaves()
+    both = {
+        name: (np.asarray(leaves.read(mechanism, leaf)), np.asarray(leaves.read(before.mechanism, known[name])))
+        for name, leaf in mechanism.leaves().items()
+        if name in known
+    }
     changed = {
-        name: mechanism.get(name)
-        for name in mechanism.leaves()
-        if name in before.mechanism.leaves() and not np.array_equal(mechanism.get(name), before.mechanism.get(name))
+        name: new if new.ndim else float(new) for name, (new, old) in both.items() if not np.array_equal(new, old)
     }
     try:
         updated = update_model(text, changed)
@@ -351,5 +354,5 @@ def _archive(estimate: Estimate, names: Sequence[str], kind: Kind) -> bytes:
 
 
 def _states(archive: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, State]:
-    position, orientation, velocity = (jnp.asarray(archive[f"{name}/{key}"]) for key in STATE_ARRAYS)
+    position, orientation, velocity = (archive[f"{name}/{key}"] for key in STATE_ARRAYS)
     return archive[f"{name}/time"], State(Pose(position, orientation), velocity)

@@ -17,14 +17,18 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.geometry import rotations
+from shadowfit.kernels import mapped
 
 # Forces below this fraction of the strongest coordinate's are those of something at rest.
 RESTING = 1e-6
+
+_matrices = mapped(rotations.matrix)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,16 +131,16 @@ def _wrenches(estimate: Estimate, index: int) -> tuple[Float[np.ndarray, "n b 6"
     """Rate of change of each body's momentum, and its weight, about its centre of mass [N, N m]."""
     mechanism, states = estimate.mechanism(index), estimate.trajectory(index).states
     velocity = np.asarray(states.velocity)
-    turn = np.asarray(rotations.matrix(np.asarray(states.pose.orientation)))
-    mass = np.array([float(body.mass) for body in mechanism.bodies.values])
-    moments = np.array([np.asarray(body.inertia.matrix()) for body in mechanism.bodies.values])
+    turn = _matrices(np.asarray(states.pose.orientation))
+    elements = assembled(mechanism)
+    mass, moments = np.asarray(elements.bodies.mass), np.asarray(elements.bodies.inertia)
     world = turn @ moments @ np.swapaxes(turn, -1, -2)
     momentum = np.concatenate(
         [mass[:, None] * velocity[..., :3], np.einsum("nbij,nbj->nbi", world, velocity[..., 3:])], axis=-1
     )
     rate = np.gradient(momentum, estimate.problem.timestep, axis=0)
     weight = np.zeros_like(rate)
-    weight[..., :3] = mass[:, None] * np.asarray(mechanism.gravity.vector())
+    weight[..., :3] = mass[:, None] * np.asarray(elements.gravity)
     return rate, weight
 
 

@@ -22,6 +22,8 @@ from shadowfit.models.writer import array_text, key_text, number_text, same_numb
 OTHER_NOTATION = {"parent_rotation": "axis", "child_rotation": "zero_rotation", "plane_rotation": "normal"}
 TOGETHER = {"parent_rotation": ("parent_rotation", "child_rotation")}
 TOGETHER["child_rotation"] = TOGETHER["parent_rotation"]
+Change = tuple[int, int, str]
+"""First character, the one behind the last, and what takes their place."""
 
 
 def update_model(text: str, values: Mapping[str, Any], source: str = "model") -> str:
@@ -46,9 +48,26 @@ def update_model(text: str, values: Mapping[str, Any], source: str = "model") ->
 
 def put_numbers(text: str, wanted: Mechanism, names: Iterable[str]) -> str:
     """The text with some numbers as a mechanism has them, each where it stands or would stand."""
-    for path, value in _values_by_path(wanted, [wanted.leaf(name) for name in names]).items():
+    known = wanted.leaves()
+    values = _values_by_path(wanted, [known.get(name) or wanted.leaf(name) for name in names])
+    text, left = _put_plain(text, values)
+    for path, value in left.items():
         text = _put(text, path, value)
     return text
+
+
+def _put_plain(text: str, values: Mapping[Path, Any]) -> tuple[str, dict[Path, Any]]:
+    """The text with all numbers replaced that stand there as such, read once; and what is left to put."""
+    stated, places = parse(text, "the updated model")
+    changes: list[Change] = []
+    left = {}
+    for path, value in values.items():
+        current = _look_up(stated, path)
+        if isinstance(current, list) or _is_number(current):
+            changes += _changes(path, value, current, places)
+        else:
+            left[path] = value
+    return _changed(text, changes), left
 
 
 def _reads_as(text: str, wanted: Mechanism) -> bool:
@@ -79,7 +98,7 @@ def _put(text: str, path: Path, value: Any) -> str:
     values, places = parse(text, "the updated model")
     current, around = _look_up(values, path), _look_up(values, path[:-1])
     if isinstance(current, list) or _is_number(current):
-        return _replace_numbers(text, path, value, current, places)
+        return _changed(text, _changes(path, value, current, places))
     if current is not None:  # another notation of a rotation, in a table
         inline = path in places and text[places[path].start] == "{"
         if inline:
@@ -97,15 +116,21 @@ def _put(text: str, path: Path, value: Any) -> str:
     return _add(text, path, _written(value), places)
 
 
-def _replace_numbers(text: str, path: Path, value: Any, current: Any, places: Mapping[Path, Place]) -> str:
-    """Numbers that changed, each where it stands; from the end, so that the places before stay right."""
+def _changes(path: Path, value: Any, current: Any, places: Mapping[Path, Place]) -> list[Change]:
+    """Numbers that changed, each where it stands."""
     if np.ndim(value) == 0:
         pairs = {path: (current, value)}
     else:
         pairs = {(*path, i): pair for i, pair in enumerate(zip(current, value, strict=True))}
-    for place, (old, new) in reversed(pairs.items()):
-        if old != new:
-            text = _splice(text, places[place].start, places[place].stop, number_text(new))
+    return [
+        (places[place].start, places[place].stop, number_text(new)) for place, (old, new) in pairs.items() if old != new
+    ]
+
+
+def _changed(text: str, changes: list[Change]) -> str:
+    """From the end, so that the places before stay right."""
+    for start, stop, new in sorted(changes, reverse=True):
+        text = _splice(text, start, stop, new)
     return text
 
 

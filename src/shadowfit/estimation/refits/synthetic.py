@@ -18,6 +18,7 @@ from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.residuals.reference_mass import reference_mass
+from shadowfit.geometry.cubic import cubic
 from shadowfit.mechanism.mechanism import Mechanism
 
 
@@ -69,14 +70,16 @@ def with_readings(
     ``noise`` has the shape (steps, samples, components) of each sensor's residual. Only sensors whose residual is a
     difference of readings can be given noise; orientations (quaternions) stay as simulated.
     """
-    from scipy.interpolate import CubicSpline  # noqa: PLC0415  (slow to import)
-
     at = np.arange(track.steps)[:, None] + track.fraction
     measured = []
     for values, own, old, here in zip(readings, noise, track.measured, track.present, strict=True):
         table = np.asarray(values)[: track.steps]
-        seen = table[:, None] if problem.plan.on_grid else CubicSpline(np.arange(len(table)), table)(at)
+        seen = table[:, None] if problem.plan.on_grid else _between(table, at)
         seen = np.broadcast_to(seen, old.shape)
         seen = seen + own if own.shape == old.shape else seen
         measured.append(np.where(here[..., None], seen, 0.0))
     return dataclasses.replace(track, measured=tuple(measured))
+
+
+def _between(table: Float[np.ndarray, "n d"], at: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n s d"]:
+    return cubic(table, at.ravel()).reshape(*at.shape, *table.shape[1:])

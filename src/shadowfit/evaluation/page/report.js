@@ -113,7 +113,7 @@ function chart(host, spec) {
       element(svg, "line", { x1: left, x2: width - right, y1: toY(t), y2: toY(t), class: "grid" });
       element(svg, "text", { x: left - 6, y: toY(t) + 4, "text-anchor": "end" }, names[i]);
     });
-    const marks = ticks(from, to, Math.max(2, width / 110)), texts = labels(marks);
+    const marks = ticks(from, to, Math.max(3, width / 110)), texts = labels(marks);
     marks.forEach((t, i) => {
       element(svg, "line", { x1: toX(t), x2: toX(t), y1: top, y2: height - bottom, class: "grid" });
       element(svg, "text", { x: toX(t), y: height - bottom + 15, "text-anchor": "middle" }, texts[i]);
@@ -226,7 +226,7 @@ function forest(host, spec) {
     const svg = element(box, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${spec.name}: pieces of the data and all` });
     element(svg, "text", { x: 8, y: 17, class: "title" }, spec.name + (spec.unit ? ` [${spec.unit}]` : ""));
     if (spec.apart) element(svg, "text", { x: width - right, y: 17, "text-anchor": "end", class: "warn" }, "disagree");
-    const marks = ticks(spec.low, spec.high, Math.max(3, (width - left) / 80)), texts = labels(marks);
+    const marks = ticks(spec.low, spec.high, Math.max(4, (width - left) / 80)), texts = labels(marks);
     marks.forEach((t, i) => {
       element(svg, "line", { x1: toX(t), x2: toX(t), y1: top - 4, y2: foot, class: "grid" });
       element(svg, "text", { x: Math.min(toX(t), width - right - 3.2 * texts[i].length), y: height - 8, "text-anchor": "middle" }, texts[i]);
