@@ -24,6 +24,10 @@ from shadowfit.models.atomic import write_text
 
 # Samples of a recording that the page holds; more are thinned out.
 MOST_SAMPLES = 6000
+MOTION = (
+    "The estimated motion of the first recording: dots are centres of mass, rings joints, boxes run on rails. Drag to "
+    "turn."
+)
 
 
 def write_report(saved: SavedResult) -> Path:
@@ -37,21 +41,35 @@ def page(saved: SavedResult) -> str:
     """The page of a result."""
     summary = saved.summary
     title = f"{summary['model']['name']}: {', '.join(r['name'] for r in summary['recordings'])}"
+    diagnostics, animation = _diagnostics(saved), _animation(saved)
     sections: list[tuple[str, Callable[[SavedResult], str]]] = [
         ("Parameters", _parameters),
         ("Measured, estimated and simulated", _recordings),
-        ("Motion", _motion),
+        ("Motion", lambda _: "" if animation is None else stage(MOTION)),
         ("Do pieces of the data agree?", forest_figure.section),
         ("Unexplained forces", force_figure.section),
         ("Convergence", _convergence),
         ("Correlation", _correlation),
-        ("Residuals", _residuals),
+        ("Residuals", lambda _: _residuals(diagnostics)),
         ("What was chosen, and why", _choices),
         ("Settings and data", _settings),
     ]
     head = banner(verdict.colour(summary), verdict.sentence(summary), verdict.notices(summary))
     written = [(name, write(saved)) for name, write in sections]
-    return frame("Fit of a mechanism to recordings", title, head, written, _payload(saved))
+    return frame(
+        "Fit of a mechanism to recordings",
+        title,
+        head,
+        written,
+        {
+            "recordings": [_recording(saved, index, name) for index, name in enumerate(saved.tables)],
+            "forest": forest_figure.numbers(saved),
+            "forces": force_figure.numbers(saved),
+            "log": _log(saved),
+            "diagnostics": [_diagnostic(index, found) for index, found in enumerate(diagnostics.values())],
+            "animation": animation,
+        },
+    )
 
 
 # ---- sections
@@ -133,15 +151,6 @@ def _recordings(saved: SavedResult) -> str:
     return legend + "".join(blocks)
 
 
-def _motion(saved: SavedResult) -> str:
-    if _animation(saved) is None:
-        return ""
-    return stage(
-        "The estimated motion of the first recording: dots are centres of mass, rings joints, boxes run on rails. Drag "
-        "to turn."
-    )
-
-
 def _convergence(saved: SavedResult) -> str:
     count = len(saved.log["number"])
     if count < 2:
@@ -171,9 +180,9 @@ def _heat(value: float) -> str:
     return f'<td style="background: rgba(var({colour}), {0.75 * abs(value):.2f})">{value:.2f}</td>'
 
 
-def _residuals(saved: SavedResult) -> str:
+def _residuals(diagnostics: Mapping[str, ResidualDiagnostics]) -> str:
     blocks: list[str] = []
-    for key, found in _diagnostics(saved).items():
+    for key, found in diagnostics.items():
         texts = [f"mean {found.mean:+.2f}, standard deviation {found.std:.2f} of the assumed one"]
         beyond = int(np.sum(np.abs(found.autocorrelation[1:]) > found.white))
         share = beyond / max(len(found.autocorrelation) - 1, 1)
@@ -222,17 +231,6 @@ def _setting(value: Any) -> str:
 
 
 # ---- numbers for the script
-
-
-def _payload(saved: SavedResult) -> dict[str, Any]:
-    return {
-        "recordings": [_recording(saved, index, name) for index, name in enumerate(saved.tables)],
-        "forest": forest_figure.numbers(saved),
-        "forces": force_figure.numbers(saved),
-        "log": _log(saved),
-        "diagnostics": [_diagnostic(index, found) for index, found in enumerate(_diagnostics(saved).values())],
-        "animation": _animation(saved),
-    }
 
 
 def _recording(saved: SavedResult, index: int, name: str) -> dict[str, Any]:

@@ -319,7 +319,8 @@ def _model_text(mechanism: Mechanism, text: str | None) -> str:
     }
     try:
         updated = update_model(text, changed)
-        if same_numbers(parse_model(updated).mechanism, mechanism):
+        # Which reads as the model with what changed.
+        if same_numbers(before.mechanism.write(changed), mechanism):
             return updated
     except ShadowfitError:
         pass  # written anew instead, with the same numbers but without the text's comments

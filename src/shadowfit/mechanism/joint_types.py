@@ -88,8 +88,9 @@ class JointType(eqx.Module):
 
     def row_count(self) -> int:
         """Number of gap rows."""
-        frame = Frame(jnp.zeros(3), jnp.eye(3))
-        return int(jax.eval_shape(self.gap, frame, frame).shape[0])
+        # Shapes alone: arrays would be two programs for XLA.
+        point, axes = (jax.ShapeDtypeStruct(shape, float) for shape in ((3,), (3, 3)))
+        return int(jax.eval_shape(lambda p, a: self.gap(Frame(p, a), Frame(p, a)), point, axes).shape[0])
 
 
 def _parallel_gap(a: Frame, b: Frame) -> Float[Array, "2"]:
