@@ -14,7 +14,7 @@ from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import exact, rows, sliding
 from shadowfit.dynamics.composites import column, composites_of, coordinate_bodies, dot, hanging, held_by
 from shadowfit.dynamics.elements import Elements, JointGroup
-from shadowfit.dynamics.state import with_world
+from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Hung, Tree
 from shadowfit.geometry import Pose
 
@@ -38,18 +38,20 @@ def axis_impulses(
     elements: Elements,
     now: Hung,
     wrenches: list[Float[Array, "6"]],
-    velocities: tuple[Float[Array, "bodies 6"], Float[Array, "bodies 6"]],
-    command: Array,
-    timestep: Array,
+    step: Moving,
+    mobility: Float[Array, "d"],
 ) -> AxisImpulses:
-    """Laws and dry friction; friction in proportion to the load takes it from the wrenches that joints transmit."""
+    """Laws and dry friction; friction in proportion to the load takes it from the wrenches that joints transmit.
+
+    ``mobility`` is the change of each coordinate's rate by an impulse along it.
+    """
     size, count = tree.size, len(tree.links)
-    whole, old = with_world(now.pose, velocities[0])
-    new = jnp.concatenate([velocities[1], jnp.zeros((1, 6))])
+    command, timestep = step.command, step.timestep
+    whole, old = with_world(now.pose, step.velocity)
+    _, new = with_world(now.pose, step.new_velocity)
     impulse, slope = [jnp.zeros(())] * size, [jnp.zeros(())] * size
     by_wrench = [jnp.zeros(6)] * size
     axes: list[tuple[tuple[int, Array], ...]] = [()] * size
-    mobility = mobility_of(tree, elements, now)
     by_group = []
     for group in elements.groups:
         across = _across(tree, group, whole, now)
@@ -125,11 +127,9 @@ def _across(tree: Tree, group: JointGroup, whole: Pose, now: Hung) -> Float[Arra
     return jnp.concatenate([linear + jnp.cross(center[:, None], angular), angular], axis=-1)
 
 
-def mobility_of(tree: Tree, elements: Elements, now: Hung) -> Float[Array, "d"]:
-    """Change of each coordinate's rate by an impulse along it: the diagonal of the inverse mass matrix."""
+def mass_of(tree: Tree, elements: Elements, now: Hung) -> Float[Array, "d d"]:
+    """Inertia of the coordinates, shafts of motors included."""
     size = tree.size
-    if not any(group.friction is not None for group in elements.groups):
-        return jnp.zeros(size)
     still = jnp.zeros((elements.body_count, 6))
     composites = hanging(tree, composites_of(elements, now.pose, now.pose, still, still, jnp.zeros(())))
     shafts = [jnp.zeros(())] * size
@@ -146,5 +146,9 @@ def mobility_of(tree: Tree, elements: Elements, now: Hung) -> Float[Array, "d"]:
             if bodies[j] in above[bodies[i]]:
                 entries[i][j] = entries[j][i] = dot(now.twists[j], own)
         entries[i][i] = entries[i][i] + shafts[i]
-    mass = jnp.stack([jnp.stack(row) for row in entries])
-    return jnp.diag(small_solve(mass[::-1, ::-1], jnp.eye(size))[::-1, ::-1])
+    return jnp.stack([jnp.stack(row) for row in entries]) if size else jnp.zeros((0, 0))
+
+
+def inverse_of(mass: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Changes of the coordinates' rates by impulses along them."""
+    return small_solve(mass[::-1, ::-1], jnp.eye(len(mass)))[::-1, ::-1]

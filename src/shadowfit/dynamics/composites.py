@@ -10,6 +10,8 @@ x and x' its centre of mass before and after. That is 16 numbers, which add up: 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -18,6 +20,23 @@ from shadowfit.dynamics import body_forces
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.tree import Tree
 from shadowfit.geometry import Pose, rotations
+
+
+class VelocityMaps(NamedTuple):
+    """How the new velocities depend on twists about the origin: ``v = s + ω × x``, ``ω' = J⁻¹ ω``."""
+
+    position: Float[Array, "bodies 3"]
+    turning: Float[Array, "bodies 3 3"]
+
+    @classmethod
+    def at(cls, after: Pose, new_velocity: Float[Array, "bodies 6"], timestep: Float[Array, ""]) -> VelocityMaps:
+        """Velocities that lead to given poses in a step."""
+        return cls(after.position, rotations.left_jacobian_inverse(timestep * new_velocity[:, 3:]))
+
+    def row(self, body: int, given: Float[Array, "6"]) -> Float[Array, "6"]:
+        """A row for the velocity of a body as a row for twists."""
+        linear, angular = given[:3], given[3:]
+        return jnp.concatenate([linear, jnp.cross(self.position[body], linear) + self.turning[body].T @ angular])
 
 
 def coordinate_bodies(tree: Tree) -> list[int]:

@@ -35,12 +35,17 @@ class MotionView(View):
 
     def joint_position(self, joint: str) -> Float[Array, ""]:
         index = self.mechanism.joints.index(joint)
+        if index in self.tree.loops:
+            return self._bodies().joint_position(joint)
         own = free_part(self.tree.holding(index), self.motion)
         here = Frame(own.position, rotations.matrix(own.orientation))
         return self.mechanism.joints.values[index].kind.coordinate(Frame(jnp.zeros(3), jnp.eye(3)), here)
 
     def joint_speed(self, joint: str) -> Float[Array, ""]:
-        return self.rates[self.tree.coordinate(self.mechanism.joints.index(joint))]
+        index = self.mechanism.joints.index(joint)
+        if index in self.tree.loops:
+            return self._bodies().joint_speed(joint)
+        return self.rates[self.tree.coordinate(index)]
 
     def point(self, body: str, point: Float[Array, "3"]) -> Float[Array, "3"]:
         return self._bodies().point(body, point)

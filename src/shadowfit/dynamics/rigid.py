@@ -9,9 +9,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from shadowfit.dynamics import rigid_step
+from shadowfit.dynamics import loops, rigid_step
 from shadowfit.dynamics.rigid_step import Carried, Trial
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Moving, State
 from shadowfit.dynamics.tree import Tree, motions, place
 from shadowfit.geometry import Pose
 from shadowfit.kernels import is_own
@@ -20,6 +20,8 @@ from shadowfit.kernels.sequence import Layout, Sequence
 from shadowfit.mechanism.mechanism import Mechanism
 
 Arrays = list[Any]
+# Rows of loops that count for less than this, relative to the largest, are redundant.
+REDUNDANT = 1e-9
 
 
 class Run(NamedTuple):
@@ -30,6 +32,8 @@ class Run(NamedTuple):
     velocity: Float[np.ndarray, "*batch t bodies 6"]
     """Of the leapfrog, half a step before each time."""
     status: Int[np.ndarray, "*batch t"]
+    reaction: Float[np.ndarray, "*batch t m"]
+    """Impulses of joints that close loops, in the step that follows each time."""
 
 
 def run(
@@ -42,7 +46,8 @@ def run(
     """As many steps as there are commands, from states at the initial time; a first axis of all makes a batch."""
     leaves, structure = jax.tree.flatten(mechanism)
     settings, constants = [np.asarray(leaf) for leaf in leaves], [np.asarray(timestep, float)]
-    stepper = _stepper(tree, structure, is_own(mechanism), command.shape[-1])
+    closing = loops.row_count(tree, mechanism)
+    stepper = _stepper(tree, structure, is_own(mechanism), command.shape[-1], closing)
     state = [np.asarray(x, float) for x in (initial.pose.position, initial.pose.orientation, initial.velocity)]
     batch = state[0].shape[:-2]
     *pose, velocity = (x.reshape(-1, *x.shape[-2:]) for x in state)
@@ -55,14 +60,19 @@ def run(
         zero = np.zeros(len(rates))
         last = timestep * rates
         start = [*back, last, last, *before, np.full_like(zero, rigid_step.UNSEEN), zero, last, zero, zero]
+        start.append(np.zeros((len(rates), closing)))
         shaped = [x.reshape((*batch, *x.shape[1:])) for x in start]
         return stepper(settings, constants, shaped, [command])
 
     # Leapfrog start: the speeds half a step before the initial time, to second order, from a whole step after it.
     first = advance(rates, command[..., :1, :])[3].reshape(rates.shape) / timestep
-    found = advance(rates - 0.5 * (first - rates), np.concatenate([command, command[..., -1:, :]], axis=-2))
+    before = rates - 0.5 * (first - rates)
+    if tree.loops:
+        # Only the speeds after a step bend as the loops want it: those before are on the other side of the present.
+        before = 2.0 * rates - advance(before, command[..., :1, :])[3].reshape(rates.shape) / timestep
+    found = advance(before, np.concatenate([command, command[..., -1:, :]], axis=-2))
     status = np.concatenate([np.zeros((*batch, 1)), found[4][..., :-1]], axis=-1)
-    return Run(found[0], found[1], found[2], status.astype(int))
+    return Run(found[0], found[1], found[2], status.astype(int), found[5])
 
 
 def multipliers(
@@ -70,19 +80,35 @@ def multipliers(
 ) -> tuple[Float[np.ndarray, "t n r"], ...]:
     """Impulses of the step that ends at each time but the last, by group of joints; zero at the first."""
     steps = np.full(len(command), timestep)
-    velocities = run.velocity[:-1], run.velocity[1:]
-    found = along(_transmitted, mechanism, [run.position[:-1], run.orientation[:-1], *velocities, command, steps], tree)
+    given = [run.position[:-1], run.orientation[:-1], run.velocity[:-1], run.velocity[1:], command, steps]
+    found = along(_transmitted, mechanism, [*given, run.reaction[:-1]], tree)
     return tuple(np.concatenate([np.zeros_like(x[:1]), x[:-1]]) for x in found)
 
 
+def weakest_loop(tree: Tree, mechanism: Mechanism, pose: Pose) -> tuple[float, str]:
+    """How much the weakest row of the loops counts that is not redundant, relative to the strongest, and its joint."""
+    given = [np.asarray(x)[None] for x in (pose.position, pose.orientation)]
+    motion = along(_motions, mechanism, given, tree)
+    (rows,) = (x[0] for x in along(_loop_rows, mechanism, motion, tree))
+    left, values, _ = np.linalg.svd(rows)
+    counting = values[values > REDUNDANT * values[0]]
+    row = int(np.argmax(np.abs(left[:, len(counting) - 1])))
+    return float(counting[-1] / values[0]), loops.row_joints(tree, mechanism)[row]
+
+
+def _loop_rows(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree) -> Arrays:
+    placed = place(tree, mechanism, Pose(position, orientation))
+    return [loops.jacobian(loops.closing(tree, mechanism), placed.pose, placed.twists)]
+
+
 @functools.cache
-def _stepper(tree: Tree, structure: Any, own: bool, inputs: int) -> Sequence:
+def _stepper(tree: Tree, structure: Any, own: bool, inputs: int, closing: int) -> Sequence:
     count, size = len(tree.links), tree.size
     places, turns = np.zeros((count, 3)), np.zeros((count, 4))
     number = np.zeros(())
     layout = Layout(
         [places, turns, np.zeros(size), np.zeros(size), places, turns, number, number],
-        [np.zeros(size), number, number],
+        [np.zeros(size), number, number, np.zeros(closing)],
         [np.zeros(inputs)],
     )
     return Sequence(
@@ -94,7 +120,7 @@ def _step(tree: Tree, structure: Any, settings: Arrays, constants: Arrays, varyi
     mechanism = jax.tree.unflatten(structure, settings)
     last, earlier, *pose, curvature, status = varying[2:8]
     carried = Carried(Pose(*varying[:2]), last, earlier, Pose(*pose), curvature, status)
-    found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:11]), varying[11])
+    found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:12]), varying[12])
     return jax.tree.leaves(found)
 
 
@@ -128,6 +154,6 @@ def _move(_: None, position: Array, orientation: Array, increment: Array, tree: 
 
 
 def _transmitted(mechanism: Mechanism, *given: Any) -> Arrays:
-    position, orientation, velocity, new_velocity, command, timestep, tree = given
-    pose, velocities = Pose(position, orientation), (velocity, new_velocity)
-    return rigid_step.multipliers(tree, mechanism, pose, velocities, command, timestep)
+    position, orientation, velocity, new_velocity, command, timestep, reaction, tree = given
+    moving = Moving(Pose(position, orientation), velocity, new_velocity, command, timestep)
+    return rigid_step.multipliers(tree, mechanism, moving, reaction)

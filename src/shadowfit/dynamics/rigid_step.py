@@ -12,7 +12,8 @@ Both sides of Newton's equation ``(∂τ/∂δ) Δ = −τ`` are sums over all t
 tree: ``τ_j = s_jᵀ Σ W_b``, with W_b the impulse missing at a body as a wrench about the world's origin, s_j the twist
 of coordinate j; and ``∂τ_j/∂δ_i = s_jᵀ (Σ C_b) s̃_i / h``, with s̃ the twists at ``q_{k+1}`` and C_b how the wrench
 depends on them (:mod:`composites`). Coordinates on different branches do not meet; eliminated from the leaves inwards,
-the matrix stays as sparse as it is.
+the matrix stays as sparse as it is. Joints that close loops add impulses, which act on their bodies like any force, and
+the condition that their gaps are zero at ``q_{k+1}`` (:mod:`loop_step`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, exact
-from shadowfit.dynamics.axis_impulses import AxisImpulses, axis_impulses
+from shadowfit.dynamics import balance, exact, loop_step, loops
+from shadowfit.dynamics.axis_impulses import AxisImpulses, axis_impulses, inverse_of, mass_of
 from shadowfit.dynamics.composites import (
+    VelocityMaps,
     about_origin,
     column,
     composites_of,
@@ -36,7 +38,8 @@ from shadowfit.dynamics.composites import (
     held_by,
     row,
 )
-from shadowfit.dynamics.elements import assemble
+from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Hung, Link, Tree, hang, motions
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
@@ -75,6 +78,8 @@ class Trial(NamedTuple):
     change: Float[Array, ""]
     """Of the last round [1/s]."""
     rounds: Float[Array, ""]
+    reaction: Float[Array, "m"]
+    """Impulses of joints that close loops."""
 
 
 class Found(NamedTuple):
@@ -85,6 +90,7 @@ class Found(NamedTuple):
     velocity: Float[Array, "bodies 6"]
     increment: Float[Array, "d"]
     status: Float[Array, ""]
+    reaction: Float[Array, "m"]
 
 
 def step(
@@ -104,17 +110,26 @@ def step(
     velocity = now.pose.minus(carried.pose) / timestep
     after = hang(tree, mechanism, moved(tree, motion, trial.increment))
     new_velocity = after.pose.minus(now.pose) / timestep
-    elements = assemble(mechanism)
-    missing = balance.bodies_balance(elements, now.pose, velocity, new_velocity, command, timestep, "exact")
-    wrenches = hanging(tree, about_origin(missing, now.pose.position))
-    along = axis_impulses(tree, elements, now, wrenches, (velocity, new_velocity), command, timestep)
+    moving = Moving(now.pose, velocity, new_velocity, command, timestep)
+    links, elements = _opened(tree, mechanism)
+    response = _response(tree, mechanism, now)
+    closing = loop_step.acting(tree, mechanism, now, moving, trial.reaction, response) if tree.loops else None
+    wrenches = _transmitted(links, elements, moving, closing)
+    along = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response))
     twists = _turned(tree, after.twists, trial.increment)
     composites = hanging(tree, composites_of(elements, now.pose, after.pose, velocity, new_velocity, timestep))
-    matrix = _matrix(tree, now, twists, composites, along, _velocity_maps(after.pose, new_velocity, timestep))
+    maps = VelocityMaps.at(after.pose, new_velocity, timestep)
+    matrix = _matrix(tree, now, twists, composites, along, maps)
     impulse = [dot(s, wrenches[b]) for s, b in zip(now.twists, coordinate_bodies(tree), strict=True)]
     right = jnp.stack(impulse) - along.impulse if impulse else along.impulse
-    # From the leaves inwards: eliminating a coordinate then fills nothing in.
-    change = small_solve(matrix[::-1, ::-1], -timestep * right[::-1, None])[::-1, 0]
+    if closing is None:
+        change, reaction = _solved(matrix, -timestep * right[:, None])[:, 0], trial.reaction
+    else:
+        left = [s - load for s, load in zip(now.twists, along.by_wrench, strict=True)]
+        matrix = matrix - closing.by_laws(tree, left, twists, maps)
+        rows = closing.rows(tree, left, twists, after.pose)
+        change, more = rows.solved(lambda right: _solved(matrix, right), -timestep * right, timestep * trial.reaction)
+        reaction = trial.reaction + more / timestep
     increment = trial.increment + change
     size = jnp.max(jnp.abs(jnp.append(change, 0.0))) / timestep
     fast = 1.0 + jnp.max(jnp.abs(jnp.append(increment, 0.0))) / timestep
@@ -135,26 +150,56 @@ def step(
     following = jnp.where(again, increment, 3.0 * (increment - carried.last) + carried.earlier)
     return (
         Carried(motion, increment, carried.last, now.pose, remembered, status),
-        Trial(following, jnp.where(again, size, 0.0), jnp.where(again, trial.rounds + 1.0, 0.0)),
+        Trial(following, jnp.where(again, size, 0.0), jnp.where(again, trial.rounds + 1.0, 0.0), reaction),
         jnp.where(again, 1.0, 0.0),
-        Found(now.pose.position, now.pose.orientation, velocity, increment, status),
+        Found(now.pose.position, now.pose.orientation, velocity, increment, status, reaction),
     )
+
+
+def _solved(matrix: Float[Array, "d d"], right: Float[Array, "d k"]) -> Float[Array, "d k"]:
+    """From the leaves inwards: eliminating a coordinate then fills nothing in."""
+    return small_solve(matrix[::-1, ::-1], right[::-1])[::-1]
+
+
+def _opened(tree: Tree, mechanism: Mechanism) -> tuple[Tree, Elements]:
+    """The tree without joints that close loops, as its elements number them."""
+    links, rest = loops.opened(tree, mechanism)
+    return links, assemble(rest)
+
+
+def _response(tree: Tree, mechanism: Mechanism, now: Hung) -> Float[Array, "d d"]:
+    """Changes of the rates by impulses along the coordinates; zeros in machines without dry friction."""
+    if all(joint.friction is None for joint in mechanism.joints.values):
+        return jnp.zeros((tree.size, tree.size))
+    mass = mass_of(*_opened(tree, mechanism), now)
+    return loop_step.response(tree, mechanism, now, mass) if tree.loops else inverse_of(mass)
+
+
+def _transmitted(
+    tree: Tree, elements: Elements, moving: Moving, closing: loop_step.Acting | None
+) -> list[Float[Array, "6"]]:
+    """Wrench about the origin that each body's joint transmits."""
+    step = (moving.pose, moving.velocity, moving.new_velocity, moving.command, moving.timestep)
+    missing = balance.bodies_balance(elements, *step, "exact")
+    if closing is not None:
+        missing = missing - closing.on_bodies
+    return hanging(tree, about_origin(missing, moving.pose.position))
 
 
 def multipliers(
     tree: Tree,
     mechanism: Mechanism,
-    pose: Pose,
-    velocities: tuple[Float[Array, "bodies 6"], Float[Array, "bodies 6"]],
-    command: Float[Array, "inputs"],
-    timestep: Float[Array, ""],
+    moving: Moving,
+    reaction: Float[Array, "m"],
 ) -> list[Float[Array, "n r"]]:
-    """Impulses of a step from a pose, between given velocities, as `AxisImpulses.by_group`."""
-    elements = assemble(mechanism)
-    now = hang(tree, mechanism, motions(tree, mechanism, pose))
-    missing = balance.bodies_balance(elements, pose, *velocities, command, timestep, "exact")
-    wrenches = hanging(tree, about_origin(missing, pose.position))
-    return axis_impulses(tree, elements, now, wrenches, velocities, command, timestep).by_group
+    """Impulses of a step, as `AxisImpulses.by_group`."""
+    links, elements = _opened(tree, mechanism)
+    now = hang(tree, mechanism, motions(tree, mechanism, moving.pose))
+    response = _response(tree, mechanism, now)
+    closing = loop_step.acting(tree, mechanism, now, moving, reaction, response) if tree.loops else None
+    wrenches = _transmitted(links, elements, moving, closing)
+    own = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response)).by_group
+    return own if closing is None else closing.among(tree, mechanism, elements, own)
 
 
 def moved(tree: Tree, motion: Pose, increment: Float[Array, "d"]) -> Pose:
@@ -207,29 +252,13 @@ def _turned(tree: Tree, twists: tuple[Array, ...], increment: Float[Array, "d"])
     return found
 
 
-class _Maps(NamedTuple):
-    """How the new velocities depend on twists about the origin: ``v = s + ω × x``, ``ω' = J⁻¹ ω``."""
-
-    position: Float[Array, "bodies 3"]
-    turning: Float[Array, "bodies 3 3"]
-
-    def row(self, body: int, given: Float[Array, "6"]) -> Float[Array, "6"]:
-        """A row for the velocity of a body as a row for twists."""
-        linear, angular = given[:3], given[3:]
-        return jnp.concatenate([linear, jnp.cross(self.position[body], linear) + self.turning[body].T @ angular])
-
-
-def _velocity_maps(after: Pose, new_velocity: Array, timestep: Array) -> _Maps:
-    return _Maps(after.position, rotations.left_jacobian_inverse(timestep * new_velocity[:, 3:]))
-
-
 def _matrix(
     tree: Tree,
     now: Hung,
     twists: list[Float[Array, "6"]],
     composites: list[Float[Array, "16"]],
     along: AxisImpulses,
-    maps: _Maps,
+    maps: VelocityMaps,
 ) -> Float[Array, "d d"]:
     """``h ∂τ/∂δ``."""
     bodies, above = coordinate_bodies(tree), held_by(tree)

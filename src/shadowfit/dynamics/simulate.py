@@ -32,6 +32,8 @@ from shadowfit.mechanism.mechanism import Mechanism
 # Lengths that a simulation by XLA is padded to: the loop is compiled once for all numbers of steps up to one of them.
 SHORTEST_LOOP = 256
 LOOP_GROWTH = 4
+# Loops whose weakest row counts for less than this, relative to the strongest, are named when a step fails.
+NEARLY_SINGULAR = 1e-2
 
 
 def simulate(
@@ -64,7 +66,7 @@ def simulate(
     step = len(run)
     raise SimulationError(
         f"simulation of {mechanism.name!r} stopped at step {step} of {steps} (t = {step * timestep:.6g} s): "
-        f"{_failure(status)}",
+        f"{_failure(status)}{_loops_at(mechanism, run) if joints == 'rigid' else ''}",
         run,
     )
 
@@ -73,6 +75,18 @@ def _failure(status: int) -> str:
     if status == exact.NewtonStatus.NOT_SETTLED:
         return "Newton's iterations for the exact constraint did not settle; try a smaller time-step"
     return f"its equations were not solved ({Status(status).text})"
+
+
+def _loops_at(mechanism: Mechanism, run: Trajectory) -> str:
+    """A sentence about loops whose last configuration is nearly singular."""
+    tree = tree_of(mechanism)
+    if not tree.loops:
+        return ""
+    pose = jax.tree.map(lambda x: np.asarray(x)[-1], run.states.pose)
+    weakest, joint = rigid.weakest_loop(tree, mechanism, pose)
+    if weakest > NEARLY_SINGULAR:
+        return ""
+    return f". The loop of joint {joint!r} is near a singular configuration there, where it can go on in two ways"
 
 
 _Outcome = tuple[Trajectory, int]

@@ -27,3 +27,13 @@ def with_world(pose: Pose, velocity: Float[Array, "bodies 6"]) -> tuple[Pose, Fl
     position = jnp.concatenate([pose.position, jnp.zeros((1, 3))])
     orientation = jnp.concatenate([pose.orientation, jnp.array([[1.0, 0.0, 0.0, 0.0]])])
     return Pose(position, orientation), jnp.concatenate([velocity, jnp.zeros((1, 6))])
+
+
+class Moving(eqx.Module):
+    """A time step of the bodies."""
+
+    pose: Pose
+    velocity: Float[Array, "bodies 6"]
+    new_velocity: Float[Array, "bodies 6"]
+    command: Float[Array, "inputs"]
+    timestep: Float[Array, ""]

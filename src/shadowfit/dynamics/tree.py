@@ -4,11 +4,13 @@ In a *tree* every body hangs on one other body (or the world) by one joint, or f
 joint's frame b in frame a [m, quaternion], a floating body's own pose in the world. What a joint leaves free are some
 of the six directions of ⊞ on that pose: the turn about x for a hinge. Coordinates of all joints, in the order of the
 tree, are the d unknowns of a configuration; ``T`` [bodies × 6, d] turns their rates into the bodies' velocities.
+Joints that are left over close loops: their gaps are functions of the coordinates (:mod:`loops`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -48,6 +50,8 @@ class Tree:
     """All bodies, each one behind what it hangs on."""
 
     links: tuple[Link, ...]
+    loops: tuple[int, ...] = ()
+    """Joints that close loops."""
 
     @property
     def size(self) -> int:
@@ -78,18 +82,19 @@ class Tree:
 
 
 def tree_of(mechanism: Mechanism) -> Tree:
-    """The mechanism as a tree; raises where it is none, or has what rigid joints do not describe."""
+    """The mechanism as a tree, with the joints that close its loops; raises where rigid joints do not describe it."""
     names, joints = (*mechanism.bodies.names, WORLD), mechanism.joints
     if len(mechanism.contacts) > 0:
         raise MechanismError(f"{mechanism.name!r} has contacts, which joint coordinates do not describe")
     for name, joint in joints.items():
-        if joint.kind.freedom is None:
+        if joint.kind.freedom is None and joint.kind.row_count() == 0:
             raise MechanismError(
-                f"joint {name!r} is a {type(joint.kind).__name__.lower()}, which has no coordinates of its own"
+                f"joint {name!r} is a {type(joint.kind).__name__.lower()}, which holds no position: joint coordinates "
+                "do not describe it"
             )
     links: list[Link] = []
     placed = [WORLD]
-    waiting = dict(enumerate(joints.values))
+    waiting = {i: joint for i, joint in enumerate(joints.values) if joint.kind.freedom is not None}
     while len(links) < len(mechanism.bodies):
         found = next((i for i, joint in waiting.items() if (joint.parent in placed) != (joint.child in placed)), None)
         if found is None:
@@ -102,10 +107,8 @@ def tree_of(mechanism: Mechanism) -> Tree:
             body, base = (joint.child, joint.parent) if forward else (joint.parent, joint.child)
             links.append(Link(names.index(body), names.index(base), found, forward, joint.kind.freedom))
         placed.append(body)
-    if waiting:
-        closing = joints.names[next(iter(waiting))]
-        raise MechanismError(f"joint {closing!r} closes a loop, which joint coordinates do not describe")
-    return Tree(tuple(links))
+    holding = {link.joint for link in links}
+    return Tree(tuple(links), tuple(i for i in range(len(joints)) if i not in holding))
 
 
 def coordinate_names(tree: Tree, mechanism: Mechanism) -> tuple[str, ...]:
@@ -131,14 +134,20 @@ class Placed(eqx.Module):
 def place(tree: Tree, mechanism: Mechanism, motion: Pose) -> Placed:
     """Poses of all bodies at given motions."""
     hung = hang(tree, mechanism, motion)
+    return Placed(hung.pose, velocities_by(tree, hung.twists, hung.pose.position), hung.centers)
+
+
+def velocities_by(
+    tree: Tree, twists: Sequence[Float[Array, "6"]], position: Float[Array, "bodies 3"]
+) -> Float[Array, "bodies 6 d"]:
+    """T: velocities of bodies at given places by the rate of each coordinate, from the coordinates' twists."""
     count = len(tree.links)
     moving: dict[int, list[int]] = {count: []}
     start = 0
     for link in tree.links:
         moving[link.body] = [*moving[link.base], *range(start, start + len(link.freedom))]
         start += len(link.freedom)
-    columns = [_columns(hung.twists, moving[i], hung.pose.position[i], tree.size) for i in range(count)]
-    return Placed(hung.pose, jnp.stack(columns), hung.centers)
+    return jnp.stack([_columns(twists, moving[i], position[i], tree.size) for i in range(count)])
 
 
 class Hung(eqx.Module):
@@ -208,9 +217,7 @@ def twist(direction: int, body: Held) -> Float[Array, "6"]:
     return jnp.concatenate([jnp.cross(body.center, along), along])
 
 
-def _columns(
-    twists: tuple[Float[Array, "6"], ...], moving: list[int], position: Array, size: int
-) -> Float[Array, "6 d"]:
+def _columns(twists: Sequence[Float[Array, "6"]], moving: list[int], position: Array, size: int) -> Float[Array, "6 d"]:
     """Velocity of a body by each coordinate, of which only some move it."""
     columns = [jnp.zeros(6)] * size
     for coordinate in moving:

@@ -350,7 +350,7 @@ def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) 
     the equations of motion lack along them is compared with the degrees of freedom that it had there.
     """
     none = np.zeros(problem.parameters.size)
-    point = dataclasses.replace(likely.point, values=chosen.point.values)
+    point = problem.revalued(likely.point, chosen.point.values)
     here = objective.linearise(problem, renewed(problem, point), likely.weights)
     states = tuple(
         objective.undamped(normal)[0].states(none[problem.parameters.places(i)])

@@ -257,7 +257,7 @@ def extended_problem(estimate: Estimate) -> tuple[Problem, tuple[Candidate, ...]
         np.concatenate([np.asarray(point.values.numbers), more.numbers]),
         np.concatenate([np.asarray(point.values.turns).reshape(-1, 4), more.turns]),
     )
-    return whole, candidates, dataclasses.replace(point, values=values)
+    return whole, candidates, whole.revalued(point, values)
 
 
 def _with_free(problem: Problem, candidates: Sequence[Candidate], free: Sequence[Candidate]) -> Problem:

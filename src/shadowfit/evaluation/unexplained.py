@@ -99,7 +99,9 @@ def coordinate_names(estimate: Estimate) -> tuple[list[str], list[str]]:
         for direction in link.freedom:
             names.append(holder if len(link.freedom) == 1 else f"{holder} ({'xyz'[direction % 3]})")
             units.append("N" if direction < 3 else "N m")
-    return names, units
+    kept = estimate.problem.plan.unknowns
+    assert isinstance(kept, Joint)
+    return [names[place] for place in kept.independent], [units[place] for place in kept.independent]
 
 
 def force_terms(estimate: Estimate, index: int) -> Terms:

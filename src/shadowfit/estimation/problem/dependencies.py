@@ -81,7 +81,9 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
         geometry = [(group.kind, group.a, group.b) for group in elements.groups]
         acting = (elements.bodies, elements.gravity, elements.forces)
         touching = (elements.contacts, elements.bodies, geometry) if elements.contacts else ()
+        # Readings also depend on what moves the nodes along.
         readings = [sensor.read(view) for sensor in now.sensors.values]
+        readings.append(plan.unknowns.constraints(now, Pose(moving[0], moving[1])))
         return tuple(jax.tree.leaves(part) for part in (geometry, acting, touching, readings))
 
     names = ("geometry", "bodies", "contacts", "sensors")

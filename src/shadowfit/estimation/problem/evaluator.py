@@ -14,6 +14,7 @@ from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.step_kernels import Call, StepKernels, windows
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
+from shadowfit.estimation.residuals.inverse_kinematics import Iterate
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.start_state import StartGaps
@@ -70,10 +71,11 @@ class Evaluator:
         """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""
         return StartGaps(*self._run(step_functions.start_gaps, None, nodes))
 
-    def follow(self, weights: np.ndarray, first: Pose, targets: tuple[np.ndarray, ...]) -> Pose:
-        """Poses of nodes after each iteration of inverse kinematics, one per target."""
+    def follow(self, weights: np.ndarray, first: Pose, targets: tuple[np.ndarray, ...]) -> Iterate:
+        """Poses of nodes after each iteration of inverse kinematics, one per target, and errors before it."""
         call = Call(step_functions.follow, self.values, weights, targets, first)
-        return Pose(*self.kernels.run(call)[:2])
+        position, orientation, error = self.kernels.run(call)
+        return Iterate(Pose(position, orientation), error)
 
     def placed(self, poses: Pose) -> Placed:
         """Bodies at the poses of nodes, and how they move with them."""
@@ -83,6 +85,20 @@ class Evaluator:
     def motions(self, bodies: Pose) -> Pose:
         """Poses of nodes at poses of the bodies, computed from the joints."""
         return Pose(*self._run(step_functions.motions, None, bodies))
+
+    def closer(self, poses: Pose) -> tuple[Pose, Float[np.ndarray, "n m"]]:
+        """Poses of nodes with their loops closed a little better, and the gaps before that."""
+        position, orientation, gap = self._run(step_functions.closer, None, poses)
+        return Pose(position, orientation), gap
+
+    def closings(self, poses: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Gaps of loops at the poses of nodes, their derivatives by coordinates, and those by parameters."""
+        gap, rows, by_parameters = self._run(step_functions.closings, None, poses)
+        return gap, rows, by_parameters
+
+    def closed(self, poses: Pose) -> Pose:
+        """Poses of nodes that satisfy what a node must by itself, not a number where that failed."""
+        return self.kernels.plan.unknowns.closed(poses, self)
 
     def bodies(self, poses: Pose) -> Pose:
         """Poses of the bodies at the poses of nodes, whatever the unknowns are."""

@@ -7,12 +7,13 @@ the filtered values and all gaps are closed. What no sensor sees stays where it 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.dynamics.placement import place
-from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
@@ -24,16 +25,28 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyOrientation, JointPosition
 from shadowfit.recordings import lowpass, resample
 
+if TYPE_CHECKING:
+    from shadowfit.estimation.problem.problem import Problem
+
 # Iterations at the first time, which starts with open loops, and at the following ones.
 FIRST_ITERATIONS = 60
 NEXT_ITERATIONS = 3
+# Of several ways to meet the first readings, one whose squared error is less than this many times the smallest one
+# (or than this [rad², m²]) is as good as the best.
+CLOSER = 1.5
+MET = 1e-12
 
 
 def initial_nodes(problem: Problem, values: Values, recording: int) -> Nodes:
     """Unknown states of one recording to start from."""
-    track = problem.tracks[recording]
-    targets, weights = _targets(problem, track)
-    return _as_nodes(problem, _follow(problem, values, recording, targets, weights))
+    nodes = _as_nodes(problem, followed(problem, values, recording))
+    return Nodes(problem.at(values, recording).closed(nodes.pose), nodes.velocity)
+
+
+def followed(problem: Problem, values: Values, recording: int) -> Pose:
+    """Poses of nodes at the steps of a recording, as the filtered readings have them."""
+    targets, weights = _targets(problem, problem.tracks[recording])
+    return _follow(problem, values, recording, targets, weights)
 
 
 def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
@@ -75,11 +88,13 @@ def _follow(
     here = problem.at(values, recording)
     rough = _rough_pose(problem.written(values, recording), tuple(target[0] for target in targets), weights)
     first = here.nodes(Pose(np.asarray(rough.position)[None], np.asarray(rough.orientation)[None]))[0]
-    extra = FIRST_ITERATIONS // NEXT_ITERATIONS
-    repeats = NEXT_ITERATIONS * np.concatenate([[extra], np.ones(len(targets[0]), int)])
-    repeated = tuple(np.repeat(np.concatenate([target[:1], target]), repeats, axis=0) for target in targets)
-    followed = here.follow(weights, first, repeated)
-    return followed[np.cumsum(repeats)[1:] - 1]
+    still = tuple(np.repeat(target[:1], FIRST_ITERATIONS, axis=0) for target in targets)
+    found = [here.follow(weights, guess, still) for guess in problem.plan.unknowns.guesses(first)]
+    errors = np.nan_to_num([one.error[-1] for one in found], nan=np.inf)
+    # The first guess, unless another one is closer to the readings.
+    best = found[int(np.argmax(errors <= CLOSER * errors.min() + MET))].pose[-1]
+    repeated = tuple(np.repeat(target, NEXT_ITERATIONS, axis=0) for target in targets)
+    return here.follow(weights, best, repeated).pose[NEXT_ITERATIONS - 1 :: NEXT_ITERATIONS]
 
 
 def _rough_pose(mechanism: Mechanism, first: tuple[np.ndarray, ...], weights: np.ndarray) -> Pose:

@@ -152,11 +152,10 @@ def check_options(options: Options) -> None:
             raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")
 
 
-def check_force_noise(options: Options, mechanism: Mechanism) -> None:
+def check_force_noise(options: Options, names: Sequence[str] | None) -> None:
     """Raise unless the errors of forces belong to coordinates of the joints, and are positive."""
     if not options.force_noise:
         return
-    names = options.kind.of(mechanism).level_names(mechanism)
     if names is None:
         raise ProblemError(
             f"force_noise is given for the unknowns {options.unknowns!r}, whose errors are those of bodies; use the "
@@ -169,11 +168,11 @@ def check_force_noise(options: Options, mechanism: Mechanism) -> None:
             raise ProblemError(f"force_noise of {name!r} is {std}; it must be a positive number [N m, N]")
 
 
-def check_impulse_covariance(options: Options, mechanism: Mechanism) -> None:
+def check_impulse_covariance(options: Options, mechanism: Mechanism, unknowns: Unknowns) -> None:
     """Raise unless Ω, if there is one, can be a covariance of the mechanism's impulses."""
     if options.impulse_covariance is None:
         return
-    covariance, size = np.asarray(options.impulse_covariance, float), options.kind.of(mechanism).impulses
+    covariance, size = np.asarray(options.impulse_covariance, float), unknowns.impulses
     if covariance.shape not in ((size,), (size, size)):
         raise ProblemError(
             f"the option impulse_covariance has shape {covariance.shape}; for the unknowns {options.unknowns!r} of "

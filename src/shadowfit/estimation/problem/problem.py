@@ -14,9 +14,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.errors import MechanismError
 from shadowfit.estimation.problem.commands import commands
 from shadowfit.estimation.problem.dependencies import make_plan
 from shadowfit.estimation.problem.evaluator import Evaluator
+from shadowfit.estimation.problem.initial import followed
 from shadowfit.estimation.problem.options import (
     Options,
     ProblemError,
@@ -32,6 +34,7 @@ from shadowfit.estimation.problem.track import ON_GRID, Track, lay_on_grid
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.estimation.residuals.unknowns.interface import Along
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
@@ -138,6 +141,12 @@ class Problem:
         moved = differences(nodes.pose[1:], nodes.pose[:-1]).reshape(len(nodes.pose.position) - 1, -1) @ directions.T
         return np.max(np.abs(moved), axis=0) / self.timestep
 
+    def revalued(self, point: Point, values: Values) -> Point:
+        """The point with other values of the parameters; nodes move along where they must."""
+        closed = (self.at(values, i).closed(own.pose) for i, own in enumerate(point.nodes))
+        nodes = tuple(Nodes(pose, own.velocity) for pose, own in zip(closed, point.nodes, strict=True))
+        return dataclasses.replace(point, values=values, nodes=nodes)
+
     def bodies(self, point: Point, recording: int) -> Nodes:
         """States of the bodies at all nodes of a recording, whatever the unknowns are."""
         nodes = point.nodes[recording]
@@ -152,8 +161,6 @@ def build_problem(
     options = options.resolved(mechanism)
     check_options(options)
     _check_mechanism(mechanism, options)
-    check_impulse_covariance(options, mechanism)
-    check_force_noise(options, mechanism)
     given = mechanism
     mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
     timestep = (
@@ -168,7 +175,27 @@ def build_problem(
     on_grid = all(np.all(np.abs(track.fraction) < ON_GRID) for track in tracks)
     window = options.kind.reach if on_grid or centred else 4
     plan = make_plan(mechanism, parameters, options, window, on_grid)
-    return Problem(mechanism, given, parameters, tracks, timestep, plan, options)
+    problem = _suited(Problem(mechanism, given, parameters, tracks, timestep, plan, options))
+    check_impulse_covariance(options, mechanism, problem.plan.unknowns)
+    check_force_noise(options, problem.level_names)
+    return problem
+
+
+def _suited(problem: Problem) -> Problem:
+    """The problem with the unknowns that suit the motion it starts with."""
+    if problem.plan.unknowns.settled:
+        return problem
+    values = problem.parameters.start()
+    names = [parameter.name for parameter in problem.parameters.parameters for _ in range(parameter.size)]
+    along = [
+        Along(followed(problem, values, i), track.times(problem.timestep), problem.at(values, i))
+        for i, track in enumerate(problem.tracks)
+    ]
+    try:
+        unknowns = problem.plan.unknowns.suited(problem.mechanism, names, along)
+    except MechanismError as error:
+        raise ProblemError(str(error)) from error
+    return dataclasses.replace(problem, plan=dataclasses.replace(problem.plan, unknowns=unknowns))
 
 
 def default_timestep(intervals: Sequence[float], largest: float = 0.01) -> float:

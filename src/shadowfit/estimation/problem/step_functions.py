@@ -10,14 +10,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from shadowfit.estimation.linear.front import Rows
-from shadowfit.estimation.residuals import observation, start_state
+from shadowfit.estimation.residuals import closure, observation, start_state
 from shadowfit.estimation.residuals.frame import Frame, frame
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.observation import BetterCurve, Sample, Scale
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.estimation.residuals.unknowns import Step
+from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.geometry import Pose, rotations
+from shadowfit.kernels import slopes
 
 Weighing = tuple[Float[Array, "r r"] | Float[Array, "r"], Float[Array, ""]]
 """Square root of the weight of the dynamics, whole or its diagonal, and the time-step [s]."""
@@ -62,11 +64,14 @@ def start_gaps(plan: Plan, machine: Parametrised, _: None, node: Nodes) -> start
 
 def follow(
     plan: Plan, machine: Parametrised, weights: Array, moving: tuple[Pose, tuple[Array, ...]]
-) -> tuple[Array, Array]:
-    """One iteration of inverse kinematics, from the pose of the time before towards the readings of a time."""
+) -> tuple[Array, Array, Array]:
+    """One iteration of inverse kinematics, from the pose of the time before towards the readings of a time.
+
+    With the sum of squared errors that it came from.
+    """
     before, targets = moving
-    pose = plan.unknowns.towards(machine.mechanism(), before, targets, weights)
-    return pose.position, pose.orientation
+    found = plan.unknowns.towards(machine.mechanism(), before, targets, weights)
+    return found.pose.position, found.pose.orientation, found.error
 
 
 def placed(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> tuple[Array, ...]:
@@ -78,6 +83,24 @@ def placed(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> tuple[Arra
 def motions(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> Pose:
     """Poses of a node at given poses of the bodies."""
     return plan.unknowns.motions(machine.mechanism(), pose)
+
+
+def closer(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> tuple[Array, Array, Array]:
+    """The pose of a node with its loops closed a little better, and the gaps before that."""
+    assert isinstance(plan.unknowns, Joint)
+    found, gap = closure.closer(plan.unknowns.tree, plan.unknowns.independent, machine.mechanism(), pose)
+    return found.position, rotations.normalise(found.orientation), gap
+
+
+def closings(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> tuple[Array, Array, Array]:
+    """Gaps of loops at the pose of a node, their derivatives by coordinates, and those by parameters."""
+    assert isinstance(plan.unknowns, Joint)
+    tree = plan.unknowns.tree
+    found = closure.closing(tree, machine.mechanism(), pose)
+    _value, by_parameters = slopes(
+        lambda p: closure.closing(tree, machine.moved(p), pose).gap, jnp.zeros(plan.parameters)
+    )
+    return found.gap, found.rows, by_parameters
 
 
 def shifted(plan: Plan, machine: Parametrised, _: None, moving: tuple[Nodes, Array]) -> list[Array]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
+from shadowfit.dynamics import loops
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian, gap_values
 from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
-from shadowfit.dynamics.tree import Tree
+from shadowfit.dynamics.tree import Tree, place
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
@@ -30,7 +32,15 @@ Target = tuple[Float[Array, "d"], ...]
 """A reading of each sensor."""
 
 
-def corrected(mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Pose:
+class Iterate(NamedTuple):
+    """Where an iteration leads."""
+
+    pose: Pose
+    error: Float[Array, ""]
+    """Sum of the squared errors of readings and gaps that it came from."""
+
+
+def corrected(mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Iterate:
     """A Gauss–Newton step on readings and gaps, staying near the pose where nothing decides."""
     elements = assemble(mechanism)
     bodies = elements.body_count
@@ -41,23 +51,27 @@ def corrected(mechanism: Mechanism, pose: Pose, target: Target, weights: Float[A
         return _reading_errors(mechanism, view, target, weights)
 
     gap, gap_slope = gap_values(elements, pose), gap_jacobian(elements, pose)
-    increment = _step(errors, GAP_WEIGHT**2 * gap_slope.T @ gap_slope, GAP_WEIGHT**2 * gap_slope.T @ gap)
-    return _limited(pose, increment.reshape(bodies, 6))
+    increment, error = _step(errors, GAP_WEIGHT * gap_slope, GAP_WEIGHT * gap)
+    return Iterate(_limited(pose, increment.reshape(bodies, 6)), error)
 
 
 def corrected_motion(
     tree: Tree, mechanism: Mechanism, motion: Pose, target: Target, weights: Float[Array, "sensors"]
-) -> Pose:
-    """The same with the coordinates of a tree's joints, which leave no gaps."""
+) -> Iterate:
+    """The same with the coordinates of a tree's joints, which leave no gaps but those of joints that close loops."""
     bodies = len(tree.links)
+    gap, slope = jnp.zeros(0), jnp.zeros((0, tree.size))
+    if tree.loops:
+        closers, placed = loops.closing(tree, mechanism), place(tree, mechanism, motion)
+        gap, slope = gap_values(closers, placed.pose), loops.jacobian(closers, placed.pose, placed.twists)
 
     def errors(increment: Array) -> Array:
         moved = motion.plus((increment @ tree.selection()).reshape(bodies, 6))
         view = MotionView(tree, mechanism, State(moved, jnp.zeros((bodies, 6))))
         return _reading_errors(mechanism, view, target, weights)
 
-    increment = _step(errors, jnp.zeros((tree.size, tree.size)), jnp.zeros(tree.size))
-    return _limited(motion, (increment @ tree.selection()).reshape(bodies, 6))
+    increment, error = _step(errors, GAP_WEIGHT * slope, GAP_WEIGHT * gap)
+    return Iterate(_limited(motion, (increment @ tree.selection()).reshape(bodies, 6)), error)
 
 
 def _reading_errors(mechanism: Mechanism, view: View, target: Target, weights: Float[Array, "sensors"]) -> Array:
@@ -69,13 +83,14 @@ def _reading_errors(mechanism: Mechanism, view: View, target: Target, weights: F
 
 
 def _step(
-    errors: Callable[[Array], Array], matrix: Float[Array, "n n"], gradient: Float[Array, "n"]
-) -> Float[Array, "n"]:
-    """Minimise the squares of linearised errors, plus a quadratic function with a matrix and a gradient."""
-    size = len(gradient)
+    errors: Callable[[Array], Array], gap_slope: Float[Array, "g n"], gap: Float[Array, "g"]
+) -> tuple[Float[Array, "n"], Float[Array, ""]]:
+    """Minimise the squares of linearised errors and gaps; with the sum of squares before that."""
+    size = gap_slope.shape[1]
     reading, slope = slopes(errors, jnp.zeros(size))
-    normal = slope.T @ slope + matrix + STAY_WEIGHT**2 * jnp.eye(size)
-    return -small_solve(normal, (slope.T @ reading + gradient)[:, None], definite=True)[:, 0]
+    normal = slope.T @ slope + gap_slope.T @ gap_slope + STAY_WEIGHT**2 * jnp.eye(size)
+    gradient = slope.T @ reading + gap_slope.T @ gap
+    return -small_solve(normal, gradient[:, None], definite=True)[:, 0], jnp.sum(reading**2) + jnp.sum(gap**2)
 
 
 def _limited(pose: Pose, increment: Float[Array, "bodies 6"]) -> Pose:

@@ -12,6 +12,7 @@ the impulse [N m s, N s] that its own joint lacks, and no joint's error leaks in
 would if errors of the predicted velocity were weighed, ``A⁻¹ r``. (Shafts of motors are part of l.)
 
 What a joint carries, for dry friction in proportion to its load, is the sum of F over the bodies that hang on it.
+Joints that close loops act on the bodies with impulses that are no function of the motion; F is then without these.
 :mod:`recursion` gives the same for trees of any size.
 """
 
@@ -23,9 +24,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, body_forces, rows
+from shadowfit.dynamics import balance, body_forces, loops, rows
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
-from shadowfit.dynamics.state import with_world
+from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Placed, Tree, place
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
@@ -37,55 +38,72 @@ def residual(
     motions: Pose,
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
+    reaction: Float[Array, "m"] | None = None,
 ) -> Float[Array, "d"]:
-    """r of the step between three configurations, given as motions of the joints [N m s, N s]."""
-    elements = assemble(mechanism)
+    """r of the step between three configurations, given as motions of the joints [N m s, N s].
+
+    ``reaction`` are the impulses of joints that close loops, along the rows of their gaps.
+    """
+    links, rest = loops.opened(tree, mechanism)
+    elements = assemble(rest)
     before, now, after = (place(tree, mechanism, motions[i]) for i in range(3))
     velocity = now.pose.minus(before.pose) / timestep
     new_velocity = after.pose.minus(now.pose) / timestep
+    step = Moving(now.pose, velocity, new_velocity, command, timestep)
     missing = balance.bodies_balance(elements, now.pose, velocity, new_velocity, command, timestep, "exact")
+    response = _response(tree, mechanism, now)
+    if tree.loops:
+        assert reaction is not None
+        closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
+        along = loops.along_axes(closers, step, reaction, moving @ response @ moving.T)
+        missing = missing - loops.on_bodies(closers, now.pose, reaction, along)
+    own = _along_axes(links, elements, step, now, missing, jnp.diag(response))
+    return jnp.einsum("bid,bi->d", now.twists, missing) - own
+
+
+def _response(tree: Tree, mechanism: Mechanism, now: Placed) -> Float[Array, "d d"]:
+    """Changes of the rates by impulses along the coordinates: it only sets where dry friction fades."""
+    links, rest = loops.opened(tree, mechanism)
+    if all(joint.friction is None for joint in mechanism.joints.values):
+        return jnp.zeros((links.size, links.size))
+    mass = jax.lax.stop_gradient(_mass(links, assemble(rest), now))
+    if not tree.loops:
+        return small_solve(mass, jnp.eye(links.size), definite=True)
+    closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
+    mass = mass + moving.T @ loops.shafts(closers, now.pose) @ moving
+    return loops.response(mass, loops.jacobian(closers, now.pose, now.twists))
+
+
+def _mass(tree: Tree, elements: Elements, now: Placed) -> Float[Array, "d d"]:
+    """Inertia of the coordinates, shafts included."""
     inertia = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, now.pose))
-    mass = jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists)
-    along = _along_axes(tree, elements, now, missing, (velocity, new_velocity), command, mass, timestep)
-    return jnp.einsum("bid,bi->d", now.twists, missing) - along
-
-
-def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    return small_solve(matrix, jnp.eye(len(matrix)), definite=True)
-
-
-def _mobility(mass: Float[Array, "d d"]) -> Float[Array, "d"]:
-    """Diagonal of the inverse of a mass matrix; it only sets where friction fades, and is not differentiated."""
-    return jnp.diag(_inverse(jax.lax.stop_gradient(mass)))
+    shafts = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
+    return jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists) + jnp.diag(shafts)
 
 
 def _along_axes(
     tree: Tree,
     elements: Elements,
+    step: Moving,
     now: Placed,
     missing: Float[Array, "bodies 6"],
-    velocities: tuple[Float[Array, "bodies 6"], Float[Array, "bodies 6"]],
-    command: Array,
-    mass: Float[Array, "d d"],
-    timestep: Array,
+    mobility: Float[Array, "d"],
 ) -> Float[Array, "d"]:
-    """l, the impulses of laws and friction on each coordinate."""
-    whole, old = with_world(now.pose, velocities[0])
-    shafts = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
-    new = jnp.concatenate([velocities[1], jnp.zeros((1, 6))])
+    """l, the impulses of laws and friction on each coordinate; the mobility only sets where friction fades."""
+    whole, old = with_world(step.pose, step.velocity)
+    _, new = with_world(step.pose, step.new_velocity)
     impulses = []
     for group in elements.groups:
         geometry = rows.geometry(group, whole)
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-        loads = jnp.zeros((group.size, group.gap_rows))
-        mobility = jnp.zeros(group.size)
+        loads, own = jnp.zeros((group.size, group.gap_rows)), jnp.zeros(group.size)
         if group.friction is not None:
-            loads = _loads(tree, group, whole, now, missing)
-            mobility = _mobility(mass + jnp.diag(shafts))[_places(tree, group)]
+            loads, own = _loads(tree, group, whole, now, missing), mobility[_places(tree, group)]
         scalars = (geometry.position, speed, new_speed)
-        laws = balance.law_impulse(group, *scalars, command, timestep, "exact")
-        friction = balance.friction_impulse(group, scalars, loads, balance.Turning(mobility), command, timestep)
+        laws = balance.law_impulse(group, *scalars, step.command, step.timestep, "exact")
+        rubbing = balance.Turning(own)
+        friction = balance.friction_impulse(group, scalars, loads, rubbing, step.command, step.timestep)
         impulses.append(laws + friction)
     return _on_axes(tree, elements, impulses)
 

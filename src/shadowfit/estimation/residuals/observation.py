@@ -53,12 +53,13 @@ def observation_rows(plan: Plan, machine: Parametrised, window: Nodes, sample: S
     count, bodies = window.pose.position.shape[:2]
     width, columns = count * plan.node_size, np.array(plan.layout.sensors, int)
     at = plan.centre + sample.fraction
-    mechanism, spread = machine.mechanism(), jnp.zeros(plan.parameters)
+    mechanism, moves = machine.mechanism(), plan.unknowns.moves(machine, window.pose)
 
     def residuals(increments: Array) -> Array:
-        steps = plan.unknowns.directions(increments[:width].reshape(count, plan.node_size))
+        spread = jnp.zeros(plan.parameters).at[columns].set(increments[width:])
+        steps = moves(increments[:width].reshape(count, plan.node_size), spread)
         state = window.plus(steps.reshape(count, bodies, -1)).state_at(at, plan.centre, scale.timestep)
-        seeing = mechanism if len(columns) == 0 else machine.moved(spread.at[columns].set(increments[width:]))
+        seeing = mechanism if len(columns) == 0 else machine.moved(spread)
         view, sensors = plan.unknowns.view(seeing, state), seeing.sensors.values
         return jnp.concatenate([s.residual(s.read(view), y) for s, y in zip(sensors, sample.measured, strict=True)])
 

@@ -182,4 +182,5 @@ def prior(parameters: ParameterSet, values: Values, weights: Weights) -> tuple[n
 def plus(problem: Problem, point: Point, states: tuple[np.ndarray, ...], increments: np.ndarray) -> Point:
     """``x ⊞ δ`` of all unknowns."""
     nodes = tuple(problem.kernels.retract(own, steps) for own, steps in zip(point.nodes, states, strict=True))
-    return Point(problem.parameters.plus(point.values, increments), nodes, point.truncation, point.fading)
+    moved = dataclasses.replace(point, nodes=nodes)
+    return problem.revalued(moved, problem.parameters.plus(point.values, increments))

@@ -74,7 +74,7 @@ class Motion:
 
 def predict(problem: Problem, along: Point, values: Values) -> Prediction:
     """Predictions of the model with given parameter values, around states that follow the samples."""
-    point = renewed(problem, dataclasses.replace(along, values=values))
+    point = renewed(problem, problem.revalued(along, values))
     motions = (linearised(problem, point, i) for i in range(len(problem.tracks)))
     return window_errors(problem, ((motion, motion.residual[..., None]) for motion in motions))[0]
 

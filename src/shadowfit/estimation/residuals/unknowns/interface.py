@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -26,7 +27,7 @@ from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
-from shadowfit.estimation.residuals.inverse_kinematics import Target
+from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.start_state import StartGaps
@@ -47,6 +48,10 @@ class Step(eqx.Module):
     timestep: Float[Array, ""]
 
 
+Moves = Callable[[Array, Array], Array]
+"""From increments of nodes and of the parameters to those of what `Nodes` holds, to first order."""
+
+
 class Evaluations(Protocol):
     """Compiled functions along a trajectory, at the current values of the parameters."""
 
@@ -64,6 +69,14 @@ class Evaluations(Protocol):
 
     def gaps(self, nodes: Nodes) -> StartGaps:
         """Gaps of the joints at states of the bodies, with their derivatives."""
+        ...
+
+    def closer(self, poses: Pose) -> tuple[Pose, Float[np.ndarray, "n m"]]:
+        """Poses of nodes with their loops closed a little better, and the gaps [m, rad] before that."""
+        ...
+
+    def closings(self, poses: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Gaps of loops at the poses of nodes, their derivatives by coordinates, and those by parameters."""
         ...
 
 
@@ -106,6 +119,16 @@ class Start:
     """Square root of the weight of the impulses."""
     timestep: float
     parameters: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Along:
+    """A motion through poses of nodes."""
+
+    poses: Pose
+    time: Float[np.ndarray, " n"]
+    """[s]."""
+    here: Evaluations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,6 +181,10 @@ class Unknowns(abc.ABC):
     def directions(self, increments: Float[Array, "*n b"]) -> Float[Array, "*n bodies*k"]:
         """Increments of nodes as increments of the poses (and velocities) that `Nodes` holds."""
 
+    def moves(self, machine: Parametrised, poses: Pose) -> Moves:
+        """How nodes at given poses move with their unknowns, and with parameters that move them along."""
+        return lambda increments, parameters: self.directions(increments)
+
     @abc.abstractmethod
     def nodes(self, poses: Pose, timestep: float) -> Nodes:
         """Nodes that move through given poses of theirs, a time-step apart."""
@@ -165,6 +192,29 @@ class Unknowns(abc.ABC):
     def blank(self, count: int) -> Nodes:
         """As many nodes, all zero: arrays of the right shapes."""
         return Nodes(Pose(np.zeros((count, self.bodies, 3)), np.zeros((count, self.bodies, 4))), None)
+
+    # --- what a node must satisfy by itself ---
+
+    def constraints(self, mechanism: Mechanism, pose: Pose) -> Float[Array, "m"]:
+        """What is zero at the poses of any node, whatever its unknowns and the parameters."""
+        return jnp.zeros(0)
+
+    def closed(self, poses: Pose, here: Evaluations) -> Pose:
+        """Nodes with their constraints satisfied, not a number where that failed; unknowns stay as they are."""
+        return poses
+
+    def guesses(self, pose: Pose) -> list[Pose]:
+        """Poses of a node from which to look for one that the sensors read, the likeliest first."""
+        return [pose]
+
+    @property
+    def settled(self) -> bool:
+        """Whether the unknowns are the same whatever the motion (`suited`)."""
+        return True
+
+    def suited(self, mechanism: Mechanism, parameters: Sequence[str], along: Sequence[Along]) -> Unknowns:
+        """The unknowns that suit given motions of nodes, for parameters whose increments have these names."""
+        return self
 
     # --- rows ---
 
@@ -199,7 +249,7 @@ class Unknowns(abc.ABC):
         """Poses of a node at given poses of the bodies."""
 
     @abc.abstractmethod
-    def towards(self, mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Pose:
+    def towards(self, mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Iterate:
         """One iteration of inverse kinematics from the poses of a node, towards readings of the sensors."""
 
     @abc.abstractmethod

@@ -10,21 +10,33 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from shadowfit.dynamics.loops import row_joints
 from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, motions, place, tree_of
 from shadowfit.estimation.linear.front import Rows
-from shadowfit.estimation.residuals import joint_transition
+from shadowfit.estimation.residuals import joint_transition, loop_transition
+from shadowfit.estimation.residuals.closure import closing, independence, tangent
 from shadowfit.estimation.residuals.equations import Equations
-from shadowfit.estimation.residuals.inverse_kinematics import Target, corrected_motion
+from shadowfit.estimation.residuals.independent import Closings, check_parameters, independent_coordinates
+from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected_motion
 from shadowfit.estimation.residuals.nodes import Nodes
-from shadowfit.estimation.residuals.parameter_layout import Layout
+from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised
 from shadowfit.estimation.residuals.recursion import TreeRows
-from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Scope, Start, Step, Unknowns
+from shadowfit.estimation.residuals.unknowns.interface import (
+    Along,
+    Evaluations,
+    Moves,
+    Scope,
+    Start,
+    Step,
+    Unknowns,
+)
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
@@ -35,6 +47,12 @@ of a Furuta pendulum and of a chain of eight links."""
 LARGEST_STEP = 30_000
 """Operations beyond which a recursion over the tree is used, whose code is there at once. Both ways give the same rows;
 where the recursion becomes the faster one has not been measured."""
+
+ASSEMBLIES = 24
+"""Random turns of the joints from which loops are closed at the first readings: they close in more ways than one."""
+CLOSING_ROUNDS = 12
+NEARLY = 1e-7
+"""Iterations that close loops of moved nodes, and the gap [m, rad] before the last one, whose square it leaves."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,38 +65,106 @@ class Joint(Unknowns):
 
     tree: Tree
     """How the bodies hang together."""
+    independent: tuple[int, ...]
+    """Coordinates that decide all others: all of them in a tree without loops."""
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Joint:
-        return cls(len(mechanism.bodies), tree_of(mechanism))
+        tree = tree_of(mechanism)
+        # What is independent in loops depends on where they move (`suited`).
+        return cls(len(mechanism.bodies), tree, () if tree.loops else tuple(range(tree.size)))
 
     # --- nodes ---
 
     @property
     def impulses(self) -> int:
-        return self.tree.size
+        return len(self.independent)
 
     @property
     def node_size(self) -> int:
-        return self.tree.size
+        return len(self.independent)
 
     def level_names(self, mechanism: Mechanism) -> tuple[str, ...]:
-        return coordinate_names(self.tree, mechanism)
+        names = coordinate_names(self.tree, mechanism)
+        return tuple(names[place] for place in self.independent)
 
     def directions(self, increments: Float[Array, "*n d"]) -> Float[Array, "*n bodies*6"]:
-        return increments @ self.tree.selection()
+        return increments @ self.tree.selection()[list(self.independent)]
+
+    def moves(self, machine: Parametrised, poses: Pose) -> Moves:
+        if not self.tree.loops:
+            return super().moves(machine, poses)
+        count = poses.position.shape[0]
+        found = [tangent(self.tree, self.independent, machine, poses[i]) for i in range(count)]
+
+        def spread(increments: Array, parameters: Array) -> Array:
+            own = [
+                t.by_unknowns @ step + t.by_parameters @ parameters for t, step in zip(found, increments, strict=True)
+            ]
+            return jnp.stack(own) @ self.tree.selection()
+
+        return spread
 
     def nodes(self, poses: Pose, timestep: float) -> Nodes:
         return Nodes(poses, None)
 
+    # --- loops ---
+
+    def constraints(self, mechanism: Mechanism, pose: Pose) -> Float[Array, "m"]:
+        return closing(self.tree, mechanism, pose).gap if self.tree.loops else jnp.zeros(0)
+
+    def closed(self, poses: Pose, here: Evaluations) -> Pose:
+        if not self.tree.loops:
+            return poses
+        for _ in range(CLOSING_ROUNDS):
+            poses, gap = here.closer(poses)
+            nearly = np.max(np.abs(gap), axis=1) < NEARLY
+            if nearly.all():
+                return poses
+        return Pose(np.where(nearly[:, None, None], poses.position, np.nan), poses.orientation)
+
+    def guesses(self, pose: Pose) -> list[Pose]:
+        if not self.tree.loops:
+            return [pose]
+        turning = np.array([direction >= 3 for link in self.tree.links for direction in link.freedom])
+        rng = np.random.default_rng(0)
+        away = np.where(turning, rng.uniform(-np.pi, np.pi, (ASSEMBLIES, self.tree.size)), 0.0)
+        moves = (away @ self.tree.selection()).reshape(ASSEMBLIES, self.bodies, 6)
+        return [pose, *(jax.tree.map(np.asarray, pose.plus(move)) for move in moves)]
+
+    @property
+    def settled(self) -> bool:
+        return not self.tree.loops
+
+    def suited(self, mechanism: Mechanism, parameters: Sequence[str], along: Sequence[Along]) -> Joint:
+        if not self.tree.loops:
+            return self
+        joints = row_joints(self.tree, mechanism)
+        found = [Closings(*each.here.closings(each.poses), each.time, joints) for each in along]
+        chosen = independent_coordinates(found, self._by_preference(mechanism))
+        for one in found:
+            check_parameters(one, parameters)
+        return dataclasses.replace(self, independent=chosen)
+
+    def _by_preference(self, mechanism: Mechanism) -> list[int]:
+        """All coordinates: of joints that a sensor reads, then of those that an input drives, then the others."""
+        read = {sensor.joint for sensor in mechanism.sensors.values if hasattr(sensor, "joint")}
+        driven = {name for name, j in mechanism.joints.items() for law in j.laws.values if law.input is not None}
+        names = [name.split(".")[0] for name in coordinate_names(self.tree, mechanism)]
+        return sorted(range(len(names)), key=lambda place: (names[place] not in read, names[place] not in driven))
+
     # --- rows ---
 
     def recursion(self, layout: Layout, mechanism: Mechanism) -> TreeRows | None:
+        if self.tree.loops:
+            return None
         size = self.tree.size
         operations = OPERATIONS * self.bodies * size * (self.reach * size + layout.size)
         return TreeRows(layout, self.tree, mechanism) if operations > LARGEST_STEP else None
 
     def step_rows(self, equations: Equations, step: Step) -> Rows:
+        if self.tree.loops:
+            return loop_transition.rows(self.tree, self.independent, step)
         machine, size = step.machine, self.tree.size
         width = self.reach * size
 
@@ -105,12 +191,16 @@ class Joint(Unknowns):
     # --- bodies ---
 
     def placed(self, mechanism: Mechanism, pose: Pose) -> Placed:
-        return place(self.tree, mechanism, pose)
+        found = place(self.tree, mechanism, pose)
+        if not self.tree.loops:
+            return found
+        rows = closing(self.tree, mechanism, pose).rows
+        return Placed(found.pose, found.twists @ independence(self.independent, rows).moving, found.centers)
 
     def motions(self, mechanism: Mechanism, pose: Pose) -> Pose:
         return motions(self.tree, mechanism, pose)
 
-    def towards(self, mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Pose:
+    def towards(self, mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Iterate:
         return corrected_motion(self.tree, mechanism, pose, target, weights)
 
     def bodies_at(self, poses: Pose, here: Evaluations) -> Pose:
@@ -153,4 +243,11 @@ class Joint(Unknowns):
         joints: Sequence[int],
         project: Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, "n j"]],
     ) -> Float[np.ndarray, "n j"]:
-        return impulses[:, [self.tree.coordinate(joint) for joint in joints]]
+        """Joints whose coordinates follow from others lack nothing of their own."""
+        places = {place: column for column, place in enumerate(self.independent)}
+        found = np.zeros((len(impulses), len(joints)))
+        for column, joint in enumerate(joints):
+            place = None if joint in self.tree.loops else self.tree.coordinate(joint)
+            if place in places:
+                found[:, column] = impulses[:, places[place]]
+        return found

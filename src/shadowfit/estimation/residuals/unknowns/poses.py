@@ -17,7 +17,7 @@ from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.equations import Equations
-from shadowfit.estimation.residuals.inverse_kinematics import Target, corrected
+from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected
 from shadowfit.estimation.residuals.start_state import Distance
 from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Start, Step, Unknowns
 from shadowfit.geometry import Pose, rotations
@@ -50,7 +50,7 @@ class PoseUnknowns(Unknowns):
     def motions(self, mechanism: Mechanism, pose: Pose) -> Pose:
         return pose
 
-    def towards(self, mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Pose:
+    def towards(self, mechanism: Mechanism, pose: Pose, target: Target, weights: Float[Array, "sensors"]) -> Iterate:
         return corrected(mechanism, pose, target, weights)
 
     def bodies_at(self, poses: Pose, here: Evaluations) -> Pose:

@@ -1,0 +1,192 @@
+"""Joints that close loops of a tree: their gaps as functions of the tree's coordinates, and what they do to its bodies.
+
+The gaps c(q) [m, rad] of the m rows of these joints must be zero. With ``C = ∂c/∂q`` their impulses λ act along ``Cᵀ``.
+Rows are often redundant (a planar linkage of spatial hinges closes its loop with five rows, of which two count), so
+that nothing here takes C to have full rank.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.complementarity.small_solve import small_solve
+from shadowfit.dynamics import balance, rows
+from shadowfit.dynamics.elements import Elements, JointGroup, assemble
+from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
+from shadowfit.dynamics.state import Moving, with_world
+from shadowfit.dynamics.tree import Tree
+from shadowfit.geometry import Pose
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.mechanism.mechanism import Mechanism
+
+# Compliance of the rows, relative to their own mobility: it shares the load among redundant rows.
+SOFT = 1e-7
+# Rows whose mobility is less than this, relative to all, hold nothing and carry nothing.
+IDLE = 1e-10
+
+
+def opened(tree: Tree, mechanism: Mechanism) -> tuple[Tree, Mechanism]:
+    """The tree and its mechanism without the joints that close loops."""
+    if not tree.loops:
+        return tree, mechanism
+    kept = [i for i in range(len(mechanism.joints)) if i not in tree.loops]
+    links = tuple(
+        link if link.joint is None else dataclasses.replace(link, joint=kept.index(link.joint)) for link in tree.links
+    )
+    return Tree(links), _with_joints(mechanism, kept)
+
+
+def closing(tree: Tree, mechanism: Mechanism) -> Elements:
+    """The bodies with the joints that close loops, and no others."""
+    return assemble(_with_joints(mechanism, list(tree.loops)))
+
+
+def _with_joints(mechanism: Mechanism, kept: list[int]) -> Mechanism:
+    names, joints = mechanism.joints.names, mechanism.joints.values
+    # Not built anew: nothing else may refer to joints by name here, and numbers may be traced.
+    return eqx.tree_at(lambda m: m.joints, mechanism, Parts({names[i]: joints[i] for i in kept}))
+
+
+def row_count(tree: Tree, mechanism: Mechanism) -> int:
+    """m."""
+    return sum(mechanism.joints.values[i].kind.row_count() for i in tree.loops)
+
+
+def row_joints(tree: Tree, mechanism: Mechanism) -> tuple[str, ...]:
+    """Name of the joint that each row belongs to."""
+    names = [mechanism.joints.names[i] for i in tree.loops]
+    return tuple(
+        names[joint]
+        for group in closing(tree, mechanism).groups
+        for joint in group.joints
+        for _ in range(group.gap_rows)
+    )
+
+
+def gaps(tree: Tree, mechanism: Mechanism, pose: Pose) -> Float[Array, "m"]:
+    """c at poses of the bodies."""
+    return gap_values(closing(tree, mechanism), pose)
+
+
+def jacobian(closers: Elements, pose: Pose, velocities: Float[Array, "bodies 6 d"]) -> Float[Array, "m d"]:
+    """C, at poses of the bodies and T there; ``closers`` are the joints of `closing`."""
+    return gap_jacobian(closers, pose) @ velocities.reshape(-1, velocities.shape[-1])
+
+
+class AxisRows(eqx.Module):
+    """Axes of the joints that close loops."""
+
+    impulse: Float[Array, "n"]
+    """Of laws and dry friction along each."""
+    slope: Float[Array, "n"]
+    """By its new speed."""
+    row: Float[Array, "n bodies*6"]
+    """Turns velocities of the bodies into its speed."""
+    by_group: list[Float[Array, "n r"]]
+    """Impulses along the gap rows, of laws, and of dry friction, of each group's joints."""
+
+
+def along_axes(
+    closers: Elements,
+    step: Moving,
+    reaction: Float[Array, "m"],
+    response: Float[Array, "bodies*6 bodies*6"] | None,
+) -> AxisRows:
+    """Laws and dry friction along the axes; ``response`` is how impulses on the closed mechanism's bodies move them."""
+    whole, old = with_world(step.pose, step.velocity)
+    _, new = with_world(step.pose, step.new_velocity)
+    loads = by_group(closers, reaction)
+    impulse, slope, row = [jnp.zeros(0)], [jnp.zeros(0)], [jnp.zeros((0, 6 * closers.body_count))]
+    separate: list[Array] = []
+    for group, load in zip(closers.groups, loads, strict=True):
+        if not group.has_axis:
+            separate.append(load)
+            continue
+        geometry = rows.geometry(group, whole)
+        speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
+        new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
+        wide = _wide(group, geometry, closers.body_count)
+        mobility = jnp.zeros(group.size)
+        if group.friction is not None and response is not None:
+            mobility = jax.lax.stop_gradient(jnp.einsum("ni,ij,nj->n", wide, response, wide))
+
+        def act(
+            fast: Array,
+            group: JointGroup = group,
+            speed: Array = speed,
+            load: Array = load,
+            mobility: Array = mobility,
+            position: Array = geometry.position,
+        ) -> tuple[Array, Array]:
+            scalars, rubbing = (position, speed, fast), balance.Turning(mobility)
+            laws = balance.law_impulse(group, *scalars, step.command, step.timestep, "exact")
+            return laws, balance.friction_impulse(group, scalars, load, rubbing, step.command, step.timestep)
+
+        (laws, rubbing), by_speed = jax.jvp(act, (new_speed,), (jnp.ones(group.size),))
+        impulse.append(laws + rubbing)
+        slope.append(by_speed[0] + by_speed[1])
+        row.append(wide)
+        parts = [laws[:, None], *([] if group.friction is None else [rubbing[:, None]])]
+        separate.append(jnp.concatenate([load, *parts], axis=1))
+    return AxisRows(jnp.concatenate(impulse), jnp.concatenate(slope), jnp.concatenate(row), separate)
+
+
+def shafts(closers: Elements, pose: Pose) -> Float[Array, "bodies*6 bodies*6"]:
+    """Inertia of motors' shafts, as the bodies feel it."""
+    whole, _ = with_world(pose, jnp.zeros((closers.body_count, 6)))
+    total = jnp.zeros((6 * closers.body_count,) * 2)
+    for group in closers.groups:
+        if group.has_axis:
+            wide = _wide(group, rows.geometry(group, whole), closers.body_count)
+            total = total + wide.T @ (rows.axis_inertia(group)[:, None] * wide)
+    return total
+
+
+def on_bodies(closers: Elements, pose: Pose, reaction: Float[Array, "m"], along: AxisRows) -> Float[Array, "bodies 6"]:
+    """Impulses of the joints that close loops on the bodies."""
+    total = gap_jacobian(closers, pose).T @ reaction + along.row.T @ along.impulse
+    return total.reshape(closers.body_count, 6)
+
+
+def response(mass: Float[Array, "d d"], closed: Float[Array, "m d"]) -> Float[Array, "d d"]:
+    """Changes of the rates by impulses along the coordinates of the closed mechanism; not differentiated.
+
+    ``M⁻¹ − M⁻¹ Cᵀ (C M⁻¹ Cᵀ)⁻¹ C M⁻¹``, with as little compliance as redundant rows need.
+    """
+    mass, closed = jax.lax.stop_gradient(mass), jax.lax.stop_gradient(closed)
+    free = small_solve(mass, jnp.eye(len(mass)), definite=True)
+    moved = free @ closed.T
+    return free - moved @ small_solve(softened(closed @ moved), moved.T)
+
+
+def softened(mobility: Float[Array, "m m"]) -> Float[Array, "m m"]:
+    """``C M⁻¹ Cᵀ`` of rows that may be redundant, made regular."""
+    own = jnp.diag(mobility)
+    mean = jnp.sum(own) / max(own.shape[0], 1)
+    # Rounding errors of a gap that nothing can close would else be large impulses.
+    idle = IDLE**2 / (IDLE**2 + (own / mean) ** 2)
+    return mobility + jnp.diag(SOFT * own + mean * idle)
+
+
+def _wide(group: JointGroup, geometry: rows.Geometry, bodies: int) -> Float[Array, "n bodies*6"]:
+    """The axes' rows over all bodies."""
+    wide = jnp.zeros((group.size, bodies + 1, 6))
+    members = np.arange(group.size)
+    wide = wide.at[members, group.a.bodies].add(geometry.axis_a).at[members, group.b.bodies].add(geometry.axis_b)
+    return wide[:, :bodies].reshape(group.size, 6 * bodies)
+
+
+def by_group(closers: Elements, reaction: Float[Array, "m"]) -> list[Float[Array, "n r"]]:
+    """Impulses of the rows of each group's joints."""
+    found, start = [], 0
+    for group in closers.groups:
+        stop = start + group.size * group.gap_rows
+        found.append(reaction[start:stop].reshape(group.size, group.gap_rows))
+        start = stop
+    return found

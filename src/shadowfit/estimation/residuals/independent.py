@@ -1,0 +1,105 @@
+"""Which coordinates of a tree with loops a fit takes as independent, from the motion that it starts with.
+
+At each time the motions that loops leave free are spanned by the columns of an orthonormal matrix N, ``C N = 0``.
+Coordinates decide all others where their rows of N are far from dependent: from dead centres, where a rocker stands
+still while the crank turns. They are chosen one after another, each as the one whose row is furthest from those before
+it, at the time when it is nearest; of those that are almost as far, the first that people would name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.errors import MechanismError
+
+# Rows of the loops that count for less than this, relative to the largest, are redundant.
+REDUNDANT = 1e-7
+# A loop is near a singular configuration where a row that counts elsewhere counts for less than this.
+SINGULAR = 1e-4
+# A coordinate that is this fraction as good as the best is taken where it comes first.
+ALMOST = 0.3
+# A gap larger than this part of the mechanism (m for lengths of a metre, rad) is not closed.
+CLOSED = 1e-3
+# A parameter pulls redundant loops apart if this part of what it does to the gaps cannot be closed.
+PULLS = 1e-5
+
+
+@dataclasses.dataclass(frozen=True)
+class Closings:
+    """Loops along a motion."""
+
+    gap: Float[np.ndarray, "n m"]
+    rows: Float[np.ndarray, "n m d"]
+    by_parameters: Float[np.ndarray, "n m p"]
+    time: Float[np.ndarray, " n"]
+    """[s]."""
+    joints: tuple[str, ...]
+    """Joint of each row."""
+
+
+def independent_coordinates(found: Sequence[Closings], preferred: Sequence[int]) -> tuple[int, ...]:
+    """Places of the independent coordinates, in order; ``preferred`` are all coordinates, those with a name first."""
+    for one in found:
+        _check_closed(one)
+    values = [np.linalg.svd(one.rows, compute_uv=False) for one in found]
+    largest = max(float(own.max()) for own in values)
+    rank = max(int(np.sum(own > REDUNDANT * largest, axis=1).max()) for own in values)
+    for one, own in zip(found, values, strict=True):
+        _check_regular(one, own, rank)
+    rows = np.concatenate([one.rows for one in found])
+    free = np.linalg.svd(rows, full_matrices=True)[2][:, rank:].swapaxes(1, 2)
+    chosen: list[int] = []
+    for _ in range(free.shape[2]):
+        distance = np.min(np.linalg.norm(free, axis=2), axis=0)
+        best = distance.max()
+        chosen.append(next(place for place in preferred if place not in chosen and distance[place] >= ALMOST * best))
+        row = free[:, chosen[-1]]
+        along = row / np.maximum(np.linalg.norm(row, axis=1, keepdims=True), np.finfo(float).tiny)
+        free = free - np.einsum("nd,ne->nde", np.einsum("nde,ne->nd", free, along), along)
+    return tuple(sorted(chosen))
+
+
+def check_parameters(found: Closings, names: Sequence[str]) -> None:
+    """Raise where a free parameter would open a loop that other joints hold: redundant loops fit one size only."""
+    inverse = np.linalg.pinv(found.rows, rcond=REDUNDANT)
+    left = found.by_parameters - found.rows @ (inverse @ found.by_parameters)
+    size = np.max(np.linalg.norm(found.by_parameters, axis=1), axis=0)
+    bad = np.max(np.linalg.norm(left, axis=1), axis=0) > PULLS * np.maximum(size, np.finfo(float).tiny)
+    if bad.any():
+        worst = int(np.flatnonzero(bad)[0])
+        row = int(np.argmax(np.max(np.abs(left[:, :, worst]), axis=0)))
+        raise MechanismError(
+            f"the loops are redundant: {names[worst]!r} cannot change without opening joint {found.joints[row]!r}, "
+            "since other joints hold the same motion; do not free it, or leave out a joint that holds nothing"
+        )
+
+
+def _check_closed(found: Closings) -> None:
+    size = max(1.0, float(np.max(np.abs(found.rows))))
+    worst = np.max(np.abs(found.gap), axis=1)
+    if not np.all(worst <= CLOSED * size):
+        at = int(np.nanargmax(worst)) if np.isfinite(worst).any() else 0
+        row = int(np.nanargmax(np.abs(found.gap[at]))) if np.isfinite(found.gap[at]).any() else 0
+        raise MechanismError(
+            f"joint {found.joints[row]!r} cannot be closed: {abs(found.gap[at, row]):.3g} m or rad remain at "
+            f"{found.time[at]:.4g} s, with the readings there; check lengths, offsets of sensors, and start values"
+        )
+
+
+def _check_regular(found: Closings, values: Float[np.ndarray, "n k"], rank: int) -> None:
+    if rank == 0:
+        return
+    weakest = values[:, rank - 1] / values[:, 0]
+    at = int(np.argmin(weakest))
+    if weakest[at] < SINGULAR:
+        vectors = np.linalg.svd(found.rows[at])[0]
+        row = int(np.argmax(np.abs(vectors[:, rank - 1])))
+        raise MechanismError(
+            f"the loop of joint {found.joints[row]!r} is in a singular configuration at {found.time[at]:.4g} s: it "
+            "can go on in more than one way there; use a part of the recording without it, or compliant joints "
+            "(unknowns 'configuration')"
+        )

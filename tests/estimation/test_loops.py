@@ -1,0 +1,155 @@
+"""Closed loops in joint coordinates: derivatives, planted truths, what is independent, and what cannot be fitted."""
+
+import numpy as np
+import pytest
+
+from dynamics.linkages import fourbar, parallelogram, rubbing_fourbar, slider_crank, standing
+from estimation.scenes import all_rows, problem_of, pulses, shaken
+from estimation.test_linearise import slope_along
+from shadowfit.dynamics import place, simulate
+from shadowfit.estimation import LevenbergMarquardt, Options, fit
+from shadowfit.estimation.problem.options import ProblemError
+from shadowfit.evaluation.axis_forces import axis_forces
+from shadowfit.models import builtin
+from shadowfit.recordings import Recording
+
+TIGHT = LevenbergMarquardt(max_iterations=15, decrease_tolerance=1e-13, step_tolerance=1e-9)
+SPUN = {"fourbar": ({"a": -1.0}, {"a": 6.0}), "slider_crank": ({"shaft": 0.7}, {"shaft": 10.0})}
+
+
+def recorded(mechanism, positions, speeds, steps=100, timestep=0.01, noise=0.0, size=0.02):
+    """A recording of the rigid stepper."""
+    inputs = {name: pulses(steps, timestep, size) for name in mechanism.inputs}
+    start = place(mechanism, positions, speeds)
+    run = simulate(mechanism, start, inputs, timestep=timestep, steps=steps, joints="rigid")
+    rng = np.random.default_rng(0)
+    channels = {name: np.asarray(run.readings[name]) for name in mechanism.sensors}
+    channels = {name: value + noise * rng.standard_normal(value.shape) for name, value in channels.items()}
+    channels.update({name: np.append(value, value[-1]) for name, value in inputs.items()})
+    return Recording(np.asarray(run.time), channels)
+
+
+def fitted(mechanism, recording, free, **options):
+    settings = Options(**{"state_weight": 1e4, "correction": "none", "stick_time": None, **options})
+    return fit(mechanism, recording, free, options=settings, optimiser=TIGHT)
+
+
+@pytest.mark.parametrize("rubs", [False, True])
+def test_rows_have_the_derivatives_of_their_residuals(rubs):
+    """Along closed motions only: points of a fit follow the independent coordinate and the lengths."""
+    mechanism = rubbing_fourbar() if rubs else fourbar()
+    recording = recorded(mechanism, *SPUN["fourbar"], steps=8)
+    free = ("rocker.inertia.yy", "coupler.com.x", "c.parent_point.x", "d.child_point.x", "d.spring.rest", "b.viscous")
+    free = (*free, "a.dry", "d.coulomb") if rubs else free
+    # The width over which dry friction turns is not differentiated.
+    exact = 1e-3 if rubs else 1e-6
+    problem = problem_of(mechanism, recording, free, unknowns="joint", cutoff=1e3)
+    point = shaken(problem, 1e-3)
+    assert problem.plan.node_size == 1
+    rows = all_rows(problem, point)
+    scale = problem.parameters.spread(lambda p: p.scale)
+    still = np.zeros((problem.node_count(0), 1))
+    for i, label in enumerate(problem.parameters.labels()):
+        numeric = slope_along(problem, point, still, scale * (np.arange(len(scale)) == i), 1e-5)
+        own = scale[i] * rows.parameters[:, i]
+        np.testing.assert_allclose(own, numeric, rtol=0.0, atol=exact * np.max(np.abs(numeric)) + 1e-9, err_msg=label)
+    states = np.random.default_rng(2).standard_normal(still.shape)
+    numeric = slope_along(problem, point, states, np.zeros(len(scale)), 1e-6)
+    own = rows.states @ states.ravel()
+    np.testing.assert_allclose(own, numeric, rtol=0.0, atol=exact * np.max(np.abs(numeric)))
+
+
+PLANTED = {
+    "fourbar": (
+        fourbar,
+        SPUN["fourbar"],
+        ("rocker.inertia.yy", "coupler.mass", "a.viscous", "d.spring.stiffness", "c.parent_point.x"),
+    ),
+    "slider_crank": (slider_crank, SPUN["slider_crank"], ("piston.mass", "shaft.viscous", "bore.viscous")),
+    "three bars": (
+        lambda: parallelogram(3),
+        (standing(parallelogram(3)), {"bar0_foot": 3.0}),
+        ("beam.mass", "bar?_foot.viscous"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_truths_are_found_from_half_as_much_again(name):
+    build, motion, names = PLANTED[name]
+    mechanism = build()
+    known = [one for pattern in names for one in mechanism.expand(pattern)]
+    # Friction of the bars acts on one motion: only one of them can be told.
+    known = [one for one in known if not one.startswith(("bar1", "bar2"))]
+    # Half as long again is no start for a length, for which the readings could not be met at all.
+    free = {one: (1.02 if "point" in one else 1.5) * mechanism.get(one) for one in known}
+    estimate = fitted(mechanism, recorded(mechanism, *motion), free)
+    assert estimate.problem.options.unknowns == "joint"
+    assert estimate.problem.plan.node_size == 1
+    assert estimate.iterations <= 15
+    assert estimate.cost < 1e-12
+    for row in estimate.parameters:
+        assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), estimate.summary()
+
+
+def test_defaults_find_the_machine_behind_noisy_readings_of_a_finer_simulation():
+    """Noise levels from the data, deferred correction, error bars: everything behind a row works on loops, too."""
+    mechanism = fourbar()
+    steps, every = 600, 5
+    fine = recorded(mechanism, *SPUN["fourbar"], steps=steps, timestep=2e-3)
+    rng = np.random.default_rng(1)
+    channels = {name: fine.channel(name)[::every] for name in (*mechanism.sensors, "u")}
+    for name in mechanism.sensors:
+        channels[name] = channels[name] + 1e-3 * rng.standard_normal(len(channels[name]))
+    recording = Recording(fine.time[::every], channels)
+    free = {"rocker.inertia.yy": 1.5 * mechanism.get("rocker.inertia.yy"), "a.viscous": 1.5e-3}
+    estimate = fit(mechanism, recording, free)
+    assert estimate.converged, estimate.summary()
+    for row in estimate.parameters:
+        assert abs(row.value - mechanism.get(row.name)) < 4.0 * row.std, estimate.summary()
+        assert row.std < 0.1 * mechanism.get(row.name)
+    assert np.all(np.isfinite(estimate.state_std()))
+    assert set(axis_forces(estimate)) == set("abcd")
+
+
+def test_a_joint_that_stands_still_while_others_move_is_not_independent():
+    """A piston is at its dead centre twice a turn; the crank decides it, though only the piston is read."""
+    mechanism = slider_crank()
+    recording = recorded(mechanism, *SPUN["slider_crank"], steps=80)
+    problem = problem_of(mechanism, recording, ("piston.mass",), unknowns="joint")
+    assert problem.level_names == ("shaft",)
+
+
+BAD = {
+    "a loop that cannot be closed": (
+        lambda: (builtin.fourbar().set({"ground_rocker.parent_point.x": 0.9}), ()),
+        r"joint 'coupler_rocker' cannot be closed",
+    ),
+    "a length of a redundant loop": (
+        lambda: (parallelogram(3), ("bar2_head.parent_point.x",)),
+        r"redundant: 'bar2_head.parent_point.x' cannot change without opening joint",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_fitted_is_named(name):
+    build, words = BAD[name]
+    mechanism, free = build()
+    time = 0.01 * np.arange(20)
+    channels = dict.fromkeys(mechanism.sensors, -1.0 + 0.3 * time)
+    with pytest.raises(ProblemError, match=words):
+        problem_of(mechanism, Recording(time, channels), free, unknowns="joint")
+
+
+def test_a_singular_configuration_is_named():
+    mechanism = parallelogram()
+    time = 0.01 * np.arange(21)
+    with pytest.raises(ProblemError, match=r"loop of joint 'bar._head' is in a singular configuration at 0\.1 s"):
+        problem_of(
+            mechanism,
+            Recording(time, {"angle": -0.5 + 5.0 * time + 0.01 * np.sin(40.0 * (time - 0.1))}),
+            (),
+            unknowns="joint",
+            cutoff=1e3,
+        )
