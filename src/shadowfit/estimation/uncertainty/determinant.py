@@ -21,8 +21,6 @@ does not move by them. :mod:`noise` tells the two apart.)
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from jaxtyping import Float
 
@@ -66,7 +64,7 @@ def _slopes(
     for i, size in enumerate(sizes):
         step = np.zeros(parameters.size)
         step[i] = size
-        moved = dataclasses.replace(point, values=parameters.plus(point.values, step))
+        moved = problem.revalued(point, parameters.plus(point.values, step))
         change = (_inertias(problem, moved, weights) - inertia) / size
         # B = ∂A A⁻¹, from Aᵀ Bᵀ = ∂Aᵀ.
         relative = np.swapaxes(np.linalg.solve(np.swapaxes(inertia, 1, 2), np.swapaxes(change, 1, 2)), 1, 2)
