@@ -6,11 +6,13 @@ import pytest
 from dynamics.scenes import with_joints
 from estimation.scenes import pulses, spring_slider, twin, with_joint
 from estimation.test_fit import TIGHT, planted
+from shadowfit.errors import MechanismError
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.problem.options import ProblemError
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.refits.bootstrap import bootstrap
+from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.evaluation.axis_forces import axis_forces
 from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin
@@ -114,9 +116,8 @@ def test_bootstrap_scatters_as_the_linearised_error_bars_say():
 def test_what_rigid_joints_do_not_describe_is_refused():
     loop = builtin.fourbar()
     recording = twin(loop, {"ground_crank": -1.0}, 20)
-    box = builtin.incline()
-    with pytest.raises(ProblemError, match=r"contacts.*use the unknowns 'configuration'"):
-        build_problem(box, [recording], parameter_set(box, ()), Options(unknowns="joint"))
+    with pytest.raises(MechanismError, match="contacts"):
+        Joint.of(builtin.incline())
     with pytest.raises(ProblemError, match="need the residual 'implicit'"):
         build_problem(loop, [recording], parameter_set(loop, ()), Options(unknowns="joint", discretization="spook"))
 

@@ -11,11 +11,12 @@ from shadowfit.models import builtin, load_model
 
 @pytest.mark.parametrize(
     ("model", "unknowns"),
-    [("furuta", "joint"), ("chain8", "joint"), ("chain9", "joint"), ("fourbar", "configuration")],
+    [("furuta", "joint"), ("chain8", "joint"), ("chain9", "joint"), ("fourbar", "joint"), ("incline", "configuration")],
 )
 def test_physical_parameters_take_joint_coordinates_where_there_are_any(model, unknowns):
     options = Options.physical(load_model(model).mechanism, cutoff=20.0)
-    assert (options.unknowns, options.correction, options.state_weight) == (unknowns, "deferred", "auto")
+    smooth = "deferred" if unknowns == "joint" else "none"
+    assert (options.unknowns, options.correction, options.state_weight) == (unknowns, smooth, "auto")
     assert options.cutoff == 20.0
 
 
