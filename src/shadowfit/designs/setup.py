@@ -51,9 +51,12 @@ def without_stops(mechanism: Mechanism, limits: Limits) -> tuple[Mechanism, Limi
             joints[contact.joint] = dataclasses.replace(own, position=room)
     free = eqx.tree_at(lambda m: m.contacts, mechanism, Parts({}))
     try:
-        tree_of(free)
+        tree = tree_of(free)
     except MechanismError as error:
         raise DesignError(f"{error}; a design is for machines whose joints form a tree") from error
+    if tree.loops:
+        closing = mechanism.joints.names[tree.loops[0]]
+        raise DesignError(f"joint {closing!r} closes a loop; a design is for machines whose joints form a tree")
     return free, dataclasses.replace(limits, joints=joints)
 
 
