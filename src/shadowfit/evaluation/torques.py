@@ -66,11 +66,11 @@ def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, Torqu
     """For each joint with a torque or force input: predicted and measured, with the parameters of an estimate.
 
     Both curves are low-pass filtered like the motion (``cutoff`` of the options), a period of which is left out at both
-    ends. Empty where the unknowns are not those of joints.
+    ends. Empty where the unknowns are not those of joints, or loops tie these together.
     """
     problem = estimate.problem
     tree, drives = tree_behind(problem), driven_joints(problem)
-    if tree is None or not drives:
+    if tree is None or tree.loops or not drives:
         return {}
     values = estimate.outcome.linearisation.point.values
     with one_thread():
