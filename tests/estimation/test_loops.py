@@ -9,7 +9,6 @@ from estimation.test_linearise import slope_along
 from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.problem.options import ProblemError
-from shadowfit.evaluation.axis_forces import axis_forces
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
 
@@ -90,26 +89,6 @@ def test_planted_truths_are_found_from_half_as_much_again(name):
     assert estimate.cost < 1e-12
     for row in estimate.parameters:
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), estimate.summary()
-
-
-def test_defaults_find_the_machine_behind_noisy_readings_of_a_finer_simulation():
-    """Noise levels from the data, deferred correction, error bars: everything behind a row works on loops, too."""
-    mechanism = fourbar()
-    steps, every = 600, 5
-    fine = recorded(mechanism, *SPUN["fourbar"], steps=steps, timestep=2e-3)
-    rng = np.random.default_rng(1)
-    channels = {name: fine.channel(name)[::every] for name in (*mechanism.sensors, "u")}
-    for name in mechanism.sensors:
-        channels[name] = channels[name] + 1e-3 * rng.standard_normal(len(channels[name]))
-    recording = Recording(fine.time[::every], channels)
-    free = {"rocker.inertia.yy": 1.5 * mechanism.get("rocker.inertia.yy"), "a.viscous": 1.5e-3}
-    estimate = fit(mechanism, recording, free)
-    assert estimate.converged, estimate.summary()
-    for row in estimate.parameters:
-        assert abs(row.value - mechanism.get(row.name)) < 4.0 * row.std, estimate.summary()
-        assert row.std < 0.1 * mechanism.get(row.name)
-    assert np.all(np.isfinite(estimate.state_std()))
-    assert set(axis_forces(estimate)) == set("abcd")
 
 
 def test_a_joint_that_stands_still_while_others_move_is_not_independent():
