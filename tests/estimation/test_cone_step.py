@@ -107,3 +107,12 @@ def test_the_way_in_is_the_shortest():
 def test_nothing_is_found_where_nothing_is():
     cones = entry_cones(np.array([[1.0, 1.0, 5.0, 0.0, 0.0, 0.0]]), np.array([[-1, -1, -1, 0, -1, -1]]))
     assert step_inside(cones, np.ones(1), *free_bounds(1)) is None
+
+
+def test_a_cone_that_does_not_hold_the_start_has_no_say():
+    matrix, gradient = program(2)
+    outside = np.array([1.0, 1.0, 5.0, 0.0, 0.0, 0.0])
+    found = cone_step(matrix, gradient, free_bounds(), entry_cones(outside[None], np.arange(6)[None]))
+    assert found.ok
+    # Its inertia is positive definite all the same, and stays so.
+    assert np.linalg.eigvalsh(inertia_matrix(outside + found.step))[0] > 0.0

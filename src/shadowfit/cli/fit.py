@@ -257,11 +257,11 @@ def fit_and_save(
     from shadowfit.cli.interruption import interruptible
     from shadowfit.cli.progress import fit_progress
     from shadowfit.cli.recordings import spoken_warnings
-    from shadowfit.cli.verdict import derived_table, parameter_table, print_verdict
+    from shadowfit.cli.verdict import base_table, derived_table, parameter_table, print_verdict
     from shadowfit.evaluation.checkpoint import Checkpoint
     from shadowfit.evaluation.derived import derived as derived_quantities
     from shadowfit.evaluation.destination import check_destination, expected_size
-    from shadowfit.evaluation.summary import parameters
+    from shadowfit.evaluation.summary import base_parameters, leaves_open, parameters
 
     check_destination(out, expected_size(mechanism, recordings, [len(recording) for recording in recordings]))
     before = runtime.compile_seconds()
@@ -272,6 +272,9 @@ def fit_and_save(
     if not json and estimate.parameters:
         # At once: writing the result, with its rollout, takes longer than the fit.
         console.output().print(parameter_table(parameters(estimate, kind, truth)))
+        found = base_parameters(estimate)
+        if found is not None and leaves_open(found):
+            console.output().print(base_table(found))
     if not json and derived:
         console.output().print(derived_table(derived_quantities(estimate, derived, kind)))
     with console.doing("simulating the calibrated model and writing the result", quiet) as status:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from shadowfit.evaluation.notices import Notice
 
 
+# More parameters than this that are not identifiable are left out of the table.
+MOST_UNKNOWN = 6
+
+
 def parameter_table(rows: Mapping[str, Any]) -> Table:
     """The parameters of a result: start, value, deviation, interval, and the truth where it is known."""
     from shadowfit.cli import console
@@ -19,7 +23,12 @@ def parameter_table(rows: Mapping[str, Any]) -> Table:
     known = any("truth" in row for row in rows.values())
     numeric = ("start", "value", "std", "95 % interval", *(["truth"] if known else []))
     table = console.table("Parameters", "name", *numeric, "unit", "", numeric=numeric)
+    unknown = [name for name, row in rows.items() if not row["identifiable"] and not row["at_bound"]]
+    if len(unknown) > MOST_UNKNOWN:
+        table.caption = f"{len(unknown)} more are not identifiable by themselves; result.json has them all"
     for name, row in rows.items():
+        if len(unknown) > MOST_UNKNOWN and name in unknown:
+            continue
         note = "at bound" if row["at_bound"] else "" if row["identifiable"] else "not identifiable"
         numbers = [_number(row["start"]), _number(row["value"]), "" if row["std"] is None else f"{row['std']:.2g}"]
         truth = [_number(row.get("truth"))] if known else []
@@ -38,6 +47,19 @@ def derived_table(rows: Mapping[str, Any]) -> Table:
         std = "" if row["std"] is None else f"{row['std']:.2g}"
         note = row["problem"] or ("a parameter in it is at its bound" if row["at_bound"] else "")
         table.add_row(name, _number(row["value"]), std, interval(row), note)
+    return table
+
+
+def base_table(found: Mapping[str, Any]) -> Table:
+    """Combinations of parameters that the motion determines, with their deviations."""
+    from shadowfit.cli import console
+
+    table = console.table("Base parameters", "combination", "value", "std", "unit", numeric=("value", "std"))
+    for one in found["combinations"]:
+        unit = "" if one["unit"] == "1" else one["unit"]
+        table.add_row(one["text"], _number(one["value"]), "" if one["std"] is None else f"{one['std']:.2g}", unit)
+    if found["unseen"]:
+        table.caption = f"not seen by this motion: {', '.join(found['unseen'])}"
     return table
 
 

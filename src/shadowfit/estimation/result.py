@@ -21,6 +21,7 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration, Outcome, Status
+from shadowfit.estimation.uncertainty.base_parameters import BaseParameters, base_parameters
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather
 from shadowfit.estimation.uncertainty.identifiability import Finding
@@ -233,6 +234,16 @@ class Estimate:
         """What the data cannot tell about the parameters, in words."""
         return self.evidence.findings
 
+    @functools.cached_property
+    def base_parameters(self) -> BaseParameters:
+        """The combinations of parameters that the data determine, and what they never see."""
+        values = self.problem.parameters.vector(self.outcome.linearisation.point.values)
+        return base_parameters(self.evidence, values, self._units)
+
+    @property
+    def _units(self) -> list[str]:
+        return [p.unit for p in self.problem.parameters.parameters for _ in range(self._copies(p))]
+
     def state_std(self, recording: int = 0) -> Float[np.ndarray, "n bodies k"]:
         """Standard deviation of each body's state at the steps of a recording, parameters' uncertainty included.
 
@@ -265,7 +276,7 @@ class Estimate:
         starts = self.problem.parameters.vector(self.problem.parameters.start())
         spread = self.problem.parameters.spread
         lower, upper = spread(lambda p: p.lower), spread(lambda p: p.upper)
-        units = [p.unit for p in self.problem.parameters.parameters for _ in range(self._copies(p))]
+        units = self._units
         scale = self.evidence.scale
         listed = []
         for i, label in enumerate(self.problem.parameters.labels()):

@@ -20,6 +20,7 @@ from shadowfit.evaluation.diagnostics import ResidualDiagnostics, diagnose
 from shadowfit.evaluation.html_page import banner, frame, rounded, split, stage
 from shadowfit.evaluation.intervals import interval
 from shadowfit.evaluation.store import SavedResult
+from shadowfit.evaluation.summary import leaves_open
 from shadowfit.models.atomic import write_text
 
 # Samples of a recording that the page holds; more are thinned out.
@@ -44,6 +45,7 @@ def page(saved: SavedResult) -> str:
     diagnostics, animation = _diagnostics(saved), _animation(saved)
     sections: list[tuple[str, Callable[[SavedResult], str]]] = [
         ("Parameters", _parameters),
+        ("Base parameters", _base_parameters),
         ("Measured, estimated and simulated", _recordings),
         ("Motion", lambda _: "" if animation is None else stage(MOTION)),
         ("Do pieces of the data agree?", forest_figure.section),
@@ -115,6 +117,26 @@ def _derived(saved: SavedResult) -> str:
         note = escape(row["problem"] or row["expression"])
         lines.append(f'<tr><td class="name">{escape(name)}</td>{cells}<td class="soft">{note}</td></tr>')
     return f'<div class="scroll"><table id="derived">{"".join(lines)}</table></div>'
+
+
+def _base_parameters(saved: SavedResult) -> str:
+    """What the motion determines, where that is not every parameter by itself."""
+    found = saved.summary.get("base_parameters")
+    if not found or not leaves_open(found):
+        return ""
+    lines = [f"<tr><th>combination</th>{_th('value')}{_th('± std')}<th>unit</th></tr>"]
+    for one in found["combinations"]:
+        std = "" if one["std"] is None else f"{one['std']:.2g}"
+        numbers = "".join(f'<td class="n">{text}</td>' for text in (_number(one["value"]), std))
+        unit = "" if one["unit"] == "1" else escape(one["unit"])
+        lines.append(f'<tr><td class="name">{escape(one["text"])}</td>{numbers}<td>{unit}</td></tr>')
+    text = (
+        "The motion determines these combinations of parameters; terms that matter by less than a hundredth are left "
+        "out of the words, and are in result.json."
+    )
+    if found["unseen"]:
+        text += f" It does not see {escape(', '.join(found['unseen']))}."
+    return f'<div class="scroll"><table id="base">{"".join(lines)}</table></div><p class="soft">{text}</p>'
 
 
 def _th(text: str) -> str:

@@ -39,6 +39,8 @@ DRIVING = 0.3
 WIDER, MOST_PIECES = 1.5, 3
 # χ² that bodies would gain beyond the edge of what they can have, from which on they are pulled there.
 PULLED = 4.0
+# Parameters that are not identifiable are named one by one up to this many.
+MOST_UNKNOWN = 6
 # Names of numbers that take energy out of the motion.
 FRICTION = ("viscous", "dry", "coulomb", "drag", "damping")
 
@@ -175,15 +177,32 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
                 f"{row.name} sits on its bound {row.value:.4g}{unit}",
                 "Widen the bound if it was a guess; else the model lacks something that the parameter tries to make up",
             )
-        elif not row.identifiable:
-            yield Notice(
-                "amber",
-                f"{row.name} is not identifiable: its standard deviation {row.std:.2g}{unit} exceeds its size",
-                "Fix it, or record a motion that depends on it",
-            )
-    for finding in estimate.findings:
-        if len(finding.names) > 1:
-            yield Notice("amber", f"not identifiable: {finding.text.rstrip('.')}", "Fix one of them")
+    unknown = [row for row in estimate.parameters if not row.at_bound and not row.identifiable]
+    groups = [finding for finding in estimate.findings if len(finding.names) > 1]
+    if len(unknown) + len(groups) > MOST_UNKNOWN and np.isfinite(estimate.cost):
+        yield _combined(estimate, len(unknown))
+        return
+    for row in unknown:
+        unit = "" if row.unit == "1" else f" {row.unit}"
+        yield Notice(
+            "amber",
+            f"{row.name} is not identifiable: its standard deviation {row.std:.2g}{unit} exceeds its size",
+            "Fix it, or record a motion that depends on it",
+        )
+    for finding in groups:
+        yield Notice("amber", f"not identifiable: {finding.text.rstrip('.')}", "Fix one of them")
+
+
+def _combined(estimate: Estimate, unknown: int) -> Notice:
+    """Many parameters that are not told by themselves, in one sentence."""
+    found = estimate.base_parameters
+    return Notice(
+        "amber",
+        f"{unknown} of {len(estimate.parameters)} parameters are not identifiable by themselves: the motion determines "
+        f"{len(found.combinations)} base parameters, {len(found.grouped)} of them combinations, and does not see "
+        f"{len(found.unseen)} parameters at all",
+        "The table of base parameters says which; use those, or give the others priors (`--prior`)",
+    )
 
 
 def pairs(estimate: Estimate) -> Iterator[Notice]:

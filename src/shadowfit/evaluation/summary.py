@@ -81,6 +81,7 @@ def summarise(
             "derived": derived_quantities(estimate, derived or {}, kind, LEVEL),
             "bodies": {"on_edge": estimate.on_edge, "followers": estimate.followers()},
             "not_identifiable": [finding.text for finding in estimate.findings],
+            "base_parameters": base_parameters(estimate),
             "seconds": {
                 "total": seconds.total,
                 "initial": seconds.initial,
@@ -149,6 +150,23 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
         "acting": choice.acting,
         "gain_by_chance": choice.gain_by_chance,
     }
+
+
+def base_parameters(estimate: Estimate) -> dict[str, Any] | None:
+    """What the motion determines of the parameters."""
+    if not estimate.parameters or not np.isfinite(estimate.cost):
+        return None
+    found = estimate.base_parameters
+    listed = [
+        {"text": one.text(), "coefficients": one.coefficients, "value": one.value, "std": one.std, "unit": one.unit}
+        for one in found.combinations
+    ]
+    return as_json({"combinations": listed, "unseen": found.unseen})
+
+
+def leaves_open(found: Mapping[str, Any]) -> bool:
+    """Whether the motion determines less than every parameter by itself."""
+    return bool(found["unseen"]) or any(one["text"] not in one["coefficients"] for one in found["combinations"])
 
 
 def parameters(estimate: Estimate, kind: Kind, truth: Mapping[str, float] | None = None) -> dict[str, dict[str, Any]]:

@@ -70,6 +70,11 @@ class Cones:
         size = np.abs(np.trace(self.offset, axis1=1, axis2=2))
         return np.linalg.eigvalsh(self.at(step))[:, 0] / size
 
+    def around(self, step: Float[np.ndarray, " p"]) -> Cones:
+        """Those of the cones that a step ends inside of."""
+        inside = self.room(step) > 0.0
+        return Cones(self.offset[inside], self.places[inside], self.slopes[inside])
+
     def barrier(self, step: Float[np.ndarray, " p"]) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and Hessian of ``−Σ log det C`` at a step."""
         count = len(step)
@@ -110,8 +115,9 @@ def cone_step(
     cones: Cones,
     guess: BoxStep | None = None,
 ) -> BoxStep:
-    """Minimise ``½ δᵀHδ + gᵀδ`` over a box and cones that contain δ = 0; arguments else as in :func:`box_step`."""
+    """Minimise ``½ δᵀHδ + gᵀδ`` over a box and those cones that contain δ = 0; else as :func:`box_step`."""
     box = box_step(matrix, gradient, *bounds, guess)
+    cones = cones.around(np.zeros_like(box.step))
     if not box.ok or cones.contain(box.step):
         return box
     program = _Program(matrix, gradient, *bounds)

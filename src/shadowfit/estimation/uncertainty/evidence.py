@@ -68,7 +68,12 @@ class Evidence:
     @functools.cached_property
     def matrix(self) -> Float[np.ndarray, "p p"]:
         """H, in the scaling of the rows."""
-        return np.diag(self.prior) + self._joined([own.information for own in self.projections])
+        return np.diag(self.prior) + self.data
+
+    @functools.cached_property
+    def data(self) -> Float[np.ndarray, "p p"]:
+        """H of the data alone, without priors."""
+        return self._joined([own.information for own in self.projections])
 
     @functools.cached_property
     def information(self) -> Float[np.ndarray, "p p"]:
