@@ -154,6 +154,7 @@ def test_priors_count_as_information():
     prior = np.array([0.0, (REFERENCE / 0.3) ** 2, 0.0])
     for kind in ("gauss-newton", "residual", "robust"):
         assert uncertainty(evidence(table, left, prior=prior), kind).std[1] == pytest.approx(0.3, rel=0.02)
+    np.testing.assert_allclose(evidence(table, left, prior=prior).prior_std, [np.inf, 0.3, np.inf])
 
 
 def test_unidentified_parameters_are_told_and_leave_the_others_alone():

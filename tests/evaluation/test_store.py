@@ -25,7 +25,7 @@ def test_the_summary_has_the_documented_fields(saved, estimate, truth):
         row = summary["parameters"][name]
         assert set(row) == {
             *("value", "std", "unit", "start", "lower", "upper", "at_bound", "identifiable", "truth"),
-            *("interval", "one_sided"),
+            *("interval", "one_sided", "prior_std", "from_prior"),
         }
         assert abs(row["value"] - value) < 5.0 * row["std"]
     assert summary["recordings"][0]["fingerprint"] == estimate.problem.tracks[0].recording.fingerprint

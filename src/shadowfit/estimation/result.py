@@ -32,6 +32,8 @@ from shadowfit.mechanism.scales import scales_of
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
 IDENTIFIABLE = 1.0
+# Part of a prior's standard deviation above which the data have hardly added to it (less than it knew itself).
+FROM_PRIOR = 0.7
 # Compliance that is as good as none, relative to one that gives by the machine's length under its weight.
 RIGID = 1e-8
 
@@ -64,6 +66,13 @@ class ParameterEstimate:
     upper: float
     at_bound: bool
     identifiable: bool
+    prior_std: float = np.inf
+    """Standard deviation of the prior alone; infinite without one."""
+
+    @property
+    def from_prior(self) -> bool:
+        """Whether the data hardly add to the prior: the value stays near the model's."""
+        return bool(self.std > FROM_PRIOR * self.prior_std)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -292,6 +301,7 @@ class Estimate:
                     float(upper[i]),
                     bound,
                     bool(freed[i] < IDENTIFIABLE * scale[i]),
+                    float(self.evidence.prior_std[i]),
                 )
             )
         return tuple(listed)

@@ -177,6 +177,14 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
                 f"{row.name} sits on its bound {row.value:.4g}{unit}",
                 "Widen the bound if it was a guess; else the model lacks something that the parameter tries to make up",
             )
+    kept = [row.name for row in estimate.parameters if row.from_prior]
+    if kept:
+        yield Notice(
+            "info",
+            f"{len(kept)} of {len(estimate.parameters)} parameters stay near the model's values, by their priors: "
+            f"{', '.join(kept)}",
+            "The data tell less about them than the priors do",
+        )
     unknown = [row for row in estimate.parameters if not row.at_bound and not row.identifiable]
     groups = [finding for finding in estimate.findings if len(finding.names) > 1]
     if len(unknown) + len(groups) > MOST_UNKNOWN and np.isfinite(estimate.cost):

@@ -81,6 +81,7 @@ def summarise(
             "derived": derived_quantities(estimate, derived or {}, kind, LEVEL),
             "bodies": {"on_edge": estimate.on_edge, "followers": estimate.followers()},
             "not_identifiable": [finding.text for finding in estimate.findings],
+            "priors": _priors(estimate),
             "base_parameters": base_parameters(estimate),
             "seconds": {
                 "total": seconds.total,
@@ -152,6 +153,12 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
     }
 
 
+def _priors(estimate: Estimate) -> dict[str, Any]:
+    """What was known beforehand: standard deviations around the start."""
+    known = [p for p in estimate.problem.parameters.parameters if p.prior is not None]
+    return {p.name: {"std": p.prior, "around": None if p.is_rotation else p.start} for p in known}
+
+
 def base_parameters(estimate: Estimate) -> dict[str, Any] | None:
     """What the motion determines of the parameters."""
     if not estimate.parameters or not np.isfinite(estimate.cost):
@@ -178,6 +185,7 @@ def parameters(estimate: Estimate, kind: Kind, truth: Mapping[str, float] | None
 
 def _parameter(row: ParameterEstimate, interval: Interval, truth: Mapping[str, float]) -> dict[str, Any]:
     fields = {key: value for key, value in dataclasses.asdict(row).items() if key != "name"}
+    fields |= {"from_prior": row.from_prior}
     fields |= {"interval": [interval.lower, interval.upper], "one_sided": interval.one_sided}
     return {**fields, "truth": truth[row.name]} if row.name in truth else fields
 

@@ -107,6 +107,12 @@ class Evidence:
         """Standard deviations by the noise's levels."""
         return np.sqrt(np.maximum(np.diagonal(self.covariance("gauss-newton")[0]), 0.0))
 
+    @functools.cached_property
+    def prior_std(self) -> Float[np.ndarray, " p"]:
+        """Standard deviation that its prior alone gives each parameter; infinite where there is none."""
+        known = self.prior - self.pull
+        return np.where(known > 0.0, self.reference / np.sqrt(np.where(known > 0.0, known, 1.0)), np.inf)
+
     def bread(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
         """H⁻¹ on the free parameters, without the directions that the data do not tell; zero elsewhere."""
         strong, values = self._directions(free)[:2]
