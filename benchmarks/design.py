@@ -22,6 +22,7 @@ import numpy as np
 from shadowfit.designs import Design, DesignSettings, Limits, design
 from shadowfit.designs.criteria import in_words
 from shadowfit.designs.drives import JointMotion
+from shadowfit.designs.experiment import experiment
 from shadowfit.designs.figures import growth_figure, motion_figure
 from shadowfit.designs.limits import InputLimits, JointLimits
 from shadowfit.dynamics import observe
@@ -171,15 +172,15 @@ def compare(names: list[str]) -> None:
     """A line for each machine."""
     ratios = []
     for name in names:
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         found = CASES[name]().designed()
-        seconds = time.perf_counter() - began
+        seconds = f"{time.perf_counter() - began:.0f} s, {time.process_time() - busy:.0f} s of processors"
         usual = "  ".join(
             f"{key} {100 * value:.3g} % (×{value / found.criterion:.2f})" for key, value in found.usual.items()
         )
         first = next(iter(found.usual.values()))
         ratios.append(first / found.criterion)
-        print(f"{name:16s} designed {100 * found.criterion:.3g} %  {usual}  {seconds:.0f} s", flush=True)
+        print(f"{name:16s} designed {100 * found.criterion:.3g} %  {usual}  {seconds}", flush=True)
         for finding in found.unknown:
             print(f"    no motion: {in_words(finding)}")
     print(f"median ratio to the first usual motion: {np.median(ratios):.2f}")
@@ -235,21 +236,24 @@ def play(found: Design, random: np.random.Generator) -> Recording:
 
 
 def follow(found: Design, random: np.random.Generator) -> Recording:
-    """A recording of a motion that a controller follows: torques have the errors of the forces."""
-    mechanism, own = found.experiment.mechanism, found.experiment
-    states = own.bodies(found.motion.pose)
-    still = np.zeros((*states.position.shape[1:-1], 6))
-    readings = observe.readings(mechanism, State(Pose(states.position[0], states.orientation[0]), still))
-    motors = {law.input: name for name, joint in mechanism.joints.items() for law in joint.laws.values}
-    gains = {law.input: float(law.gain) for joint in mechanism.joints.values for law in joint.laws.values}
-    torques = {
-        name: found.motion.inputs[0, :, i]
-        + found.force_noise[motors[name]] / gains[name] * random.normal(size=len(found.motion.time))
-        for i, name in enumerate(mechanism.inputs)
-    }
-    inner = slice(1, -1)
-    channels = {**noisy(mechanism, readings, random), **torques}
-    return Recording(found.motion.time[inner], {name: values[inner] for name, values in channels.items()})
+    """A recording of a motion that a controller follows: torques have the errors of the forces.
+
+    They are those of steps a quarter as long, at the samples.
+    """
+    mechanism, sampling = found.experiment.mechanism, found.experiment.sampling
+    finer = dataclasses.replace(sampling, timestep=sampling.interval / FINER)
+    exact = experiment(mechanism, Start(), (), finer)
+    motion = found.setup.drive.motions(exact, found.coefficients[None])
+    at = slice(FINER, -FINER, FINER)
+    states = exact.bodies(motion.pose)
+    pose = Pose(states.position[0, at], states.orientation[0, at])
+    readings = observe.readings(mechanism, State(pose, np.zeros((*pose.position.shape[:-1], 6))))
+    channels = noisy(mechanism, readings, random)
+    for joint, part in mechanism.joints.items():
+        for law in part.laws.values:
+            error = found.force_noise[joint] / float(law.gain) * random.normal(size=len(pose.position))
+            channels[law.input] = motion.inputs[0, at, mechanism.inputs.index(law.input)] + error
+    return Recording(motion.time[at], channels)
 
 
 def noisy(mechanism: Mechanism, readings: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:

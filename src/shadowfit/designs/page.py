@@ -13,7 +13,7 @@ from shadowfit.designs.figures import bars_figure, growth_figure, motion_figure,
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.tree import coordinate_names
 from shadowfit.evaluation.animation import skeleton
-from shadowfit.evaluation.html_page import banner, frame
+from shadowfit.evaluation.html_page import banner, frame, stage
 from shadowfit.evaluation.notices import Notice, colour
 from shadowfit.geometry import Pose
 
@@ -51,12 +51,7 @@ def design_page(found: Design) -> str:
     said = notices(found)
     bodies = own.bodies(Pose(found.motion.pose.position[0], found.motion.pose.orientation[0]))
     states = State(bodies, np.zeros((*bodies.position.shape[:-1], 6)))
-    numbers = {
-        "recordings": [],
-        "log": {"number": [], "parameters": []},
-        "diagnostics": [],
-        "animation": skeleton(own.mechanism, found.motion.time, states),
-    }
+    numbers = {"animation": skeleton(own.mechanism, found.motion.time, states)}
     sections = [
         ("Error bars to expect", _bars(found)),
         ("The motion", _motion(found)),
@@ -102,12 +97,8 @@ def _motion(found: Design) -> str:
         words = "A controller follows these joint motions, which begin and end at rest; inputs are those it will need."
     else:
         words = "Play these inputs; they begin and end at rest, and joints without a motor swing out."
-    stage = (
-        '<div class="chart stage"><canvas id="canvas"></canvas><div class="bar-row">'
-        '<button id="play" type="button">Play</button><input id="moment" type="range" aria-label="time">'
-        '<span id="clock"></span></div></div>'
-    )
-    return f"<p>{words} Limits are dashed.</p>{svg(motion_figure(found))}{stage}"
+    moving = stage("Dots are centres of mass, rings joints, boxes run on rails. Drag to turn.")
+    return f"<p>{words} Limits are dashed.</p>{svg(motion_figure(found))}{moving}"
 
 
 def _growth(found: Design) -> str:

@@ -25,7 +25,7 @@ DRAWN = 24
 # Room that the search leaves to the limits, relative to them: steps of the full rate lie between those it looks at.
 MARGIN = 0.003
 # Motions whose information together says what can be told.
-POOLED = 6
+POOLED = 4
 
 Progress = Callable[[str], None]
 Coefficients = Float[np.ndarray, "count n"]
