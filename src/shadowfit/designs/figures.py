@@ -5,12 +5,17 @@ from __future__ import annotations
 import io
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from shadowfit.designs.constraints import axis_torques
 from shadowfit.designs.design import Design
 from shadowfit.designs.setup import driven_joints
 from shadowfit.dynamics.tree import coordinate_names
+from shadowfit.errors import ShadowfitError
+
+try:
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise ShadowfitError('figures need the package matplotlib; pip install "shadowfit[plots]"') from error
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#d1702b", "#7a7a7a"
 # Error bars beyond this are not drawn: nothing is known.

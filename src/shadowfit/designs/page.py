@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from html import escape
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy as np
 from shadowfit.designs.criteria import in_words
 from shadowfit.designs.design import Design
 from shadowfit.designs.drives import JointMotion, Release
-from shadowfit.designs.figures import bars_figure, growth_figure, motion_figure, svg
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.tree import coordinate_names
+from shadowfit.errors import ShadowfitError
 from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.html_page import banner, frame, stage
 from shadowfit.evaluation.notices import Notice, colour
@@ -80,7 +81,7 @@ def _bars(found: Design) -> str:
     usual = ", ".join(f"{escape(name)} {100.0 * bar:.3g} %" for name, bar in found.usual.items())
     return (
         f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
-        f'<p class="soft">Usual motions as large as the limits allow: {usual}.</p>{svg(bars_figure(found))}'
+        f'<p class="soft">Usual motions as large as the limits allow: {usual}.</p>{_drawn("bars_figure", found)}'
     )
 
 
@@ -98,13 +99,13 @@ def _motion(found: Design) -> str:
     else:
         words = "Play these inputs; they begin and end at rest, and joints without a motor swing out."
     moving = stage("Dots are centres of mass, rings joints, boxes run on rails. Drag to turn.")
-    return f"<p>{words} Limits are dashed.</p>{svg(motion_figure(found))}{moving}"
+    return f"<p>{words} Limits are dashed.</p>{_drawn('motion_figure', found)}{moving}"
 
 
 def _growth(found: Design) -> str:
     return (
         f"<p>At its end, one more second of such a motion lowers the worst error bar by {100.0 * found.worth:.2g} %. "
-        f"Recording it n times lowers all of them by √n.</p>{svg(growth_figure(found))}"
+        f"Recording it n times lowers all of them by √n.</p>{_drawn('growth_figure', found)}"
     )
 
 
@@ -120,3 +121,12 @@ def _noise(found: Design) -> str:
         f'{rows}</table><p class="soft">White at the sampling rate. Forces that are not given are taken to be known to '
         "a hundredth; a fit of an earlier recording says what they are (unexplained).</p>"
     )
+
+
+def _drawn(name: str, found: Design) -> str:
+    """A figure, where the package that draws it is installed; else what to install."""
+    try:
+        figures = importlib.import_module("shadowfit.designs.figures")
+    except ShadowfitError as error:
+        return f'<p class="soft">{escape(str(error))}</p>'
+    return figures.svg(getattr(figures, name)(found))
