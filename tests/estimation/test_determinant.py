@@ -57,11 +57,18 @@ def test_slope_is_that_of_the_inertia():
     assert gather(problem, here, weights).pull[0] == 0.0
 
 
+def test_errors_of_readings_are_in_the_known_forces():
+    for acting, read, loop in ((3.0, 0.0, False), (0.0, 3.0, True)):
+        options = Options(timestep=STEP, unknowns="joint", state_weight=1e-4)
+        estimate = fit(cart(MASS), recording(acting, read, loop), [], options=options)
+        share = determinant.read_share(estimate.problem, estimate.outcome.linearisation.point, estimate.weights)
+        assert share[0] == pytest.approx(1.0 if read else 0.0, abs=0.2)
+
+
 @pytest.mark.parametrize(("acting", "read", "loop"), [(3.0, 0.0, False), (0.0, 3.0, True)])
 def test_mass_is_right_whether_forces_act_or_are_read(acting, read, loop):
     estimate = fit(cart(), recording(acting, read, loop), ["cart.mass", "rail.viscous"])
-    if acting:
-        assert estimate.noise_choice.acting
+    assert estimate.noise_choice.acting is (acting > 0.0)
     mass = estimate.parameters[0]
     assert abs(mass.value - MASS) < 3.0 * mass.std
     assert mass.std < 0.05 * MASS

@@ -16,7 +16,7 @@ to the most likely level of every joint and sensor. Sensors stay within a factor
 
 **Acting or read.** Errors of the equations of motion are forces that act on the machine, or errors of a force that was
 read while a loop held the path. The likelihood of the former has a determinant (:mod:`uncertainty.determinant`) that
-matters for inertias. Where it does, both fits are made, and the one that predicts better counts.
+matters for inertias, as far as errors are not in the known forces themselves.
 
 **How useful.** Errors of a real machine are seldom white: they are functions of its state, small, and the same in every
 period. A fit that takes them for white lets the motion wander where the machine keeps its phase, and the parameters
@@ -52,7 +52,7 @@ from shadowfit.estimation.solve.prediction import Prediction, predict
 from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty.chance import gains_by_chance
-from shadowfit.estimation.uncertainty.determinant import pull
+from shadowfit.estimation.uncertainty.determinant import pull, read_share
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.geometry.differences import differences
@@ -98,7 +98,7 @@ class NoiseChoice:
     predictions: tuple[tuple[float, Prediction], ...]
     """Added weight → what a model so fitted predicts; the first is that of the most likely levels."""
     acting: bool | None
-    """Whether errors are taken for forces that act (else for errors of readings); None where it makes no difference."""
+    """Whether errors that act move inertias; False: errors are those of readings; None: it makes no difference."""
     gain_by_chance: float
     """How much better (in the logarithm of errors) a model would seem to predict if all errors were white."""
     at_end: bool
@@ -278,33 +278,32 @@ def _at_levels(problem: Problem, weights: Weights, step: LevelStep) -> Weights:
 
 
 def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Candidate, bool | None]:
-    """The fit that takes errors for forces that act, if that makes a difference and predicts better."""
+    """The fit that takes errors for forces that act, as far as they are not in the forces that were read."""
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or degrees < RIGID:
         return read, None
-    acting = None
-    here, weights = read.outcome.linearisation, read.weights
+    found, here, weights = read, read.outcome.linearisation, read.weights
+    share = 1.0 - read_share(problem, read.point, weights)
     for _ in range(PULLS):
         if scan.stopped is not None:
             break
         evidence = gather(problem, here, weights)
-        if acting is not None:
+        if found is not read:
             weights = _at_levels(problem, weights, level_step(problem, here, weights, evidence))
-        found = pull(problem, here.point, weights, evidence)
-        if found is None:
+        pulled = pull(problem, here.point, weights, evidence, share)
+        if pulled is None:
             break
-        weights = dataclasses.replace(weights, pull=found)
+        weights = dataclasses.replace(weights, pull=pulled)
         moved = scan.fitted(here.point, weights, adapt=False)
         if not _usable(moved.outcome):
             break
         change = np.abs(problem.parameters.minus(moved.point.values, here.point.values))
-        acting, here = moved, moved.outcome.linearisation
+        found, here = moved, moved.outcome.linearisation
         if np.all(change <= SETTLED * evidence.std):
             break
-    if acting is None:
-        return read, None
-    scores = [predict(problem, read.point, one.point.values).score for one in (read, acting)]
-    return (acting, True) if scores[1] < scores[0] else (read, False)
+    if found is not read:
+        return found, True
+    return read, None if np.all(share > 0.5) else False
 
 
 def _predictive(

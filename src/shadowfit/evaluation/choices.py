@@ -51,7 +51,8 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
     made.append(Choice("noise of sensors, times the stated one", ratios, "most likely levels, a tenth to ten times"))
     if choice.acting is not None:
         chosen = "forces that act on the machine" if choice.acting else "errors of forces that were read"
-        made.append(Choice("errors are taken for", chosen, "the model so fitted predicts better"))
+        within = "are not" if choice.acting else "are"
+        made.append(Choice("errors are taken for", chosen, f"they {within} in the known forces, from step to step"))
     made.append(_weight(choice))
     return made
 

@@ -15,8 +15,16 @@ all of it where sensors determine the motion, nothing where the equations do. It
 Error bars do not gain by it, on the contrary: levels are estimated as well, and a heavier machine with larger forces
 moves alike. With the levels taken out twice the curvature is to be subtracted from the information: what is left is
 that of the known forces alone (`Evidence.covariance`).
-(Errors of a *reading* of a force, in a loop that holds the path whatever the force is, have no such term: the machine
-does not move by them. :mod:`noise` tells the two apart.)
+
+**Forces that were read.** Errors of a reading of a force, in a loop that holds the path whatever the force is, have no
+such term: the machine does not move by them. They are told by what is in them. An error of the reading n is in the
+known force l as in what is missing, ``r = … − l``; a force that acts is not, until a controller answers. So of the
+changes Δ from step to step, in which noise shows, the share
+
+    c_j = −Σ Δr_j Δl_j / Σ Δr_j²
+
+is one where errors are those of readings and zero where they act, and joint j has the part 1 − c_j of the determinant.
+(How well a model predicts cannot tell: from noisy forces an inertia that is too large predicts best.)
 """
 
 from __future__ import annotations
@@ -39,9 +47,35 @@ CHUNKS = 2
 NEGLIGIBLE = 0.1
 
 
-def pull(problem: Problem, point: Point, weights: Weights, evidence: Evidence) -> Pull | None:
-    """What the determinant does to the parameters, as a parabola for each; None where that is next to nothing."""
-    freedom = evidence.noise[0].freedom
+def read_share(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:
+    """c of each coordinate: the part of what is missing that is an error of the forces that were read, 0 to 1."""
+    size, squares, shared = problem.plan.node_size, 0.0, 0.0
+    for index, track in enumerate(problem.tracks):
+        rows = RecordingRows(problem, point, weights, index)
+        missing, quiet = (_missing(own, track.steps)[:, :size] for own in (rows, rows.without_inputs()))
+        change, known = np.diff(missing, axis=0), np.diff(quiet - missing, axis=0)
+        squares = squares + np.sum(change**2, axis=0)
+        shared = shared - np.sum(change * known, axis=0)
+    return np.clip(shared / np.maximum(squares, np.finfo(float).tiny), 0.0, 1.0)
+
+
+def _missing(rows: RecordingRows, steps: int) -> Float[np.ndarray, "n m"]:
+    """Residuals of all steps of a recording."""
+    window = rows.problem.plan.window
+    return np.concatenate([np.asarray(front.merge(rows.tables(begin), window).residual) for begin in rows.starts])[
+        :steps
+    ]
+
+
+def pull(
+    problem: Problem, point: Point, weights: Weights, evidence: Evidence, acting: Float[np.ndarray, " d"]
+) -> Pull | None:
+    """What the determinant does to the parameters, as a parabola for each; None where that is next to nothing.
+
+    ``acting`` is the part of each coordinate's errors that acts.
+    """
+    root = np.sqrt(acting)
+    freedom = root[:, None] * evidence.noise[0].freedom * root
     slope, curvature = _slopes(problem, point, weights, freedom)
     scale = weights.reference**2
     step = evidence.bread(~evidence.at_bound) @ (scale * slope)
