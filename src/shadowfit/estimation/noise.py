@@ -52,7 +52,7 @@ from shadowfit.estimation.solve.prediction import Prediction, predict
 from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty.chance import gains_by_chance
-from shadowfit.estimation.uncertainty.determinant import pull, read_share
+from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.geometry.differences import differences
@@ -74,6 +74,8 @@ EVIDENCE, INDIFFERENCE = 2.0, 0.5
 # likely than they could be: cut off earlier, the scan ended decades too low on recordings without process noise.)
 UNFINISHED = 1.0
 SCAN_ITERATIONS = 6
+# Iterations that what only improves the weights leaves to the last fit.
+LAST_ITERATIONS = 20
 # Most Newton steps of the levels.
 REFINEMENTS = 4
 # Most times that the pull of acting forces is found anew (it depends on the inertias that it moves), until they move by
@@ -98,7 +100,7 @@ class NoiseChoice:
     predictions: tuple[tuple[float, Prediction], ...]
     """Added weight → what a model so fitted predicts; the first is that of the most likely levels."""
     acting: bool | None
-    """Whether errors that act move inertias; False: errors are those of readings; None: it makes no difference."""
+    """Whether errors are taken for white forces that act; False: for others; None: it makes no difference."""
     gain_by_chance: float
     """How much better (in the logarithm of errors) a model would seem to predict if all errors were white."""
     at_end: bool
@@ -140,6 +142,11 @@ class _Scan:
     def left(self) -> int:
         """Iterations that are left, one at least."""
         return max(self.settings.max_iterations - (self.log[-1].number if self.log else 0), 1)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether one more fit leaves enough iterations for the last one."""
+        return self.stopped is None and self.left > SCAN_ITERATIONS + LAST_ITERATIONS
 
     def fitted(self, point: Point, weights: Weights, first: bool = False, adapt: bool = True) -> _Candidate:
         """A fit as far as the likelihood can tell, with the discretisation errors of where it starts.
@@ -256,7 +263,7 @@ def _refined(scan: _Scan, found: _Candidate) -> tuple[_Candidate, float]:
     problem = scan.problem
     evidence = gather(problem, found.outcome.linearisation, found.weights)
     for _ in range(REFINEMENTS):
-        if scan.stopped is not None:
+        if not scan.has_time:
             break
         step = level_step(problem, found.outcome.linearisation, found.weights, evidence)
         if not step.gain > INDIFFERENCE:
@@ -283,9 +290,9 @@ def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Can
     if problem.plan.unknowns.reach != 3 or degrees < RIGID:
         return read, None
     found, here, weights = read, read.outcome.linearisation, read.weights
-    share = 1.0 - read_share(problem, read.point, weights)
+    share = acting_share(problem, read.point, weights)
     for _ in range(PULLS):
-        if scan.stopped is not None:
+        if not scan.has_time:
             break
         evidence = gather(problem, here, weights)
         if found is not read:
@@ -319,7 +326,7 @@ def _predictive(
         return likely, tuple(tried)
     chosen = current = likely
     misses = 0
-    while misses < PATIENCE and _within(current.weights, likely.weights, STRIDE) and scan.stopped is None:
+    while misses < PATIENCE and _within(current.weights, likely.weights, STRIDE) and scan.has_time:
         current = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False)
         if not _usable(current.outcome):
             break

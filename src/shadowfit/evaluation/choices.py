@@ -50,9 +50,9 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
     ratios = ", ".join(f"{name} {ratio:.2g}" for name, ratio in sensors)
     made.append(Choice("noise of sensors, times the stated one", ratios, "most likely levels, a tenth to ten times"))
     if choice.acting is not None:
-        chosen = "forces that act on the machine" if choice.acting else "errors of forces that were read"
-        within = "are not" if choice.acting else "are"
-        made.append(Choice("errors are taken for", chosen, f"they {within} in the known forces, from step to step"))
+        chosen = "white forces that act" if choice.acting else "forces that were read wrongly, or have a memory"
+        reason = "they are not" if choice.acting else "of some joints they are"
+        made.append(Choice("errors are taken for", chosen, f"{reason} in the known forces, or alike from step to step"))
     made.append(_weight(choice))
     return made
 

@@ -25,6 +25,10 @@ changes Δ from step to step, in which noise shows, the share
 
 is one where errors are those of readings and zero where they act, and joint j has the part 1 − c_j of the determinant.
 (How well a model predicts cannot tell: from noisy forces an inertia that is too large predicts best.)
+
+**Errors with memory.** The density is that of white forces. What a model lacks is mostly a function of the state, the
+same from step to step, and a controller makes up for it: the motion does not answer. A joint whose errors are
+correlated from one step to the next has no determinant.
 """
 
 from __future__ import annotations
@@ -43,20 +47,27 @@ from shadowfit.estimation.uncertainty.evidence import Evidence
 DIFFERENCE = 1e-5
 # Chunks of steps of each recording along which inertias are looked at: they change slowly.
 CHUNKS = 2
+# Errors are white if neighbours have less than this correlation. (White forces in continuous time give 1/4.)
+MEMORY = 0.5
 # A pull that moves no parameter by more than this part of its standard deviation is not worth a fit.
 NEGLIGIBLE = 0.1
 
 
-def read_share(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:
-    """c of each coordinate: the part of what is missing that is an error of the forces that were read, 0 to 1."""
-    size, squares, shared = problem.plan.node_size, 0.0, 0.0
+def acting_share(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:
+    """The part of what each coordinate lacks that is white and acts, 0 to 1."""
+    size = problem.plan.node_size
+    squares, products, changes, shared = np.zeros((4, size))
     for index, track in enumerate(problem.tracks):
         rows = RecordingRows(problem, point, weights, index)
         missing, quiet = (_missing(own, track.steps)[:, :size] for own in (rows, rows.without_inputs()))
         change, known = np.diff(missing, axis=0), np.diff(quiet - missing, axis=0)
-        squares = squares + np.sum(change**2, axis=0)
-        shared = shared - np.sum(change * known, axis=0)
-    return np.clip(shared / np.maximum(squares, np.finfo(float).tiny), 0.0, 1.0)
+        squares += np.sum(missing**2, axis=0)
+        products += np.sum(missing[1:] * missing[:-1], axis=0)
+        changes += np.sum(change**2, axis=0)
+        shared -= np.sum(change * known, axis=0)
+    least = np.finfo(float).tiny
+    read = np.clip(shared / np.maximum(changes, least), 0.0, 1.0)
+    return np.where(products < MEMORY * squares, 1.0 - read, 0.0)
 
 
 def _missing(rows: RecordingRows, steps: int) -> Float[np.ndarray, "n m"]:
