@@ -49,7 +49,8 @@ def scene(request):
     if "fourbar" in request.param:
         recording = twin(mechanism, {"ground_crank": -1.0}, STEPS, speeds={"ground_crank": 2.0})
     else:
-        inputs = {"u": pulses(STEPS, size=0.3), "w": np.cos(np.arange(STEPS))}
+        # Never zero: losses of a gear have a kink there.
+        inputs = {"u": 0.05 + pulses(STEPS, size=0.3), "w": np.cos(np.arange(STEPS))}
         start = ({"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0})
         recording = twin(mechanism, start[0], STEPS, speeds=start[1], inputs=inputs)
     if between:

@@ -146,9 +146,11 @@ def advise(estimate: Estimate, refits: int = 3, progress: Callable[[str], None] 
         problem, candidates, point = extended_problem(estimate)
         say(f"{len(candidates)} candidates")
         held = _with_free(problem, candidates, ())
-        here = objective.linearise(held, point, estimate.weights)
+        # The pull of acting forces is one on the fit's own parameters.
+        weights = dataclasses.replace(estimate.weights, pull=None)
+        here = objective.linearise(held, point, weights)
         outcome = dataclasses.replace(estimate.outcome, linearisation=here)
-        start = dataclasses.replace(estimate, problem=held, outcome=outcome)
+        start = dataclasses.replace(estimate, problem=held, outcome=outcome, weights=weights)
         told = _most_telling(_weighed(start, say), candidates)
         suggestions = _ranked(told, candidates, candidates)
         added = told.state_weight / start.state_weight
