@@ -26,5 +26,5 @@ def test_estimates_of_draws_scatter_as_the_error_bars_say(estimate, monkeypatch)
 
 
 def test_the_same_fit_gains_nothing(estimate):
-    fitted = estimate.outcome.linearisation, estimate.weights
-    assert np.all(chance.gains_by_chance(estimate.problem, fitted, fitted) == 0.0)
+    fitted, along = (estimate.weights, estimate.evidence), estimate.outcome.linearisation.point
+    assert np.all(chance.gains_by_chance(estimate.problem, along, fitted, fitted) == 0.0)

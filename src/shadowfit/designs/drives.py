@@ -44,22 +44,14 @@ class Drive(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class JointMotion:
-    """Motions of all joints, which a controller follows."""
+class _Waved:
+    """What is driven by waves: coefficients are theirs."""
 
     waves: Waves
-    amplitude: Float[np.ndarray, " d"]
-    """Of each joint [rad, m]."""
-    command_of_force: Float[np.ndarray, "inputs d"]
-    """Commands per force that the joints lack."""
 
     @property
     def size(self) -> int:
         return self.waves.size
-
-    def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
-        away = self.waves.signals(coefficients, experiment.sampling.times) * self.amplitude
-        return experiment.prescribed(experiment.rest_coordinates + away, self.command_of_force)
 
     def usual(self) -> dict[str, Float[np.ndarray, " size"]]:
         return {name: self.waves.usual(name) for name in USUAL}
@@ -69,28 +61,31 @@ class JointMotion:
 
 
 @dataclasses.dataclass(frozen=True)
-class Signals:
+class JointMotion(_Waved):
+    """Motions of all joints, which a controller follows."""
+
+    amplitude: Float[np.ndarray, " d"]
+    """Of each joint [rad, m]."""
+    command_of_force: Float[np.ndarray, "inputs d"]
+    """Commands per force that the joints lack."""
+
+    def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
+        away = self.waves.signals(coefficients, experiment.sampling.times) * self.amplitude
+        return experiment.prescribed(experiment.rest_coordinates + away, self.command_of_force)
+
+
+@dataclasses.dataclass(frozen=True)
+class Signals(_Waved):
     """Inputs over time; the machine answers."""
 
-    waves: Waves
     center: Float[np.ndarray, " inputs"]
     """Inputs at rest, in their units."""
     amplitude: Float[np.ndarray, " inputs"]
-
-    @property
-    def size(self) -> int:
-        return self.waves.size
 
     def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
         inputs = self.center + self.waves.signals(coefficients, experiment.sampling.times) * self.amplitude
         start = np.tile(experiment.rest_coordinates, (len(coefficients), 1))
         return experiment.simulated(start, inputs)
-
-    def usual(self) -> dict[str, Float[np.ndarray, " size"]]:
-        return {name: self.waves.usual(name) for name in USUAL}
-
-    def drawn(self, random: np.random.Generator) -> Float[np.ndarray, " size"]:
-        return self.waves.drawn(random)
 
 
 @dataclasses.dataclass(frozen=True)

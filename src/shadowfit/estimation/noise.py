@@ -30,13 +30,14 @@ likelihood is right, and knows more. Error bars follow from the most likely leve
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.weights import Weights, default_weights, with_given
+from shadowfit.estimation.problem.weights import Weights, default_weights, unit_weights, with_given
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import (
@@ -53,7 +54,7 @@ from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty.chance import gains_by_chance
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
-from shadowfit.estimation.uncertainty.evidence import gather
+from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.geometry.differences import differences
 
@@ -113,6 +114,7 @@ class NoiseChoice:
 class _Candidate:
     """A fit at one κ, with the common scale of the noise adapted to it."""
 
+    problem: Problem
     outcome: Outcome
     weights: Weights
     deviance: float
@@ -125,6 +127,10 @@ class _Candidate:
     @property
     def point(self) -> Point:
         return self.outcome.linearisation.point
+
+    @functools.cached_property
+    def evidence(self) -> Evidence:
+        return gather(self.problem, self.outcome.linearisation, self.weights)
 
 
 @dataclasses.dataclass
@@ -168,9 +174,9 @@ class _Scan:
         if outcome.status is Status.INTERRUPTED or spent:
             self.stopped = outcome
         if not _usable(outcome):
-            return _Candidate(outcome, weights, np.inf)
+            return _Candidate(self.problem, outcome, weights, np.inf)
         value, scale = deviance(self.problem, outcome.linearisation, weights, adapt)
-        return _Candidate(outcome, with_given(self.problem, _rescaled(weights, scale)), value)
+        return _Candidate(self.problem, outcome, with_given(self.problem, _rescaled(weights, scale)), value)
 
     def finished(self, point: Point, weights: Weights) -> Outcome:
         """The fit at the final levels, to its end."""
@@ -261,19 +267,17 @@ def _within(weights: Weights, start: Weights, factor: float, margin: float = 1.0
 def _refined(scan: _Scan, found: _Candidate) -> tuple[_Candidate, float]:
     """Newton steps to the most likely level of each joint and sensor; and the dynamics' degrees of freedom there."""
     problem = scan.problem
-    evidence = gather(problem, found.outcome.linearisation, found.weights)
     for _ in range(REFINEMENTS):
         if not scan.has_time:
             break
-        step = level_step(problem, found.outcome.linearisation, found.weights, evidence)
+        step = level_step(problem, found.outcome.linearisation, found.weights, found.evidence)
         if not step.gain > INDIFFERENCE:
             break
         moved = scan.fitted(found.point, _at_levels(problem, found.weights, step), adapt=False)
         if not _usable(moved.outcome) or moved.deviance > found.deviance + EVIDENCE:
             break
         found = moved
-        evidence = gather(problem, found.outcome.linearisation, found.weights)
-    return found, evidence.noise[0].degrees
+    return found, found.evidence.noise[0].degrees
 
 
 def _at_levels(problem: Problem, weights: Weights, step: LevelStep) -> Weights:
@@ -289,12 +293,12 @@ def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Can
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or degrees < RIGID:
         return read, None
-    found, here, weights = read, read.outcome.linearisation, read.weights
+    found, weights = read, read.weights
     share = acting_share(problem, read.point, weights)
     for _ in range(PULLS):
         if not scan.has_time:
             break
-        evidence = gather(problem, here, weights)
+        here, evidence = found.outcome.linearisation, found.evidence
         if found is not read:
             weights = _at_levels(problem, weights, level_step(problem, here, weights, evidence))
         pulled = pull(problem, here.point, weights, evidence, share)
@@ -305,7 +309,7 @@ def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Can
         if not _usable(moved.outcome):
             break
         change = np.abs(problem.parameters.minus(moved.point.values, here.point.values))
-        found, here = moved, moved.outcome.linearisation
+        found = moved
         if np.all(change <= SETTLED * evidence.std):
             break
     if found is not read:
@@ -345,8 +349,8 @@ def _predictive(
 
 def _gain_by_chance(problem: Problem, likely: _Candidate, better: _Candidate) -> float:
     """The largest gain in the score of predictions that draws of white noise show."""
-    fits = [(one.outcome.linearisation, one.weights) for one in (likely, better)]
-    return float(np.max(gains_by_chance(problem, *fits), initial=0.0))
+    fits = [(one.weights, one.evidence) for one in (likely, better)]
+    return float(np.max(gains_by_chance(problem, likely.point, *fits), initial=0.0))
 
 
 def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) -> _Candidate:
@@ -355,19 +359,13 @@ def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) 
     With its parameters the most likely states are found anew (one step from those of the most likely levels), and what
     the equations of motion lack along them is compared with the degrees of freedom that it had there.
     """
-    none = np.zeros(problem.parameters.size)
     point = problem.revalued(likely.point, chosen.point.values)
-    here = objective.linearise(problem, renewed(problem, point), likely.weights)
-    states = tuple(
-        objective.undamped(normal)[0].states(none[problem.parameters.places(i)])
-        for i, normal in enumerate(here.normals)
-    )
-    moved = objective.plus(problem, here.point, states, none)
-    dynamics = gather(problem, likely.outcome.linearisation, likely.weights).noise[0]
+    moved = objective.states_stepped(problem, renewed(problem, point), likely.weights)
+    dynamics = likely.evidence.noise[0]
     size, squares = problem.plan.node_size, np.zeros(problem.plan.node_size)
-    for index, track in enumerate(problem.tracks):
-        left = [np.asarray(own.residual) for own in objective.chunk_rows(problem, moved, likely.weights, index)]
-        squares += np.sum(np.concatenate(left)[: track.steps, :size] ** 2, axis=0)
+    for index in range(len(problem.tracks)):
+        left = objective.residuals(problem, moved, likely.weights, index)[:, :size]
+        squares += np.sum(left**2, axis=0)
     before, degrees = np.diagonal(dynamics.squares), np.maximum(np.diagonal(dynamics.freedom), 1.0)
     ratio = np.sqrt(np.maximum(squares, before) / degrees) / likely.weights.reference
     std = (
@@ -398,10 +396,9 @@ def first_weights(problem: Problem, start: Point) -> Weights:
 def typical_impulses(problem: Problem, point: Point) -> np.ndarray:
     """Impulse of each coordinate in a step, root mean square: its inertia times its changes of speed [N m s, N s]."""
     size, total, count = problem.plan.node_size, np.zeros(problem.plan.node_size), 0
-    plain = Weights(np.eye(size), (1.0,) * len(problem.error_sizes), 1.0)
     directions = np.asarray(problem.plan.unknowns.directions(np.eye(size)))
     for index, track in enumerate(problem.tracks):
-        rows = objective.chunk_rows(problem, point, plain, index)
+        rows = objective.chunk_rows(problem, point, unit_weights(problem), index)
         after = np.concatenate([np.asarray(own.states)[:, :size, 2] for own in rows])[: track.steps]
         pose = point.nodes[index].pose
         moved = differences(pose[1:], pose[:-1]).reshape(len(pose.position) - 1, -1) @ directions.T

@@ -97,23 +97,16 @@ def likely_impulses(estimate: Estimate) -> list[Float[np.ndarray, "n r"]]:
         with one_thread():
             point = _most_likely_states(problem, point, weights)
     found = []
-    for index, track in enumerate(problem.tracks):
-        rows = [np.asarray(own.residual) for own in objective.chunk_rows(problem, point, weights, index)]
+    for index in range(len(problem.tracks)):
         # With full unknowns the residual of the velocity comes last.
-        weighted = np.concatenate(rows)[: track.steps, :size][:, -problem.plan.impulses :]
+        weighted = objective.residuals(problem, point, weights, index)[:, :size][:, -problem.plan.impulses :]
         found.append(np.linalg.solve(weights.dynamics, weighted.T).T)
     return found
 
 
 def _most_likely_states(problem: Problem, point: Point, weights: Weights) -> Point:
-    none = np.zeros(problem.parameters.size)
     for _ in range(STATE_STEPS):
-        here = objective.linearise(problem, point, weights)
-        steps = tuple(
-            objective.undamped(normal)[0].states(none[problem.parameters.places(i)])
-            for i, normal in enumerate(here.normals)
-        )
-        point = renewed(problem, objective.plus(problem, here.point, steps, none))
+        point = renewed(problem, objective.states_stepped(problem, point, weights))
     return point
 
 

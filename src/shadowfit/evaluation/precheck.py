@@ -32,7 +32,7 @@ from shadowfit.estimation.result import Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
 from shadowfit.evaluation.notices import Notice, ordered
-from shadowfit.evaluation.torques import driven_joints, without_inputs
+from shadowfit.evaluation.torques import driven_joints
 from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
@@ -126,7 +126,7 @@ def check(
     notices += [Notice("amber", f"recording {one.name!r}: {text}") for one in recordings for text in one.warnings]
     balances: list[list[Balance]] = []
     if tree_behind(problem) is not None:
-        without = at_start(without_inputs(problem), here.outcome.linearisation.point)
+        without = at_start(problem.without_inputs(), here.outcome.linearisation.point)
         for index, recording in enumerate(recordings):
             balances.append(_balances(here, without, index))
             where = f" in {recording.name}" if len(recordings) > 1 else ""

@@ -24,7 +24,7 @@ from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.initial import initial_nodes
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.evaluation.unexplained import tree_behind
@@ -75,8 +75,8 @@ def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, Torqu
     values = estimate.outcome.linearisation.point.values
     with one_thread():
         nodes = tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks)))
-        point = renewed(problem, objective.held(problem, Point(values, nodes), _plain(problem)))
-        idle = without_inputs(problem)
+        point = renewed(problem, objective.held(problem, Point(values, nodes), unit_weights(problem)))
+        idle = problem.without_inputs()
         needed, left = (_missing(one, point, recording) for one in (idle, problem))
     track = problem.tracks[recording]
     ends = min(round(ENDS / (problem.options.cutoff * problem.timestep)), track.steps // 4)
@@ -100,24 +100,7 @@ def driven_joints(problem: Problem) -> list[str]:
     ]
 
 
-def without_inputs(problem: Problem) -> Problem:
-    """The same recordings with all inputs at zero."""
-    names = list(problem.mechanism.inputs)
-    tracks = []
-    for track in problem.tracks:
-        channels = {
-            key: np.zeros_like(values) if key in names else values for key, values in track.recording.channels.items()
-        }
-        tracks.append(dataclasses.replace(track, recording=dataclasses.replace(track.recording, channels=channels)))
-    return dataclasses.replace(problem, tracks=tuple(tracks))
-
-
-def _plain(problem: Problem) -> Weights:
-    return Weights(np.eye(problem.plan.node_size), (1.0,) * len(problem.error_sizes), 1.0)
-
-
 def _missing(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps d"]:
     """Forces that the steps lack along given states [N m, N], errors of the discretisation taken off."""
-    size = problem.plan.node_size
-    parts = [np.asarray(own.residual) for own in objective.chunk_rows(problem, point, _plain(problem), recording)]
-    return np.concatenate(parts)[: problem.tracks[recording].steps, :size] / problem.timestep
+    impulses = objective.residuals(problem, point, unit_weights(problem), recording)
+    return impulses[:, : problem.plan.node_size] / problem.timestep

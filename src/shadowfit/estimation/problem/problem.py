@@ -66,6 +66,14 @@ class Problem:
             followed={**self.followed, **numbers},
         )
 
+    def without_inputs(self) -> Problem:
+        """The same recordings with all inputs at zero."""
+        tracks = tuple(
+            dataclasses.replace(track, recording=_silenced(track.recording, self.mechanism.inputs.names))
+            for track in self.tracks
+        )
+        return dataclasses.replace(self, tracks=tracks)
+
     @functools.cached_property
     def kernels(self) -> StepKernels:
         """Compiled functions of the time steps."""
@@ -151,6 +159,11 @@ class Problem:
         """States of the bodies at all nodes of a recording, whatever the unknowns are."""
         nodes = point.nodes[recording]
         return Nodes(self.at(point.values, recording).bodies(nodes.pose), nodes.velocity)
+
+
+def _silenced(recording: Recording, inputs: Sequence[str]) -> Recording:
+    channels = {key: np.zeros_like(own) if key in inputs else own for key, own in recording.channels.items()}
+    return dataclasses.replace(recording, channels=channels)
 
 
 def build_problem(

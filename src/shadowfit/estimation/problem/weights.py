@@ -87,6 +87,11 @@ def default_weights(problem: Problem, state_weight: float) -> Weights:
     return with_given(problem, Weights(np.sqrt(state_weight) * root, tuple(std / reference), reference))
 
 
+def unit_weights(problem: Problem) -> Weights:
+    """Weights of one: rows are then impulses [N s, N m s] and errors of readings in their own units."""
+    return Weights(np.eye(problem.plan.node_size), (1.0,) * len(problem.error_sizes), 1.0)
+
+
 def with_given(problem: Problem, weights: Weights) -> Weights:
     """Weights with the errors of forces that the options give.
 

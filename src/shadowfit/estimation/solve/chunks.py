@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,12 +33,6 @@ class RecordingRows:
         self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
         self.fading = PRESENT if point.fading is None else point.fading[index]
         self.starts = chunk_starts(len(self.nodes.pose.position))
-
-    def without_inputs(self) -> RecordingRows:
-        """The same rows where nothing drives the machine."""
-        quiet = copy.copy(self)
-        quiet.commands = (np.zeros_like(self.commands[0]), self.commands[1])
-        return quiet
 
     def chunk(self, begin: int) -> Chunk:
         return Chunk(

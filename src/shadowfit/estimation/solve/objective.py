@@ -135,6 +135,12 @@ def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> 
     return each_chunk(problem, point, weights, index, lambda _, rows: rows)
 
 
+def residuals(problem: Problem, point: Point, weights: Weights, index: int) -> Float[np.ndarray, "n m"]:
+    """Weighted residuals of all steps of one recording, those of the dynamics first."""
+    parts = [np.asarray(rows.residual) for rows in chunk_rows(problem, point, weights, index)]
+    return np.concatenate(parts)[: problem.tracks[index].steps]
+
+
 def each_chunk(
     problem: Problem, point: Point, weights: Weights, index: int, work: Callable[[int, front.Rows], Found]
 ) -> Iterator[Found]:
@@ -158,6 +164,16 @@ def unseen(normal: front.Normal) -> np.ndarray:
     """
     diagonal = normal.diagonal()
     return np.where(diagonal <= ROUNDING * diagonal.max(initial=0.0), 1.0, 0.0)
+
+
+def states_stepped(problem: Problem, point: Point, weights: Weights) -> Point:
+    """One Gauss–Newton step of the states alone, parameters held."""
+    none = np.zeros(problem.parameters.size)
+    here = linearise(problem, point, weights)
+    states = tuple(
+        undamped(normal)[0].states(none[problem.parameters.places(i)]) for i, normal in enumerate(here.normals)
+    )
+    return plus(problem, here.point, states, none)
 
 
 def undamped(normal: front.Normal) -> tuple[front.Factor, float]:

@@ -26,7 +26,7 @@ from scipy.linalg.lapack import dtbtrs
 
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.truncation import renewed
@@ -82,8 +82,7 @@ def predict(problem: Problem, along: Point, values: Values) -> Prediction:
 def linearised(problem: Problem, point: Point, index: int) -> Motion:
     """Equations and readings of one recording at a point."""
     size, steps = problem.plan.node_size, problem.tracks[index].steps
-    plain = Weights(np.eye(size), (1.0,) * len(problem.error_sizes), 1.0)
-    chunks = list(objective.chunk_rows(problem, point, plain, index))
+    chunks = list(objective.chunk_rows(problem, point, unit_weights(problem), index))
     states = np.concatenate([np.asarray(rows.states) for rows in chunks])[:steps]
     parameters = np.concatenate([np.asarray(rows.parameters) for rows in chunks])[:steps]
     residual = np.concatenate([np.asarray(rows.residual) for rows in chunks])[:steps]

@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.solve.prediction import Motion, linearised, window_errors
-from shadowfit.estimation.uncertainty.evidence import Evidence, gather
+from shadowfit.estimation.solve.prediction import linearised, window_errors
+from shadowfit.estimation.uncertainty.evidence import Evidence
 
 # Draws of the noise. Of so many and the data themselves, the data are the extreme one by chance in one of twenty cases.
 DRAWS = 19
@@ -28,14 +28,19 @@ SEED = 0
 
 
 def gains_by_chance(
-    problem: Problem, likely: tuple[Linearisation, Weights], chosen: tuple[Linearisation, Weights]
+    problem: Problem, along: Point, likely: tuple[Weights, Evidence], chosen: tuple[Weights, Evidence]
 ) -> Float[np.ndarray, " draws"]:
     """Gains in the score of predictions, from likely to chosen weights, where noise is white and of likely levels."""
-    draws = _draws(problem, likely[1])
+    draws = _draws(problem, likely[0])
+    motions = [linearised(problem, along, i) for i in range(len(draws))]
     scores = []
-    for here, weights in (likely, chosen):
-        off = _estimates(problem, gather(problem, here, weights), weights, draws)
-        recordings = (_drawn(problem, likely[0], i, draws[i], off) for i in range(len(draws)))
+    for weights, evidence in (likely, chosen):
+        off = _estimates(problem, evidence, weights, draws)
+        # What steps and readings lack where the draws are true and parameters are off.
+        recordings = (
+            (motion, drawn + motion.parameters @ off[problem.parameters.places(i)])
+            for i, (motion, drawn) in enumerate(zip(motions, draws, strict=True))
+        )
         scores.append([found.score for found in window_errors(problem, recordings)])
     return np.array(scores[0]) - np.array(scores[1])
 
@@ -65,11 +70,3 @@ def _estimates(problem: Problem, evidence: Evidence, weights: Weights, draws: li
         weighted = np.concatenate([weights.dynamics @ drawn[:, :size], drawn[:, size:] / each[:, None]], axis=1)
         np.add.at(total, place, np.einsum("kmp,kmc->pc", projection.rows, weighted, optimize=True))
     return -evidence.bread(~evidence.at_bound) @ total
-
-
-def _drawn(
-    problem: Problem, here: Linearisation, index: int, drawn: np.ndarray, off: np.ndarray
-) -> tuple[Motion, np.ndarray]:
-    """Equations of a recording, and what steps and readings lack where the draws are true and parameters are off."""
-    motion = linearised(problem, here.point, index)
-    return motion, drawn + motion.parameters @ off[problem.parameters.places(index)]

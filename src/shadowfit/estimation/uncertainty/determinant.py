@@ -40,6 +40,7 @@ from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Pull, Weights
+from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import RecordingRows
 from shadowfit.estimation.uncertainty.evidence import Evidence
 
@@ -55,11 +56,10 @@ NEGLIGIBLE = 0.1
 
 def acting_share(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:
     """The part of what each coordinate lacks that is white and acts, 0 to 1."""
-    size = problem.plan.node_size
+    size, idle = problem.plan.node_size, problem.without_inputs()
     squares, products, changes, shared = np.zeros((4, size))
-    for index, track in enumerate(problem.tracks):
-        rows = RecordingRows(problem, point, weights, index)
-        missing, quiet = (_missing(own, track.steps)[:, :size] for own in (rows, rows.without_inputs()))
+    for index in range(len(problem.tracks)):
+        missing, quiet = (objective.residuals(own, point, weights, index)[:, :size] for own in (problem, idle))
         change, known = np.diff(missing, axis=0), np.diff(quiet - missing, axis=0)
         squares += np.sum(missing**2, axis=0)
         products += np.sum(missing[1:] * missing[:-1], axis=0)
@@ -68,14 +68,6 @@ def acting_share(problem: Problem, point: Point, weights: Weights) -> Float[np.n
     least = np.finfo(float).tiny
     read = np.clip(shared / np.maximum(changes, least), 0.0, 1.0)
     return np.where(products < MEMORY * squares, 1.0 - read, 0.0)
-
-
-def _missing(rows: RecordingRows, steps: int) -> Float[np.ndarray, "n m"]:
-    """Residuals of all steps of a recording."""
-    window = rows.problem.plan.window
-    return np.concatenate([np.asarray(front.merge(rows.tables(begin), window).residual) for begin in rows.starts])[
-        :steps
-    ]
 
 
 def pull(
