@@ -2,6 +2,7 @@
 
     python -m benchmarks.design compare [MACHINE...]      designed, chirp, random, Fourier by hand: worst error bars
     python -m benchmarks.design promise [MACHINE...]      scatter of simulated and fitted seeds over the promise
+                               [--defaults] [--seeds N]   with levels of the noise that fits find by themselves
     python -m benchmarks.design figures                   docs/figures/design-*.png, of the cart-pole
 
 The six-axis arm is the UR10 among the recordings (SHADOWFIT_DATA).
@@ -193,26 +194,30 @@ def figures() -> None:
         figure.savefig(FIGURES / f"design-{name}.png", dpi=100)
 
 
-def promise(names: list[str], seeds: int) -> None:
-    """Simulate the designed motion with noise, fit, and compare the scatter of the estimates with the promise."""
+def promise(names: list[str], seeds: int, defaults: bool, seconds: float) -> None:
+    """Simulate the designed motion with noise, fit, and compare the scatter of the estimates with the promise.
+
+    Fits have the weights that belong to the noise, or find them by themselves (``defaults``). After some seconds no
+    further seed is begun.
+    """
     for name in names:
         case = CASES[name]()
         found = case.designed()
         make = follow if isinstance(found.setup.drive, JointMotion) else play
-        options = Options(timestep=found.settings.interval, state_weight=1.0, force_noise=found.force_noise)
+        told = Options(timestep=found.settings.interval, state_weight=1.0, force_noise=found.force_noise)
+        options = Options() if defaults else told
         random = np.random.default_rng(11)
         began = time.perf_counter()
-        estimates = [
-            fit(found.experiment.mechanism, make(found, random), case.free, options=options) for _ in range(seeds)
-        ]
+        estimates = []
+        while len(estimates) < seeds and time.perf_counter() < began + seconds:
+            estimates.append(fit(found.experiment.mechanism, make(found, random), case.free, options=options))
         values = np.array([[row.value for row in estimate.table("gauss-newton")] for estimate in estimates])
         truth = found.experiment.problem.parameters.vector(found.experiment.problem.parameters.start())
         ratio = np.std(values, axis=0, ddof=1) / found.std
         shift = (np.mean(values, axis=0) - truth) / found.std
         whole = np.sqrt(np.nanmean(ratio**2))
-        print(
-            f"{name:16s} scatter/promise {whole:.3f} (all parameters), {time.perf_counter() - began:.0f} s", flush=True
-        )
+        took = f"{len(estimates)} seeds, {time.perf_counter() - began:.0f} s"
+        print(f"{name:16s} scatter/promise {whole:.3f} (all parameters), {took}", flush=True)
         for label, own, off in zip(found.labels, ratio, shift, strict=True):
             print(f"    {label:24s} {own:.3f}   mean off by {off:+.2f} bars")
 
@@ -282,13 +287,15 @@ def main() -> None:
     parser.add_argument("what", choices=("compare", "promise", "figures"))
     parser.add_argument("machines", nargs="*", metavar="MACHINE", help=", ".join(CASES))
     parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=np.inf, help="of each machine, after which no seed is begun")
+    parser.add_argument("--defaults", action="store_true", help="fits find the levels of the noise by themselves")
     chosen = parser.parse_args()
     names = chosen.machines or list(CASES)
     start_jax()
     if chosen.what == "compare":
         compare(names)
     elif chosen.what == "promise":
-        promise(names, chosen.seeds)
+        promise(names, chosen.seeds, chosen.defaults, chosen.seconds)
     else:
         figures()
 

@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from shadowfit.estimation import Estimate, LevenbergMarquardt
-from shadowfit.estimation.noise import deviance
 from shadowfit.estimation.solve.levenberg_marquardt import minimise
+from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.experiments.coverage import CONDITIONS, Condition, Study, fitted, record, studies
 from shadowfit.runtime import start_jax
 

@@ -25,7 +25,7 @@ import jax
 import numpy as np
 
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
-from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected
+from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
 from shadowfit.models import load_model
@@ -125,7 +125,7 @@ def fitted(rig: Rig, recordings: Sequence[Recording], timestep: float | None = N
 def output_error(estimate: Estimate) -> Estimate:
     """The same model with (next to) all weight on the equations of motion, from the result on."""
     weights = estimate.weights.scaled(OUTPUT_ERROR)
-    settings = LevenbergMarquardt(start_damping=WARM_DAMPING)
+    settings = LevenbergMarquardt().warm()
     point = estimate.outcome.linearisation.point
     return dataclasses.replace(
         estimate, weights=weights, outcome=minimise_corrected(estimate.problem, point, weights, settings)

@@ -1,19 +1,23 @@
 """One fit over many recordings of a Furuta pendulum on a local cluster, the overhead of a sweep, and a plan for more.
 
-    python -m benchmarks.scaling [--recordings 20 200] [--workers 1 2] [--seconds 10] [--fits 24] [--folder FOLDER]
+    python -m benchmarks.scaling [--recordings 20 200] [--workers 1 2] [--iterations N] [--fits 24] [--folder FOLDER]
 
 Recordings are those of the swing-up twin (encoders, 100 Hz), kept as CSV files in the folder: twenty motions, and the
 same ones with other noise beyond that. For each number of recordings the same fit of thirteen shared parameters runs in
-threads of this process and on clusters of worker processes: time, memory of driver and workers, efficiency, digits.
-Then a sweep of small fits runs on the cluster. ``results.json`` in the folder collects what was measured, for
-``benchmarks/scaling_plan.py``.
+threads of a process and on clusters of worker processes: time, memory of driver and workers, efficiency, digits. Each
+fit has a driver process of its own, so that memory is that of one fit; the driver's includes Dask's scheduler.
+``--iterations`` ends fits early, all alike: enough for times, memory and digits. Then a sweep of small fits runs on the
+cluster. ``results.json`` in the folder collects what was measured, for ``benchmarks/scaling_plan.py``.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import hashlib
+import itertools
 import json
+import multiprocessing
 import os
 import pickle
 import tempfile
@@ -26,6 +30,7 @@ import numpy as np
 
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.linear.front import Reduced
+from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt
 from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.fleet import Pilot, fit_fleet
 from shadowfit.estimation.spread.result import FleetEstimate
@@ -34,7 +39,7 @@ from shadowfit.experiments.runner import run_cases
 from shadowfit.models import builtin
 from shadowfit.models.atomic import write_text
 from shadowfit.models.twins import furuta_swing_up
-from shadowfit.parallel import Crew, crew
+from shadowfit.parallel import Crew, crew, tree
 from shadowfit.recordings import RecordingFile
 from shadowfit.runtime import start_jax
 
@@ -96,13 +101,30 @@ def digest(estimate: FleetEstimate) -> str:
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
 
-def measured(files: list[RecordingFile], hands: Crew) -> dict[str, Any]:
+def by_itself(files: list[RecordingFile], workers: int, iterations: int) -> dict[str, Any]:
+    """One fit in a driver process of its own; no workers: in its threads."""
+    alone = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, alone) as pool:
+        return pool.submit(one_fit, files, workers, iterations).result()
+
+
+def one_fit(files: list[RecordingFile], workers: int, iterations: int) -> dict[str, Any]:
+    """On a cluster, or in threads."""
+    start_jax()
+    if not workers:
+        return {"on": "threads", "workers": os.cpu_count()} | measured(files, Crew(-1), iterations)
+    with crew(workers, local_cluster=True) as hands:
+        return {"on": "cluster", "workers": workers} | measured(files, hands, iterations)
+
+
+def measured(files: list[RecordingFile], hands: Crew, iterations: int) -> dict[str, Any]:
     """One fit: time, iterations, memory, digits."""
     twin = furuta_swing_up(0.1)
     starts = {name: next((v for word, v in STARTS.items() if word in name), None) for name in twin.free}
     model = builtin.furuta().set(dict(twin.settings))
     began, clock = time.perf_counter(), Clock()
-    found = fit_fleet(model, files, starts, options=OPTIONS, crew=hands, memory=clock)
+    optimiser = LevenbergMarquardt(max_iterations=iterations)
+    found = fit_fleet(model, files, starts, options=OPTIONS, optimiser=optimiser, crew=hands, memory=clock)
     seconds = time.perf_counter() - began
     iterating = time.perf_counter() - (clock.first or began)
     trials = sum(entry.trials for entry in found.log) + 1
@@ -111,6 +133,7 @@ def measured(files: list[RecordingFile], hands: Crew) -> dict[str, Any]:
     return {
         "recordings": len(files),
         "seconds": seconds,
+        "before_iterations": seconds - iterating,
         "status": found.status.name,
         "iterations": len(found.log) - 1,
         "evaluations": trials,
@@ -150,11 +173,31 @@ def sweep(files: list[RecordingFile], fits: int, hands: Crew, workers: int) -> d
     return {"fits": fits, "failed": failed, "wall": wall, "own": own, "overhead": wall * workers / own - 1.0}
 
 
+def task_seconds(hands: Crew, tasks: int = 500) -> float:
+    """Time of driver and scheduler for a task: many empty ones, handed out and gathered as those of a fit."""
+    began = time.perf_counter()
+    workers = itertools.cycle(hands.client.nthreads())
+    futures = [
+        hands.client.submit(os.getpid, key=f"empty-{i}", workers=[home], allow_other_workers=True, pure=False)
+        for i, home in zip(range(tasks), workers, strict=False)
+    ]
+    hands.client.gather(futures)
+    return (time.perf_counter() - began) / tasks
+
+
+def add_seconds(size: int, shares: int = 500) -> float:
+    """Time of the driver to unpack a share and add it up."""
+    packed = [pickle.dumps(Reduced(np.ones((size, size)), np.ones(size), 1.0, 1.0)) for _ in range(shares)]
+    began = time.perf_counter()
+    tree.ended(tree.begun([pickle.loads(one) for one in packed]), shares)
+    return (time.perf_counter() - began) / shares
+
+
 def share_bytes(size: int) -> int:
     """What a shard sends in an iteration."""
     share = Reduced(np.ones((size, size)), np.ones(size), 1.0, 1.0)
     report = shard.Report(1.0, np.ones(2), 1.0, 1.0, np.ones(size), 1.0, 1.0, np.ones(size))
-    return len(pickle.dumps(share)) + len(pickle.dumps(report)) + len(pickle.dumps((1.0, 1.0)))
+    return len(pickle.dumps(share)) + len(pickle.dumps(report)) + len(pickle.dumps(shard.Step(1.0, 1.0)))
 
 
 def main() -> None:
@@ -163,8 +206,9 @@ def main() -> None:
     parser.add_argument("--recordings", type=int, nargs="*", default=[20])
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--iterations", type=int, default=100, help="limit of each fit")
     parser.add_argument("--fits", type=int, default=0, help="fits of the sweep; 0: none")
-    parser.add_argument("--no-threads", action="store_true", help="leave out the fits in threads of this process")
+    parser.add_argument("--no-threads", action="store_true", help="leave out the fits in threads of a process")
     parser.add_argument("--folder", type=Path, default=Path(".bench/scaling"))
     given = parser.parse_args()
     start_jax()
@@ -179,15 +223,14 @@ def main() -> None:
 
     for count in given.recordings:
         files = recordings(given.folder, count, given.seconds)
-        if not given.no_threads:
-            note("fits", {"on": "threads", "workers": os.cpu_count()} | measured(files, Crew(-1)))
-        for workers in given.workers:
-            with crew(workers, local_cluster=True) as hands:
-                note("fits", {"on": "cluster", "workers": workers} | measured(files, hands))
+        for workers in (*given.workers, *(() if given.no_threads else (0,))):
+            note("fits", by_itself(files, workers, given.iterations))
     if given.fits:
         files = recordings(given.folder, MOTIONS, given.seconds)
         for workers in given.workers[-1:]:
             with crew(workers, local_cluster=True) as hands:
+                known["task_seconds"], known["add_seconds"] = task_seconds(hands), add_seconds(13)
+                print(f"a task {known['task_seconds']:.2g} s, a share {known['add_seconds']:.2g} s", flush=True)
                 note("sweeps", {"workers": workers} | sweep(files, given.fits, hands, workers))
 
 

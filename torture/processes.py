@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from torture.reading import recordings
 from torture.tally import Tally
 
 FIT = ("fit", "pendulum", "run.csv", "--free", "hinge.viscous", "--free", "pendulum.inertia.yy", "--quiet")
-FILES = ("result.json", "log.csv", "state.npz", "report.html", "trajectory_run.csv")
+FILES = ("result.json", "log.csv", "state.npz", "report.html")
 
 
 class Place:
@@ -38,11 +39,11 @@ class Place:
     def run(self, *arguments: str) -> Ended:
         return run(arguments, self.folder, self.environment)
 
-    def answer(self, name: str) -> dict[str, Any] | None:
+    def answer(self, name: str, trajectory: str = "trajectory_run.csv") -> dict[str, Any] | None:
         """The numbers of a result; None if there is no whole one."""
         try:
             summary = json.loads((self.folder / name / "result.json").read_text("utf-8"))
-            if not all((self.folder / name / file).stat().st_size > 0 for file in FILES):
+            if not all((self.folder / name / file).stat().st_size > 0 for file in (*FILES, trajectory)):
                 return None
         except (OSError, ValueError):
             return None
@@ -138,14 +139,42 @@ def together(place: Place, rounds: int) -> Tally:
     return tally
 
 
-def threads(place: Place) -> Tally:
-    """The same digits for any number of threads."""
+# Steps of a fit are worked on in pieces of 504: these are eight of them.
+LONG = ("simulate", "pendulum", "--start", "hinge=2", "--duration", "40", "--timestep", "0.01", "--out", "long.csv")
+
+
+def threads(place: Place, counts: tuple[int, ...] = (1, 2, 3, 8)) -> Tally:
+    """The same digits for any number of threads, of the fit, of linear algebra and of XLA, on one processor or all.
+
+    Libraries read such numbers when they are loaded: these processes begin anew, and are not forked.
+    """
     tally = Tally("numbers of threads")
-    for count in ("1", "2", "5"):
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SHADOWFIT_THREADS")
+    place.run(*LONG)
+    sound: dict[str, Any] | None = None
+    for count in counts:
+        variables = ("SHADOWFIT_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {**os.environ, **place.environment, **dict.fromkeys(variables, str(count))}
+        environment["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str(count > 1).lower()}"
+        line = [sys.executable, "-m", "shadowfit", FIT[0], FIT[1], "long.csv", *FIT[3:], "--out", "threads"]
         tally.tried += 1
-        ended = run((*FIT, "--out", "new"), place.folder, {**place.environment, **dict.fromkeys(names, count)})
-        place.judge(tally, ended, f"{count} threads")
+        shutil.rmtree(place.folder / "threads", ignore_errors=True)
+        processors = sorted(os.sched_getaffinity(0))[: 1 if count == 1 else None]
+        ended = subprocess.run(
+            ["taskset", "--cpu-list", ",".join(map(str, processors)), *line],
+            cwd=place.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = place.answer("threads", "trajectory_long.csv")
+        sound = sound or found
+        if "Traceback" in ended.stderr:
+            tally.note("tracebacks", f"{count} threads: {ended.stderr[-1500:]}")
+        elif found is None:
+            tally.note("lost", f"{count} threads: {ended.returncode} {ended.stderr[-500:]}")
+        else:
+            tally.note("answers" if found == sound else "wrong", f"{count} threads: {found}")
     return tally
 
 

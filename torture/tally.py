@@ -11,7 +11,7 @@ from typing import Any
 
 from shadowfit.errors import ShadowfitError
 
-LONGEST = 30.0  # s: whatever takes longer counts as hanging
+LONGEST = 30.0  # s: an input that takes longer counts as hanging
 BAD = ("tracebacks", "hangs", "wrong", "lost")
 
 
@@ -48,11 +48,11 @@ class Tally:
         if outcome in BAD and len(self.examples) < 20:
             self.examples.append(f"{outcome}: {example}")
 
-    def attempt(self, action: Callable[[], Any], what: Callable[[], str]) -> Any:
+    def attempt(self, action: Callable[[], Any], what: Callable[[], str], longest: float = LONGEST) -> Any:
         """Run an attack in this process. Returns the answer, or None where there is none."""
         self.tried += 1
         try:
-            with deadline(LONGEST):
+            with deadline(longest):
                 answer = action()
         except ShadowfitError as error:
             short = 0 < len(str(error)) < 20_000

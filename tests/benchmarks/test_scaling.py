@@ -4,22 +4,23 @@ import numpy as np
 import pytest
 
 from benchmarks.scaling import recordings
-from benchmarks.scaling_plan import SHARD, TASKS, iteration
+from benchmarks.scaling_plan import ROUNDS, SHARD, Times, iteration
 
 
 def test_an_iteration_takes_what_its_slowest_part_takes():
     random = np.random.default_rng(0)
-    workers, driver, whole = iteration(64_000, 10, 0.01, 0.0, 0.0, False, random)
-    assert (workers, driver, whole) == (pytest.approx(64.0), 0.0, pytest.approx(64.0))
-    workers, driver, whole = iteration(64_000, 1000, 0.01, 0.0, 1e-3, False, random)
-    assert driver == pytest.approx(1e-3 * TASKS * 64_000 / SHARD)
-    assert whole == driver > workers
+    work_alone = Times(evaluation=0.01, spread=0.0, task=0.0, add=0.0)
+    for way in ("shards", "groups", "tree"):
+        assert iteration(64_000, 10, way, work_alone, random) == pytest.approx(64.0)
+    driver_alone = Times(evaluation=0.0, spread=0.0, task=1e-3, add=0.0)
+    tasks = sum(count for count, _ in ROUNDS)
+    assert iteration(64_000, 1000, "shards", driver_alone, random) == pytest.approx(1e-3 * tasks * 64_000 / SHARD)
 
 
-def test_a_tree_of_sums_leaves_the_driver_one_share_a_worker():
-    _, plain, _ = iteration(64_000, 100, 0.01, 0.2, 1e-3, False, np.random.default_rng(0))
-    _, tree, _ = iteration(64_000, 100, 0.01, 0.2, 1e-3, True, np.random.default_rng(0))
-    assert tree == pytest.approx(plain * 100 / (64_000 / SHARD))
+def test_groups_leave_the_driver_a_task_for_each_worker():
+    times = Times(evaluation=0.0, spread=0.0, task=1e-3, add=0.0)
+    shards, groups = (iteration(64_000, 100, way, times, np.random.default_rng(0)) for way in ("shards", "groups"))
+    assert groups == pytest.approx(shards * 100 / (64_000 / SHARD))
 
 
 def test_recordings_are_made_once_and_differ(tmp_path):

@@ -60,18 +60,33 @@ def test_bad_input_is_one_sentence(files):
     assert "started beside it" in ran.output
 
 
+class Killed(Exception):
+    """What ends a driver."""
+
+
+def kill_after_two(iteration):
+    if iteration.number == 2:
+        raise Killed
+
+
 def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     swings = [oscillation(number, steps=60) for number in range(4)]
     start = {STIFFNESS: 8.0, DAMPING: 0.5}
     memory = FleetMemory(tmp_path, "this fit")
-    model, options = spring_slider(std=NOISE), Options(state_weight=1e4)
-    whole = fit_fleet(model, swings, start, options=options, crew=Crew(1), memory=memory)
+    setting = {"options": Options(state_weight=1e4), "crew": Crew(1)}
+    model = spring_slider(std=NOISE)
+    whole = fit_fleet(model, swings, start, **setting)
+    with pytest.raises(Killed):
+        fit_fleet(model, swings, start, **setting, memory=memory, progress=kill_after_two)
     assert FleetMemory(tmp_path, "another fit").recall() is None
     kept = memory.recall()
-    assert {name: kept.values[name] for name in start} == whole.values
+    assert [(entry.number, entry.cost) for entry in kept.log] == [(entry.number, entry.cost) for entry in whole.log[:3]]
+    assert {name: kept.values[name] for name in start} == kept.log[-1].parameters
 
     monkeypatch.setattr(fleet, "pilot_fit", None)  # what is known is not found again
-    again = fit_fleet(model, swings, start, options=options, crew=Crew(1), memory=memory)
+    again = fit_fleet(model, swings, start, **setting, memory=memory)
+    assert [entry.number for entry in again.log] == list(range(len(again.log)))
+    assert [entry.cost for entry in again.log[:3]] == [entry.cost for entry in kept.log]
     for one, other in zip(again.parameters, whole.parameters, strict=True):
         assert one.value == pytest.approx(other.value, abs=0.02 * other.std)
     memory.forget()

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from shadowfit import cli
 from shadowfit.cli.app import app
-from shadowfit.cli.interruption import Interruption, interruptible, uninterrupted
+from shadowfit.cli.interruption import Interruption, end_on_request, interruptible, uninterrupted
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration
 from shadowfit.evaluation import exchange, load_result
 from shadowfit.evaluation.checkpoint import UNFINISHED, Checkpoint
@@ -107,6 +108,34 @@ def test_a_signal_before_the_first_iteration_ends_at_once():
     send(signal.SIGTERM, after=0.2)
     with pytest.raises(KeyboardInterrupt, match="before the first iteration: there is no result"), interruptible():
         time.sleep(5.0)
+
+
+def test_a_signal_before_a_command_begins_leaves_no_traceback(monkeypatch, capsys):
+    def interrupted(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    monkeypatch.setattr(cli, "end_on_request", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_an_interruption_that_the_interpreter_swallows_comes_again(monkeypatch):
+    class Swallows:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        end_on_request()
+        Swallows()
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(5.0)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_later_signal_ends_the_fit_at_an_iteration(capsys):

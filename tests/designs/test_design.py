@@ -98,6 +98,17 @@ def test_position_loops_are_driven_by_targets():
     assert np.max(np.abs(found.motion.speeds[0, -3:])) < 0.05 * np.max(np.abs(found.motion.speeds))
 
 
+def test_a_machine_that_falls_over_is_designed_for_with_its_controller():
+    """Upright, where a position loop holds it: the same machine without the loop is refused in the open loop."""
+    limits = Limits({"pivot": JointLimits((2.8, 3.5))}, {"u": InputLimits((5.0, 7.6))})
+    upright = Start(positions={"pivot": np.pi})
+    found = design(lever(PositionMotor(20.0, 2.0)), ("pivot.viscous",), start=upright, limits=limits, settings=QUICK)
+    assert isinstance(found.setup.drive, Signals)
+    away = found.motion.coordinates[0, :, 0] - np.pi
+    assert 0.1 < np.max(np.abs(away)) < 0.4
+    assert abs(away[-1]) < 0.02
+
+
 def test_known_from_before_is_not_asked_again(cart):
     class Before:
         folder, labels = "before", FREE

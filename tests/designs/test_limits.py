@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from shadowfit.designs import DesignError, Limits, read_limits
-from shadowfit.designs.constraints import largest_factors, violations
+from models.robots.test_urdf import ARM
+from shadowfit.designs import DesignError, Limits, rated, read_limits
+from shadowfit.designs.constraints import largest_factors, moving_violations, violations
 from shadowfit.designs.experiment import Sampling, experiment
 from shadowfit.designs.limits import Box, InputLimits, JointLimits, Plane, Sphere
 from shadowfit.designs.setup import without_stops
@@ -13,7 +14,7 @@ from shadowfit.dynamics import place
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.contacts import JointLimit
 from shadowfit.mechanism.mechanism import Mechanism
-from shadowfit.models import Start, read_model
+from shadowfit.models import Start, load_model, read_model
 
 GOOD = """
 self_distance = 0.02
@@ -130,3 +131,27 @@ def test_violations_are_relative_and_shrink_with_the_motion():
     assert np.max(constrain(np.full((1, 1), 3.0))) >= 0.5 - 1e-3
     factor = largest_factors(constrain, np.ones((1, 1)))[0]
     assert -0.05 < np.max(constrain(np.full((1, 1), factor))) <= 0.0
+
+
+def test_a_robot_file_limits_what_limits_leave_open(tmp_path):
+    """Hinges stay within a quarter turn of the start, speeds and torques are as stated; what is given goes first."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace('lower="-1.5" upper="1.5"', 'lower="-6" upper="1.5"'))
+    model = load_model(path)
+    found, said = rated(Limits(), model, {"shoulder": 0.5})
+    assert found.joints["shoulder"] == JointLimits((0.5 - np.pi / 2, 1.5), 1.0, None, 10.0)
+    assert said == ["shoulder: position -1.07 to 1.5, speed up to 1, torque up to 10"]
+    found, said = rated(Limits({"shoulder": JointLimits((-3.0, 1.0), 0.5)}), model, {})
+    assert found.joints["shoulder"] == JointLimits((-3.0, 1.0), 0.5, None, 10.0)
+    assert said == ["shoulder: torque up to 10"]
+
+
+def test_limits_of_motions_by_coordinates_alone():
+    """sin 2πt: speeds up to 2π, accelerations up to (2π)²; each limit in eight pieces of time."""
+    own = experiment(read_model("cartpole"), Start(), ("cart.mass",), Sampling(1.0, 0.01, 0.01))
+    limits = Limits({"rail": JointLimits((-2.0, 0.5), 2.0, 10.0)})
+    motion = np.zeros((1, own.sampling.nodes, 2))
+    motion[0, :, 0] = np.sin(2 * np.pi * own.sampling.times)
+    found = moving_violations(own, limits, motion).reshape(8, 4).max(axis=0)
+    expected = [0.5 / 1.25, -1.0 / 1.25, np.pi - 1.0, 4 * np.pi**2 / 10 - 1.0]
+    np.testing.assert_allclose(found, expected, rtol=0.02)

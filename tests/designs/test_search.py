@@ -5,7 +5,7 @@ import pytest
 
 from shadowfit.designs import DesignError
 from shadowfit.designs.criteria import check_criterion, in_words, told
-from shadowfit.designs.search import minimise
+from shadowfit.designs.search import compete, minimise
 from shadowfit.designs.waves import USUAL, Waves
 from shadowfit.errors import UnknownNameError
 
@@ -46,6 +46,20 @@ def test_motions_begin_and_end_at_rest(quiet):
         assert 0.5 < np.max(np.abs(usual)) < 3.0
 
 
+def test_pulses_go_both_ways_and_rest_in_between():
+    waves = Waves(2, 12.0, 4.0, 5)
+    time = np.linspace(0.0, 12.0, 12001)
+    first, second = waves.signals(waves.usual("pulses")[None], time)[0].T
+    assert np.max(first) > 0.99
+    assert np.min(first) < -0.99
+    # Six turns of two seconds. The last pulse of the first channel lasts half a period of the band's end, 1/8 s; the
+    # second channel begins with that one.
+    assert np.all(first[time > 10.13] == 0.0)
+    assert np.any(first[(time > 10.0) & (time < 10.125)] < 0.0)
+    assert np.all(second[(time > 0.13) & (time < 2.0)] == 0.0)
+    assert np.min(second) < -0.99
+
+
 def test_criteria_are_what_they_are_called():
     random = np.random.default_rng(1)
     root = random.normal(size=(5, 5)) + 3.0 * np.eye(5)
@@ -83,3 +97,23 @@ def test_what_the_discretisation_alone_tells_is_not_told():
 def test_unknown_criteria_are_named():
     with pytest.raises(UnknownNameError, match="no criterion 'E'"):
         check_criterion("E")
+
+
+def test_of_several_starts_the_better_ones_go_on():
+    """A double well, (x² − 1)² + x/5: the left one is deeper, and starts on the right do not leave theirs."""
+
+    def evaluate(x):
+        return (x**2 - 1.0) ** 2 + 0.2 * x, np.abs(x) - 2.0
+
+    steps = {}
+
+    def count(number, best):
+        steps[number] = steps.get(number, 0) + 1
+
+    starts = [np.array([value]) for value in (0.9, -0.7, 1.3, 0.5)]
+    found = compete(evaluate, starts, 40, 60.0, count)
+    merits = [one.merit for one in found]
+    assert merits == sorted(merits)
+    assert found[0].coefficients[0] == pytest.approx(-1.0, abs=0.05)
+    assert found[0].objective < -0.19
+    assert max(steps, key=steps.get) == 1

@@ -13,7 +13,7 @@ from shadowfit.dynamics import State, assemble, energy, place, rigid, simulate
 from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.tree import motions, tree_of
 from shadowfit.dynamics.tree import place as place_tree
-from shadowfit.errors import MechanismError, SimulationError
+from shadowfit.errors import SimulationError
 from shadowfit.estimation.residuals import joint_transition
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
@@ -172,5 +172,3 @@ def test_what_rigid_joints_do_not_describe_is_refused():
     furuta_model = builtin.furuta(friction=False)
     with pytest.raises(SimulationError, match="rigid joints are for"):
         simulate(furuta_model, place(furuta_model), timestep=H, steps=1, joints="rigid", discretization="spook")
-    with pytest.raises(MechanismError, match="contacts"):
-        tree_of(builtin.incline())

@@ -17,19 +17,20 @@ def recorded(stiffness, seed):
 
 
 def test_values_that_agree_add_nothing():
-    assert random_effects(np.array([1.0, 1.1, 0.9, 1.0]), np.full(4, 0.1)) == (0.0, 0.0)
+    assert random_effects(np.array([1.0, 1.1, 0.9, 1.0]), np.full(4, 0.1)) == (0.0, 0.0, 0.0)
 
 
 def test_equal_bars_leave_the_spread_of_the_values():
     """With equal bars DerSimonian and Laird's variance of the mean is that of the values, divided by their number."""
     values, std = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), np.full(6, 0.1)
-    added, effect = random_effects(values, std)
-    assert added + 0.1**2 / 6 == pytest.approx(np.var(values, ddof=1) / 6)
+    growth, mean, effect = random_effects(values, std)
+    assert mean == pytest.approx(0.1**2 / 6)
+    assert (1.0 + growth) * mean == pytest.approx(np.var(values, ddof=1) / 6)
     assert effect**2 + 0.1**2 == pytest.approx(np.var(values, ddof=1))
 
 
 def test_pieces_without_information_have_no_say():
-    assert random_effects(np.array([1.0, 7.0]), np.array([0.1, np.inf])) == (0.0, 0.0)
+    assert random_effects(np.array([1.0, 7.0]), np.array([0.1, np.inf])) == (0.0, 0.0, 0.0)
 
 
 def test_bars_stay_where_pieces_agree():

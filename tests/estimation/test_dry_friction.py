@@ -6,9 +6,8 @@ import pytest
 
 from estimation.scenes import POSES, with_joint
 from reference.reduced_ode import Pendulum, solve
-from shadowfit.dynamics import sliding
+from shadowfit.dynamics import dry_friction, sliding
 from shadowfit.estimation import Options, fit
-from shadowfit.estimation.residuals import dry_friction
 from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording

@@ -14,10 +14,11 @@ from estimation.arms import arm, driven
 from shadowfit.dynamics import sliding
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.noise import first_weights, likely_at_start
+from shadowfit.estimation.noise import likely_at_start
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.first_weights import first_weights
 
 JOINTS, STEPS = 4, 300
 FREE = ("*.viscous", "*.coulomb", "*.shaft_inertia", "*.mass", "*.inertia.zz")
@@ -89,10 +90,6 @@ def test_first_weights_are_as_large_as_the_errors_of_the_torques(problem):
     assert likely_at_start(plain, start, first) is first
 
 
-@pytest.mark.xfail(
-    reason="joint1.coulomb is 0.415 ± 0.025 for 0.3 since errors with a memory have no determinant",
-    strict=False,
-)
 def test_friction_of_a_led_arm_is_found(problem):
     """Coulomb friction within its error bars, in a few iterations, where torques have errors of a tenth."""
     mechanism, recording = led(0.1)

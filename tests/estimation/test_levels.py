@@ -7,10 +7,10 @@ import pytest
 
 from estimation.scenes import spring_slider
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
-from shadowfit.estimation.noise import deviance
 from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.levels import level_step
+from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.recordings import Recording
 
 FREE = {"rail.spring.stiffness": 8.0, "rail.spring.damping": 0.5}

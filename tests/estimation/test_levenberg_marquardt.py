@@ -85,6 +85,15 @@ def test_iteration_limit(problem):
     assert "iteration limit" in stopped.summary()
 
 
+@pytest.mark.parametrize("most", [1, 3, 9])
+def test_the_limit_is_that_of_all_iterations(most):
+    """Of the search for weights, of descents with renewed corrections, and of the last one together."""
+    recording, seen = twin(PENDULUM, {"hinge": 2.5}, 100, noise=1e-3), []
+    stopped = fit(PENDULUM, recording, AWAY, optimiser=LevenbergMarquardt(max_iterations=most), progress=seen.append)
+    assert max(line.number for line in (*seen, *stopped.log)) == most
+    assert stopped.status is Status.ITERATIONS
+
+
 def test_gradient_tolerance(problem):
     stopped = solve(problem, LevenbergMarquardt(gradient_tolerance=1e12))
     assert stopped.status is Status.GRADIENT

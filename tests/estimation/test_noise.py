@@ -7,12 +7,12 @@ import pytest
 
 from estimation.scenes import POSES, spring_slider, twin
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
-from shadowfit.estimation.noise import deviance, log_determinant
 from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Status, minimise
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.levels import level_step
+from shadowfit.estimation.uncertainty.likelihood import deviance, log_determinant
 from shadowfit.experiments import coverage
 
 pytestmark = pytest.mark.slow

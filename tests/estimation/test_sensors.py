@@ -1,19 +1,26 @@
 """Sensors in the estimator: derivatives of their rows, accelerations of both views, and truths found by each one."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from estimation.scenes import all_rows, problem_of, shaken
 from shadowfit.dynamics import place, simulate
+from shadowfit.dynamics.motion_view import MotionView
+from shadowfit.dynamics.state import Instant, State
+from shadowfit.dynamics.tree import motions, tree_of
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.solve import objective
 from shadowfit.mechanism import (
+    Accelerometer,
     Body,
     BodyOrientation,
     BodyRate,
     Input,
     JointPosition,
     JointSpeed,
+    JointTorque,
     Mechanism,
     MotorPosition,
     MotorSpeed,
@@ -33,6 +40,8 @@ SENSORS: dict[str, Sensor] = {
     "q": JointPosition("shoulder", std=1e-3),
     "rough": JointPosition("elbow", std=2e-2),
     "speed": JointSpeed("elbow", std=1e-2),
+    "effort": JointTorque("shoulder", std=1e-2, gain=1.1),
+    "felt": Accelerometer("fore", point=(0.1, 0.02, 0.2), std=0.1, mounting=TURNED),
     "marker": PointPosition("fore", point=(0.1, 0.0, 0.2), std=1e-3),
     "turn": BodyOrientation("fore", std=1e-2, mounting=TURNED),
     "gyro": BodyRate("fore", std=1e-2, mounting=TURNED),
@@ -78,7 +87,9 @@ def recorded(mechanism: Mechanism, steps: int, *, fine: int = 1, noise: bool = F
     """What the sensors show of a driven motion, every 10 ms."""
     timestep = 0.01
     time = timestep * np.arange(steps + 1)
-    held = drive(timestep / fine * np.arange(steps * fine))
+    # Between its samples a command goes straight, for the machine as for the fit.
+    between = timestep / fine * np.arange(steps * fine)
+    held = {name: np.interp(between, time, channel) for name, channel in drive(time).items()}
     start = place(mechanism, {"shoulder": 0.4, "elbow": -0.5}, {"shoulder": 1.0, "elbow": -2.0})
     run = simulate(mechanism, start, held, timestep=timestep / fine, steps=steps * fine, discretization="exact")
     rng = np.random.default_rng(3)
@@ -92,7 +103,9 @@ def recorded(mechanism: Mechanism, steps: int, *, fine: int = 1, noise: bool = F
 
 
 FREE = {
-    **dict.fromkeys(("fore.com.x", "shoulder.loop.kp", "gyro.mounting")),
+    **dict.fromkeys(
+        ("fore.com.x", "shoulder.loop.kp", "gyro.mounting", "effort.gain", "felt.point.x", "felt.mounting")
+    ),
     **dict.fromkeys(("motor.elbow.ratio", "turning.shoulder.ratio", "elbow.parent_point.z", "gravity.tilt")),
     **dict.fromkeys(("worn.scale", "worn.eccentric_sin", "worn.eccentric_cos", "speed.scale", "gyro.scale")),
     "target.delay": 0.0043,
@@ -135,17 +148,68 @@ def test_rows_have_the_derivatives_of_their_residuals(unknowns: str, between: bo
     np.testing.assert_allclose(own, numeric, rtol=0, atol=3e-6 * np.max(np.abs(numeric)))
 
 
+def test_an_accelerometer_feels_the_second_derivative_of_its_place_and_the_weight() -> None:
+    fine = 1e-4
+    sensors = {
+        "felt": Accelerometer("fore", point=(0.1, 0.02, 0.2)),
+        "place": PointPosition("fore", point=(0.1, 0.02, 0.2)),
+        "turn": BodyOrientation("fore"),
+    }
+    mechanism = arm(sensors)
+    start = place(mechanism, {"shoulder": 0.4, "elbow": -0.5}, {"shoulder": 1.0, "elbow": -2.0})
+    run = simulate(mechanism, start, timestep=fine, steps=40, discretization="exact")
+    place_ = np.asarray(run.readings["place"])
+    acceleration = (place_[2:] - 2.0 * place_[1:-1] + place_[:-2]) / fine**2
+    w, x, y, z = np.asarray(run.readings["turn"])[1:-1].T
+    turn = np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], 1),
+            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], 1),
+            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], 1),
+        ],
+        1,
+    )
+    expected = np.einsum("tji,tj->ti", turn, acceleration + np.array([0.0, 0.0, 9.82]))
+    np.testing.assert_allclose(np.asarray(run.readings["felt"])[1:-1], expected, rtol=0, atol=1e-3)
+
+
+def test_joint_coordinates_give_the_bodies_accelerations() -> None:
+    mechanism = arm()
+    tree = tree_of(mechanism)
+    state = place(mechanism, {"shoulder": 0.4, "elbow": -0.5})
+    motion = motions(tree, mechanism, state.pose)
+    rng = np.random.default_rng(0)
+    rates, growth = (jnp.asarray(rng.standard_normal(tree.size) @ tree.selection()).reshape(-1, 6) for _ in range(2))
+
+    def moving(time: float) -> MotionView:
+        at = motion.plus(time * rates + 0.5 * time**2 * growth)
+        return MotionView(tree, mechanism, State(at, rates + time * growth), Instant(growth))
+
+    point, step = np.array([0.1, 0.02, 0.2]), 1e-4
+
+    @jax.jit
+    def places() -> list[jax.Array]:
+        return [
+            *(moving(t).point("fore", point) for t in (-step, 0.0, step)),
+            moving(0.0).point_acceleration("fore", point),
+        ]
+
+    before, now, after, own = (np.asarray(x) for x in places())
+    np.testing.assert_allclose(own, (after - 2 * now + before) / step**2, rtol=0, atol=1e-6)
+
+
 TRUTHS = {
     "speed": (("q", "rough", "speed"), ("elbow.viscous", "fore.mass")),
     "pose": (("marker", "turn"), ("fore.mass", "elbow.viscous", "marker.point.x")),
-    "inertial": (("q", "rough", "gyro"), ("fore.mass", "elbow.viscous")),
+    "torque": (("q", "rough", "effort"), ("shoulder.loop.kp", "shoulder.loop.kd", "fore.mass")),
+    "inertial": (("q", "rough", "gyro", "felt"), ("fore.mass", "elbow.viscous", "felt.point.x")),
     "encoder": (("q", "marker", "worn"), ("fore.mass", "worn.scale", "worn.eccentric_sin", "worn.eccentric_cos")),
     "motor": (("q", "motor"), ("fore.mass", "elbow.viscous", "motor.shoulder.ratio")),
 }
 
 
 @pytest.mark.parametrize(
-    "case", ["inertial", *(pytest.param(name, marks=SLOW) for name in ("speed", "pose", "encoder", "motor"))]
+    "case", ["inertial", *(pytest.param(name, marks=SLOW) for name in ("speed", "torque", "pose", "encoder", "motor"))]
 )
 def test_a_planted_truth_is_found(case: str) -> None:
     names, free = TRUTHS[case]

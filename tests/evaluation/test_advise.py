@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from shadowfit.cli.app import app
 from shadowfit.dynamics import place, simulate
-from shadowfit.estimation import Options, fit
+from shadowfit.estimation import Free, Options, fit
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Status
 from shadowfit.estimation.uncertainty.missing import releases
@@ -18,6 +18,7 @@ from shadowfit.evaluation import load_result, save_estimate
 from shadowfit.evaluation.advise import AdviceError, advise, extended_problem
 from shadowfit.evaluation.candidates import extended
 from shadowfit.evaluation.reopen import recordings_of, refitted
+from shadowfit.geometry import rotations
 from shadowfit.mechanism import (
     Body,
     ConstantForce,
@@ -215,6 +216,24 @@ def test_a_saved_result_can_be_fitted_again(without_drag, tmp_path):
     assert run.exit_code == 0, run.output
     assert "hinge.drag.coefficient" in run.output
     assert "--refits 3 would tell" in run.output
+
+
+def test_priors_of_a_result_hold_when_it_is_fitted_again(model, make_swing, tmp_path):
+    """A mass that only its prior tells keeps mean and error bar, and a tilt that starts elsewhere its own."""
+    tilted = model.set({"gravity.tilt": rotations.exp(np.array([0.0, 0.02, 0.0]))})
+    free = {"pendulum.mass": Free(prior=0.01), "pendulum.inertia.yy": None, "gravity.tilt": Free(prior=0.01)}
+    estimate = fit(tilted, make_swing(2, 1.0), free, options=Options(state_weight=1e4))
+    table = {row.name: row.value for row in estimate.parameters}
+    assert estimate.log[-1].parameters == pytest.approx(table, rel=1e-9), "a log tells rotations, too"
+    save_estimate(estimate, tmp_path / "result")
+    again = refitted(load_result(tmp_path / "result"))
+    first, _, last = again.problem.parameters.parameters
+    assert (first.prior, last.prior) == (0.01, 0.01)
+    assert first.start == pytest.approx(float(model.get("pendulum.mass")), rel=1e-12)
+    np.testing.assert_allclose(last.start, tilted.get("gravity.tilt"), rtol=1e-12)
+    for before, after in zip(estimate.parameters, again.parameters, strict=True):
+        assert after.std == pytest.approx(before.std, rel=0.02)
+        assert abs(after.value - before.value) < 0.1 * before.std
 
 
 def test_what_cannot_be_advised_on_is_refused(without_drag, monkeypatch):

@@ -1,5 +1,7 @@
 """Joints that were taken for rigid: said where the model states that they give, and only where it matters."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from shadowfit.estimation import Options, fit
@@ -17,3 +19,11 @@ def test_a_compliance_that_matters_is_said(recording, truth, base, compliance, s
     assert bool(found) is said
     if said:
         assert "the model says that hinge gives: inertias may be off by" in found[0]
+
+
+def test_bars_of_zero_say_nothing():
+    """A fit whose inertias cannot move (priors, edges of what a body can have) is written all the same."""
+    row = SimpleNamespace(unit="kg", identifiable=True, at_bound=False, value=1.0, std=0.0)
+    scope = SimpleNamespace(rigid=True)
+    problem = SimpleNamespace(plan=SimpleNamespace(unknowns=SimpleNamespace(scope=scope)))
+    assert giving_joints(SimpleNamespace(parameters=[row], problem=problem)) == []

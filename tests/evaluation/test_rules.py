@@ -1,16 +1,20 @@
 """The verdict: recordings of the model end green, wrong ones do not; what stands in the way is named."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Free, Options, fit
-from shadowfit.evaluation import verdict
+from shadowfit.evaluation import rules, verdict
 from shadowfit.evaluation.notices import Notice, colour, from_json, ordered
 from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.unexplained import unexplained
+from shadowfit.mechanism import Body, Gravity, Input, JointPosition, Mechanism, TorqueMotor, slider
 from shadowfit.models import load_model
+from shadowfit.recordings import Recording
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,38 @@ def test_wrong_data_do_not_end_green(model, make_swing, wrong):
     assert colour(judged(model, with_theta(good, other))) != "green"
 
 
+@pytest.fixture(scope="module")
+def driven():
+    """A cart that is pushed along its rail, and a recording of it."""
+    cart = Mechanism(
+        {"cart": Body(1.5, (1.0, 1.0, 1.0))},
+        {"rail": slider("world", "cart", axis=(1, 0, 0), viscous=0.5, laws={"motor": TorqueMotor(1.0)})},
+        sensors={"x": JointPosition("rail", rotary=False, std=1e-4)},
+        inputs={"u": Input(hold="linear")},
+        gravity=Gravity(0.0),
+    )
+    time = 0.01 * np.arange(301)
+    push = 5.0 * np.sin(5.0 * time) + 2.0 * np.sin(12.0 * time + 1.0)
+    run = simulate(cart, place(cart), {"u": push[:-1]}, timestep=0.01, steps=300, joints="rigid")
+    noise = 1e-4 * np.random.default_rng(0).standard_normal(301)
+    return cart, Recording(time, {"x": np.asarray(run.readings["x"]).reshape(-1) + noise, "u": push})
+
+
+def test_a_mirrored_input_is_named(driven):
+    """A negative gain explains it exactly, so that nothing but the sign speaks against it."""
+    cart, recording = driven
+    free = ("rail.motor.gain", "rail.viscous")
+    assert colour(judged(cart, recording, free)) == "green"
+    mirrored = dataclasses.replace(recording, channels={**recording.channels, "u": -recording.channels["u"]})
+    estimate = fit(cart, mirrored, free)
+    assert estimate.values["rail.motor.gain"] == pytest.approx(-1.0, rel=0.02)
+    (notice,) = judge(estimate)
+    assert notice.severity == "amber"
+    assert "opposite sign" in notice.text
+    # A machine that is that way round says so in its model, and ends green.
+    assert colour(judged(cart.set({"rail.motor.gain": -0.8}), mirrored, free)) == "green"
+
+
 def test_coloured_and_loud_residuals_are_named(model, make_swing):
     quiet = make_swing(3, 2.0)
     rng = np.random.default_rng(4)
@@ -67,6 +103,19 @@ def test_coloured_and_loud_residuals_are_named(model, make_swing):
     found = judge(fit(model, loud, FREE, options=options))
     assert any("correlated in time" in notice.text for notice in found)
     assert all(notice.advice for notice in found if notice.severity != "info")
+
+
+def test_readings_that_drown_in_rounding_do_not_end_green(model, make_swing):
+    found = judge(fit(model, make_swing(7, 2.0), FREE, options=Options(state_weight=1e300)))
+    assert colour(found) == "red"
+    assert any("below the rounding" in notice.text for notice in found)
+
+
+def test_pieces_have_no_say_about_what_is_not_identifiable(estimate, monkeypatch):
+    row = SimpleNamespace(name="hinge.viscous", wider=1e13)
+    monkeypatch.setattr(rules, "compared", lambda _: [row])
+    unknown = [dataclasses.replace(own, identifiable=False) for own in estimate.parameters]
+    assert list(rules.pieces(SimpleNamespace(parameters=unknown, cost=1.0))) == []
 
 
 def test_bounds_are_named(model, make_swing):

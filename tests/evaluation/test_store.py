@@ -30,7 +30,7 @@ def test_the_summary_has_the_documented_fields(saved, estimate, truth):
         assert abs(row["value"] - value) < 5.0 * row["std"]
     assert summary["recordings"][0]["fingerprint"] == estimate.problem.tracks[0].recording.fingerprint
     assert summary["recordings"][0]["sensors"]["theta"]["rmse"] == pytest.approx(1e-3, rel=0.2)
-    assert summary["settings"]["optimiser"]["max_iterations"] == 100
+    assert summary["settings"]["optimiser"]["max_iterations"] == 200
 
 
 def test_the_json_is_strict(saved):

@@ -5,13 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 
+from dynamics.linkages import fourbar
 from estimation.arms import arm, driven
+from estimation.test_loops import recorded
 from shadowfit.estimation import Options
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.evaluation.precheck import at_start, check
+from shadowfit.evaluation.store import load_result, save_estimate
 from shadowfit.evaluation.torque_page import torque_page
-from shadowfit.evaluation.torques import predicted_torques
+from shadowfit.evaluation.torques import predicted_torques, torque_cutoff, torques_of, whole_share
+from shadowfit.evaluation.unexplained import unexplained
 from shadowfit.evaluation.validation import Validation
 
 STEPS = 400
@@ -78,3 +82,58 @@ def test_right_torques_are_not_doubted(mechanism, recording):
     found = check(mechanism, [recording], {})
     assert not [notice for notice in found.notices if "torque" in notice.text]
     assert all(own.torque == pytest.approx(1.0, rel=0.1) for own in found.balances[0])
+
+
+def test_report_of_a_fit_has_the_curves(mechanism, recording, tmp_path):
+    """Written beside the result, read again, and drawn behind the recordings."""
+    problem = build_problem(mechanism, [recording], parameter_set(mechanism, ()), Options(correction="none"))
+    estimate = at_start(problem)
+    summary = save_estimate(estimate, tmp_path)
+    expected = predicted_torques(estimate)
+    saved = load_result(tmp_path)
+    (columns,) = saved.torques.values()
+    found = torques_of(columns)
+    for name, own in expected.items():
+        np.testing.assert_allclose(found[name].predicted, own.predicted, rtol=1e-6, atol=1e-9)
+        assert found[name].rmse == pytest.approx(own.rmse, rel=1e-6)
+    assert next(iter(summary["torques"].values()))["joint1"]["rmse"] == expected["joint1"].rmse
+    page = saved.report().read_text()
+    assert 'id="recording-1"' in page
+    assert "joint2: torque" in page
+    assert f"{100.0 * whole_share(expected):.1f} %" in page
+
+
+def test_torques_are_compared_below_the_noise_of_the_readings(mechanism, recording):
+    """Noise that is added to angles lowers the cut-off, and the prediction of the true model stays usable."""
+    noise = np.random.default_rng(5)
+    size = 2e-3
+    noisy = {
+        name: values + (size * noise.standard_normal(len(values)) if name not in ("u1", "u2") else 0.0)
+        for name, values in recording.channels.items()
+    }
+    rough = dataclasses.replace(recording, channels=noisy)
+    problem = build_problem(mechanism, [rough], parameter_set(mechanism, ()), Options(correction="none"))
+    assert torque_cutoff(problem, 0) < 0.6 * Options().cutoff
+    found = predicted_torques(at_start(problem))
+    assert whole_share(found) < 0.3
+
+
+def test_a_driven_loop_predicts_the_torque_of_its_drive():
+    """A four-bar linkage with a motor at its crank: one coordinate, whose force is the motor's."""
+    linkage = fourbar()
+    recording = recorded(linkage, {"a": -1.0}, {"a": 6.0}, size=0.02)
+    found = predicted(linkage, recording, correction="none", cutoff=40.0)
+    assert list(found) == ["a"]
+    assert found["a"].share < 0.1
+    heavy = linkage.set({"coupler.mass": 2.0 * linkage.get("coupler.mass")})
+    assert predicted(heavy, recording, correction="none", cutoff=40.0)["a"].rmse > 3.0 * found["a"].rmse
+
+
+def test_a_measured_torque_is_one_of_the_forces_that_errors_are_compared_with(mechanism, recording):
+    """What is unexplained at a joint that mostly rubs is small beside the torque that overcomes its friction."""
+    rubbing = mechanism.set({"joint2.viscous": 1e3 * max(mechanism.get("joint2.viscous"), 1e-3)})
+    problem = build_problem(rubbing, [recording], parameter_set(rubbing, ()), Options(correction="none"))
+    estimate = at_start(problem)
+    torques = predicted_torques(estimate)
+    for own in unexplained(estimate):
+        assert own.typical >= 0.9 * np.sqrt(np.mean(torques[own.name].measured ** 2))

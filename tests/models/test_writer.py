@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.mechanism import (
+    Accelerometer,
     Body,
     BodyAngle,
     BodyOrientation,
@@ -26,6 +27,7 @@ from shadowfit.mechanism import (
     JointLimit,
     JointPosition,
     JointSpeed,
+    JointTorque,
     Mechanism,
     MotorPosition,
     MotorSpeed,
@@ -111,6 +113,8 @@ def everything():
         "tip": PointPosition("b2", point=(0.0, 0.1, 0.0), offset=(1.0, 2.0, 3.0)),
         "turned": BodyOrientation("b3"),
         "inclined": BodyAngle("b3", axis=(0.0, 1.0, 0.0), offset=0.2),
+        "effort": JointTorque("s", gain=1.2, rotary=False),
+        "felt": Accelerometer("b4", point=(0.0, 0.1, 0.0), offset=(0.0, 0.0, 0.1)),
         "gyro": BodyRate("b4", offset=(1e-3, 0.0, 0.0), mounting=(0.0, 0.0, 1.0, 0.0)),
         "motor": MotorPosition(Parts({"h": Ratio(30.0), "s": Ratio(-2.0)}), offset=0.1),
         "motor_rate": MotorSpeed(Parts({"h": Ratio(30.0)})),

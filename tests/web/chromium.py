@@ -119,6 +119,25 @@ class Chromium:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
 
+    def drag(self, selector, begin, end):
+        """Drag over an element, between two places in parts of its width and height."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.wait(found)
+        time.sleep(1.0)  # until a page in a frame has drawn itself: it tells nobody
+        left, top, width, height = self.js(
+            f"(() => {{ const e = {found}; e.scrollIntoView({{block: 'center'}}); const r = e.getBoundingClientRect();"
+            " return [r.x, r.y, r.width, r.height]; })()"
+        )
+        middle = tuple(0.5 * (a + b) for a, b in zip(begin, end, strict=True))
+        for kind, place in (
+            ("mousePressed", begin),
+            ("mouseMoved", middle),
+            ("mouseMoved", end),
+            ("mouseReleased", end),
+        ):
+            x, y = left + place[0] * width, top + place[1] * height
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
     def fill(self, label, text, inside="body"):
         """Type into the box with a label, in place of what is there."""
         box = f"document.querySelector({json.dumps(inside)}).querySelector('input[aria-label={json.dumps(label)}]')"

@@ -49,6 +49,12 @@ def test_steps_before_a_fit(page, browser, tmp_path):
     browser.click("by its name", ".q-field")
     browser.click("alpha [rad]", ".q-item")
     browser.see("found: alpha [rad]")
+    browser.click("Look", "button")
+    browser.drag("iframe.view", (0.4, 0.3), (0.8, 0.3))
+    browser.see("Use it for the fit")
+    browser.wait("document.body.innerText.match(/[0-9.]+ to [0-9.]+ s/)")
+    browser.click("Use it for the fit", "button")
+    browser.see("--from 0.")
     browser.choose_files([too_large])
     browser.see("at most 0.1 MB")
     assert not (folder / "data" / "large.csv").exists()
@@ -65,6 +71,8 @@ def test_steps_before_a_fit(page, browser, tmp_path):
     found = read_project(project)
     assert (found.model, found.fit.recordings, found.channels) == ("pendulum", ("data/my_run.csv",), "channels.toml")
     assert found.free["hinge.viscous"].upper == 0.5
+    # Two seconds over the width of the frame, less its margins.
+    assert 0.5 < found.fit.begin < 1.0 < found.fit.end < 1.8
     shown = commands.shown(commands.check(found))
     assert shown in browser.text()
     browser.go(f"{root(address)}/fit")
@@ -104,7 +112,7 @@ def test_from_an_empty_page_to_a_calibrated_file(browser, tmp_path):
         fitted(browser, address)
         browser.click("Results and downloads")
         text = downloaded(browser, "calibrated model", "model.toml")
-        browser.click("Runs side by side", ".q-expansion-item .q-item")
+        browser.click("Runs side by side", ".q-expansion-item .q-item__label")
         browser.see("hinge1.motor.gain")
     twin = furuta_swing_up()
     (tmp_path / "got.toml").write_text(text)

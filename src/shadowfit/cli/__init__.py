@@ -1,6 +1,7 @@
 """The command line ``shadowfit``: parses and calls. One command per file; what they need is imported when they run."""
 
 import os
+import sys
 
 from shadowfit.cli.app import app
 from shadowfit.cli.interruption import end_on_request
@@ -11,7 +12,11 @@ def main() -> None:
 
     0 done, 1 stopped early, 2 wrong use or bad input, 3 the result is kept elsewhere, 130 interrupted.
     """
-    end_on_request()
-    # Read when the libraries load. Matrices here are small: threads would wait for each other longer than they work.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    app(prog_name="shadowfit")
+    try:
+        end_on_request()
+        # Read when the libraries load. Matrices here are small: threads would wait longer than they work.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        app(prog_name="shadowfit")
+    except KeyboardInterrupt:  # before the command began, or after it ended
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)

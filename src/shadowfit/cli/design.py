@@ -76,13 +76,20 @@ def design(
     from shadowfit import runtime
 
     runtime.start_jax()
+    from shadowfit.cli import console
     from shadowfit.cli.loading import load
-    from shadowfit.designs import DesignSettings, Limits, read_limits
+    from shadowfit.designs import DesignSettings, Limits, rated, read_limits
     from shadowfit.designs import design as find
     from shadowfit.evaluation import load_result
     from shadowfit.models import Start
 
-    mechanism = apply_settings(load(model, weld, quiet=quiet).mechanism, settings or ())
+    loaded = load(model, weld, quiet=quiet)
+    mechanism = apply_settings(loaded.mechanism, settings or ())
+    rest = numbers(start or (), "--start")
+    given_limits = Limits() if limits is None else read_limits(limits, mechanism)
+    allowed, stated = rated(given_limits, loaded, rest)
+    if stated and not quiet:
+        console.messages().print(f"note: limits of the robot file are kept: {'; '.join(stated)}", soft_wrap=True)
     chosen = DesignSettings(
         duration=duration,
         interval=interval,
@@ -95,8 +102,8 @@ def design(
         found = find(
             mechanism,
             free_parameters(free or (), mechanism),
-            start=Start(positions=numbers(start or (), "--start")),
-            limits=Limits() if limits is None else read_limits(limits, mechanism),
+            start=Start(positions=rest),
+            limits=allowed,
             settings=chosen,
             given=[load_result(folder) for folder in given or ()],
             progress=say,

@@ -137,7 +137,7 @@ def fit(
         float | None, typer.Option(metavar="HZ", help="Low-pass filter behind the first trajectory; default: 10.")
     ] = None,
     max_iterations: Annotated[
-        int | None, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of all iterations; default: 100.")
+        int | None, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of all iterations; default: 200.")
     ] = None,
     intervals: Annotated[
         Intervals,

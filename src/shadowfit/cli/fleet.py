@@ -69,7 +69,7 @@ def fleet(
         typer.Option("--state-weight", metavar="K|auto", help="As for fit; auto: from a fit of a few recordings."),
     ] = None,
     max_iterations: Annotated[
-        int | None, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of iterations; default: 100.")
+        int | None, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of iterations; default: 200.")
     ] = None,
     workers: Annotated[
         int | None,
@@ -131,6 +131,8 @@ def fleet(
     else:
         _show(summary)
         console.output().print(f"{summary['status']} ({summary['iterations']} iterations, {summary['seconds']:.1f} s)")
+        some = f"{summary['noise_from_recordings']} of the {summary['recordings']} recordings"
+        console.output().print(f"Levels of the noise are those of a fit of {some}.", soft_wrap=True)
         typer.echo(f"Result in {out}: fleet.json, recordings.csv, model.toml")
     raise typer.Exit(0 if estimate.converged else 1)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -15,6 +17,8 @@ import typer
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # While the result is written: so many signals are answered with patience.
 PATIENCE = 2
+# Seconds until a signal is sent again that was lost.
+AGAIN = 0.05
 
 
 class Interruption:
@@ -78,6 +82,17 @@ def end_on_request() -> None:
     """SIGTERM ends a command as Ctrl-C does, with what is done kept and other processes ended."""
     with contextlib.suppress(ValueError):  # only the main thread may have handlers
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        sys.unraisablehook = _once_more
+
+
+def _once_more(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send an interruption again that came while the interpreter cleaned up, where exceptions are lost."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        again = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGTERM))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 @contextlib.contextmanager

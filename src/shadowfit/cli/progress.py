@@ -83,7 +83,7 @@ def _live(screen: Console) -> Iterator[Report]:
     with Live(_table(seen, screen.width), console=screen, refresh_per_second=8) as live:
 
         def report(iteration: Iteration) -> None:
-            seen.append(iteration)
+            seen.append(iteration.line)
             live.update(_table(seen, screen.width))
 
         yield report

@@ -57,7 +57,8 @@ def simulate(
         Discretization, typer.Option(help="exact: second order; spook: the paper's scheme.")
     ] = Discretization.exact,
     joints: Annotated[
-        Joints, typer.Option(help="compliant: as the model says; rigid: joint coordinates, for trees without contacts.")
+        Joints,
+        typer.Option(help="compliant: as the model says; rigid: joint coordinates, loops, contacts and stops as well."),
     ] = Joints.compliant,
     settings: Settings = None,
     weld: Weld = None,

@@ -105,10 +105,13 @@ def _errors(found: list[Validation], saved: SavedResult) -> Table:
 
 def _torques(found: list[Validation]) -> Table:
     from shadowfit.cli import console
+    from shadowfit.evaluation.torques import whole_share
 
     numeric = ("error", "of its rms")
     table = console.table("Torques along the measured motion", "recording", "joint", "unit", *numeric, numeric=numeric)
     for one in found:
         for name, own in one.torques.items():
             table.add_row(one.recording, name, own.unit, f"{own.rmse:.3g}", f"{100.0 * own.share:.1f} %")
+        if len(one.torques) > 1 and len({own.unit for own in one.torques.values()}) == 1:
+            table.add_row(one.recording, "all together", "", "", f"{100.0 * whole_share(one.torques):.1f} %")
     return table

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.designs.experiment import Experiment
-from shadowfit.designs.limits import InputLimits, Limits
+from shadowfit.designs.limits import InputLimits, JointLimits, Limits
 from shadowfit.designs.motions import Motions
 from shadowfit.designs.workspace import clearances
 from shadowfit.dynamics.tree import coordinate_names
@@ -28,12 +28,30 @@ def violations(experiment: Experiment, limits: Limits, motions: Motions) -> Floa
     """The largest excess over each limit in each piece of time, relative to the limit; not positive where it holds."""
     excess = [*_joints(experiment, limits, motions), *_inputs(experiment, limits, motions)]
     excess += _space(experiment, limits, motions)
-    count, nodes = motions.coordinates.shape[:2]
     if not excess:
         return np.where(motions.good, -1.0, IMPOSSIBLE)[:, None]
+    return np.where(motions.good[:, None], _pieces(excess), IMPOSSIBLE)
+
+
+def _pieces(excess: list[np.ndarray]) -> Float[np.ndarray, "count k"]:
+    """The largest of each limit in each piece of time."""
     table = np.stack(excess, axis=2)
+    count, nodes = table.shape[:2]
     pieces = np.maximum.reduceat(table, np.linspace(0, nodes, PIECES + 1).astype(int)[:-1], axis=1)
-    return np.where(motions.good[:, None], pieces.reshape(count, -1), IMPOSSIBLE)
+    return pieces.reshape(count, -1)
+
+
+def moving_violations(
+    experiment: Experiment, limits: Limits, coordinates: Float[np.ndarray, "count n d"]
+) -> Float[np.ndarray, "count k"]:
+    """The same of limits of position, speed and acceleration alone, for which coordinates suffice."""
+    names = coordinate_names(experiment.tree, experiment.mechanism)
+    excess = [
+        one
+        for name, own in limits.joints.items()
+        for one in _moving(own, coordinates[:, :, names.index(name)], experiment.sampling.times)
+    ]
+    return _pieces(excess) if excess else np.zeros((len(coordinates), 0))
 
 
 def axis_torques(experiment: Experiment, motions: Motions, joint: str) -> Float[np.ndarray, "count n"]:
@@ -52,18 +70,21 @@ def axis_torques(experiment: Experiment, motions: Motions, joint: str) -> Float[
 
 def _joints(experiment: Experiment, limits: Limits, motions: Motions) -> list[np.ndarray]:
     names = coordinate_names(experiment.tree, experiment.mechanism)
-    speeds = motions.speeds
     found = []
     for name, own in limits.joints.items():
-        place = names.index(name)
-        if own.position is not None:
-            found += _within(motions.coordinates[:, :, place], own.position)
-        if own.speed is not None:
-            found.append(np.abs(speeds[:, :, place]) / own.speed - 1.0)
-        if own.acceleration is not None:
-            found.append(np.abs(np.gradient(speeds[:, :, place], motions.time, axis=1)) / own.acceleration - 1.0)
+        found += _moving(own, motions.coordinates[:, :, names.index(name)], motions.time)
         if own.torque is not None:
             found.append(np.abs(axis_torques(experiment, motions, name)) / own.torque - 1.0)
+    return found
+
+
+def _moving(own: JointLimits, positions: Float[np.ndarray, "count n"], time: np.ndarray) -> list[np.ndarray]:
+    found = [] if own.position is None else _within(positions, own.position)
+    speeds = np.gradient(positions, time, axis=1)
+    if own.speed is not None:
+        found.append(np.abs(speeds) / own.speed - 1.0)
+    if own.acceleration is not None:
+        found.append(np.abs(np.gradient(speeds, time, axis=1)) / own.acceleration - 1.0)
     return found
 
 

@@ -143,7 +143,7 @@ def design(
     levels = full.force_noise(forces)
     full = Seeker(fine.with_force_noise(levels), setup, chosen)
     stride = max(1, round(chosen.duration / timestep / SEARCH_STEPS)) if isinstance(setup.drive, JointMotion) else 1
-    rough = full if stride == 1 else Seeker(seen(stride * timestep).with_force_noise(levels), setup, chosen)
+    rough = full if stride == 1 else Seeker(seen(stride * timestep).with_force_noise(levels), setup, chosen, fine)
     say("looking at usual and random motions")
     halved = seen(0.5 * timestep).with_force_noise(levels)
     known = full.can_tell(halved, given_information(given, list(fine.labels), fine.scale))

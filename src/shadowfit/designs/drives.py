@@ -70,8 +70,14 @@ class JointMotion(_Waved):
     """Commands per force that the joints lack."""
 
     def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
+        return experiment.prescribed(self.coordinates(experiment, coefficients), self.command_of_force)
+
+    def coordinates(
+        self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]
+    ) -> Float[np.ndarray, "count n d"]:
+        """Of all joints over time [rad, m]."""
         away = self.waves.signals(coefficients, experiment.sampling.times) * self.amplitude
-        return experiment.prescribed(experiment.rest_coordinates + away, self.command_of_force)
+        return experiment.rest_coordinates + away
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,10 +13,9 @@ from jaxtyping import Float
 from shadowfit.designs.motions import Motions, coordinates_of, moved
 from shadowfit.dynamics import observe, rigid
 from shadowfit.dynamics.requests import step_commands
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Tree, tree_of
 from shadowfit.estimation.linear.threads import in_threads
-from shadowfit.estimation.noise import first_weights
 from shadowfit.estimation.problem.evaluator import Evaluator
 from shadowfit.estimation.problem.options import Options, check_force_noise
 from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
@@ -24,6 +23,7 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import Weights, default_weights
 from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.mechanism import Mechanism
@@ -158,8 +158,9 @@ class Experiment:
         ahead, behind = (Pose(*(x[s] for x in pieces)) for s in (slice(2, None), slice(None, -2)))
         velocity = differences(ahead, behind) / (2.0 * self.sampling.timestep)
         states = State(Pose(*(x[1:-1] for x in pieces)), velocity)
-        read = observe.readings(self.mechanism, states)
         steps = len(velocity)
+        # Of accelerations and commands only differences from readings are asked for, whose derivatives they are not in.
+        read = observe.readings(self.mechanism, states, _at_rest(self.mechanism, steps))
         return tuple(np.asarray(read[name]).reshape(steps, 1, -1) for name in self.mechanism.sensors)
 
     def bodies(self, pose: Pose) -> Pose:
@@ -241,11 +242,16 @@ def experiment(mechanism: Mechanism, start: Start, free: FreeParameters, samplin
     return Experiment(mechanism, rest[0], sampling, problem, plain, default_weights(problem, 1.0))
 
 
+def _at_rest(mechanism: Mechanism, steps: int) -> Instant:
+    """No accelerations, no commands."""
+    return Instant(np.zeros((steps, len(mechanism.bodies), 6)), np.zeros((steps, len(mechanism.inputs))))
+
+
 def _recording(mechanism: Mechanism, state: State, sampling: Sampling) -> Recording:
     """What is recorded of a machine that stays in a state."""
     steps = sampling.nodes - 2
     still = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x), (steps, *np.shape(x))).copy(), state)
-    read = observe.readings(mechanism, still)
+    read = observe.readings(mechanism, still, _at_rest(mechanism, steps))
     channels: dict[str, np.ndarray] = {}
     for name, sensor in mechanism.sensors.items():
         values = np.asarray(read[name]).reshape(steps, -1)

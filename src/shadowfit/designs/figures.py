@@ -14,6 +14,7 @@ from shadowfit.errors import ShadowfitError
 
 try:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 except ImportError as error:
     raise ShadowfitError('figures need the package matplotlib; pip install "shadowfit[plots]"') from error
 
@@ -92,8 +93,11 @@ def bars_figure(found: Design) -> Figure:
     order = told[np.argsort(found.relative[told])]
     figure = Figure(figsize=(6.0, 0.6 + 0.25 * len(order)), layout="constrained")
     panel = figure.subplots()
-    panel.barh([found.labels[i] for i in order], 100.0 * found.relative[order], color=BLUE)
+    bars = panel.barh([found.labels[i] for i in order], 100.0 * found.relative[order], color=BLUE)
+    panel.bar_label(bars, fmt="%.2g", fontsize=7, padding=3)
     panel.set_xscale("log")
+    panel.margins(x=0.15)
+    panel.xaxis.set_minor_formatter(NullFormatter())
     panel.set_xlabel("expected standard deviation over size [%]")
     panel.tick_params(labelsize=7)
     panel.grid(alpha=0.3, axis="x")

@@ -39,8 +39,11 @@ import numpy as np
 from shadowfit.designs.errors import DesignError
 from shadowfit.errors import nearest
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.models.reader import ModelFile
 
 Pair = tuple[float, float]
+# Range of a joint that has no limits [rad], either way.
+REACH = 0.5 * np.pi
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,6 +137,34 @@ class Limits:
         for sphere in self.spheres:
             if not sphere.radius >= 0.0:
                 raise DesignError(f"{where}: a sphere of {sphere.body!r} has the radius {sphere.radius:g} m")
+
+
+def rated(limits: Limits, model: ModelFile, start: Mapping[str, float]) -> tuple[Limits, list[str]]:
+    """Limits with what a robot file says of its joints, where they say nothing; and that in words.
+
+    A hinge stays within a quarter turn of where it starts, unless limits say otherwise: files state what a joint can do
+    by itself, not what the machine can do without touching itself.
+    """
+    joints, said = dict(limits.joints), []
+    for name, rating in model.ratings.items():
+        own, rest = joints.get(name, JointLimits()), start.get(name, 0.0)
+        room = rating.position
+        if room is not None and model.mechanism.joints[name].kind.axis_kind == "rotation":
+            room = max(room[0], rest - REACH), min(room[1], rest + REACH)
+        stated = JointLimits(room, rating.speed, None, rating.effort)
+        taken = {
+            key: value
+            for key, value in dataclasses.asdict(stated).items()
+            if value is not None and getattr(own, key) is None
+        }
+        if taken:
+            joints[name] = dataclasses.replace(own, **taken)
+            said.append(f"{name}: {', '.join(f'{key} {_in_words(value)}' for key, value in taken.items())}")
+    return dataclasses.replace(limits, joints=joints), said
+
+
+def _in_words(value: float | Pair) -> str:
+    return f"{value[0]:.3g} to {value[1]:.3g}" if isinstance(value, tuple) else f"up to {value:.3g}"
 
 
 def read_limits(path: str | os.PathLike[str], mechanism: Mechanism) -> Limits:

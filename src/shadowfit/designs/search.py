@@ -15,8 +15,9 @@ the steps do.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +34,8 @@ FIRST_RADIUS, LAST_RADIUS = 0.5, 3e-3
 PARTS = (1.0, 0.4, 0.15)
 # The search ends after so many iterations in a row that improve by less than this, in logarithms.
 WORTHWHILE, PATIENCE = 5e-3, 2
+# Iterations of each search in the first round, where several compete.
+FIRST_ROUND = 2
 
 
 class Evaluate(Protocol):
@@ -54,6 +57,10 @@ class Found:
     """The largest."""
     violation: float
     """The largest; not positive where all limits hold."""
+    radius: float = FIRST_RADIUS
+    """Δ of the next step."""
+    done: bool = False
+    """Whether nothing more is to be expected near here."""
 
     @property
     def merit(self) -> float:
@@ -63,17 +70,19 @@ class Found:
 
 def minimise(
     evaluate: Evaluate,
-    start: Float[np.ndarray, " n"],
+    start: Float[np.ndarray, " n"] | Found,
     iterations: int,
     until: float = np.inf,
     report: Callable[[Found], None] | None = None,
 ) -> Found:
-    """The best coefficients near a start, found before a time of the performance counter [s]."""
-    objectives, constraints = evaluate(start[None])
-    best = _found(start, objectives[0], constraints[0])
-    radius, idle = FIRST_RADIUS, 0
+    """The best coefficients near a start, found before a time of the performance counter [s].
+
+    ``start`` may be where an earlier search ended, which goes on.
+    """
+    best = start if isinstance(start, Found) else begin(evaluate, start)
+    radius, idle, done = best.radius, 0, best.done
     for _ in range(iterations):
-        if radius < LAST_RADIUS or idle == PATIENCE or time.perf_counter() > until:
+        if done or time.perf_counter() > until:
             break
         here = best.coefficients
         model = _Model.around(evaluate, here)
@@ -91,7 +100,44 @@ def minimise(
                 report(best)
         radius *= (2.0, 0.7, 0.3)[chosen % len(PARTS)] if gain > 0.0 else 0.1
         idle = idle + 1 if 0.0 < gain < WORTHWHILE else 0
-    return best
+        done = radius < LAST_RADIUS or idle == PATIENCE
+    return dataclasses.replace(best, radius=radius, done=done)
+
+
+def begin(evaluate: Evaluate, start: Float[np.ndarray, " n"]) -> Found:
+    """A start, evaluated."""
+    objectives, constraints = evaluate(start[None])
+    return _found(start, objectives[0], constraints[0])
+
+
+def compete(
+    evaluate: Evaluate,
+    starts: Sequence[Float[np.ndarray, " n"]],
+    iterations: int,
+    seconds: float,
+    report: Callable[[int, Found], None],
+) -> list[Found]:
+    """Searches from several starts, the best half of which goes on at a time, twice as long; results, the best first.
+
+    Half of the time that is left is for the searches of a round, all of it for the last one.
+    """
+    until = time.perf_counter() + seconds
+    found = [begin(evaluate, start) for start in starts]
+    alive, some = list(range(len(starts))), FIRST_ROUND
+    while alive and time.perf_counter() < until:
+        last = len(alive) == 1
+        for place, number in enumerate(alive):
+            left = until - time.perf_counter()
+            share = left if last else 0.5 * left / (len(alive) - 0.5 * place)
+            told = functools.partial(report, number)
+            found[number] = minimise(
+                evaluate, found[number], iterations if last else some, time.perf_counter() + share, told
+            )
+        if last:
+            break
+        ranked = sorted(alive, key=lambda number: found[number].merit)
+        alive, some = ranked[: len(alive) // 2], 2 * some
+    return sorted(found, key=lambda best: best.merit)
 
 
 def _found(coefficients: np.ndarray, objectives: np.ndarray, constraints: np.ndarray) -> Found:

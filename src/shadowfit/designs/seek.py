@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.designs.constraints import largest_factors, violations
+from shadowfit.designs.constraints import largest_factors, moving_violations, violations
 from shadowfit.designs.criteria import Told, told
-from shadowfit.designs.drives import Drive
+from shadowfit.designs.drives import Drive, JointMotion
 from shadowfit.designs.errors import DesignError
 from shadowfit.designs.experiment import Experiment, typical_force_noise
 from shadowfit.designs.information import exactly, informations
-from shadowfit.designs.search import Found, minimise
+from shadowfit.designs.motions import Motions
+from shadowfit.designs.search import Found, compete
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.setup import Setup
 
@@ -38,6 +38,8 @@ class Seeker:
     experiment: Experiment
     setup: Setup
     settings: DesignSettings
+    fine: Experiment | None = None
+    """At the full rate, for limits of the joints' motions, where the experiment has longer steps."""
 
     @property
     def drive(self) -> Drive:
@@ -46,7 +48,15 @@ class Seeker:
 
     def constrain(self, coefficients: Coefficients) -> Float[np.ndarray, "count k"]:
         """How far limits are broken."""
-        return violations(self.experiment, self.setup.limits, self.drive.motions(self.experiment, coefficients))
+        return self._broken(coefficients, self.drive.motions(self.experiment, coefficients))
+
+    def _broken(self, coefficients: Coefficients, motions: Motions) -> Float[np.ndarray, "count k"]:
+        found = violations(self.experiment, self.setup.limits, motions)
+        if self.fine is None or not isinstance(self.drive, JointMotion):
+            return found
+        # Between long steps a fast motion would go unseen.
+        coordinates = self.drive.coordinates(self.fine, coefficients)
+        return np.hstack([found, moving_violations(self.fine, self.setup.limits, coordinates)])
 
     def largest(self, coefficients: Coefficients) -> Coefficients:
         """Motions as large as the limits allow; zero where they allow none."""
@@ -112,16 +122,13 @@ class Seeker:
         def evaluate(coefficients: Coefficients) -> tuple[np.ndarray, np.ndarray]:
             motions = self.drive.motions(self.experiment, coefficients)
             objectives = known.objectives(informations(self.experiment, motions), self.settings.criterion)
-            return objectives, violations(self.experiment, self.setup.limits, motions) + MARGIN
+            return objectives, self._broken(coefficients, motions) + MARGIN
 
-        found, began = [], time.perf_counter()
-        count = min(self.settings.starts, len(ranked))
-        for number, one in enumerate(ranked[:count]):
+        starts = ranked[: self.settings.starts]
 
-            def report(best: Found, number: int = number) -> None:
-                say(f"start {number + 1} of {count}: {self.settings.criterion} {100.0 * np.exp(best.objective):.3g} %")
+        def report(number: int, best: Found) -> None:
+            bar = 100.0 * np.exp(best.objective)
+            say(f"start {number + 1} of {len(starts)}: {self.settings.criterion} {bar:.3g} %")
 
-            share = (began + self.settings.seconds - time.perf_counter()) / (count - number)
-            until = time.perf_counter() + share
-            found.append(minimise(evaluate, one, self.settings.iterations, until, report))
-        return [best.coefficients for best in sorted(found, key=lambda best: best.merit)]
+        found = compete(evaluate, starts, self.settings.iterations, self.settings.seconds, report)
+        return [best.coefficients for best in found]

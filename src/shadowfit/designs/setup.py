@@ -11,7 +11,7 @@ from jaxtyping import Float
 from shadowfit.designs.drives import Drive, JointMotion, Release, Signals, command_of_force
 from shadowfit.designs.errors import DesignError
 from shadowfit.designs.experiment import Experiment
-from shadowfit.designs.limits import InputLimits, JointLimits, Limits
+from shadowfit.designs.limits import REACH, InputLimits, JointLimits, Limits
 from shadowfit.designs.motions import single_axes
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.waves import Waves
@@ -25,8 +25,6 @@ from shadowfit.mechanism.scales import scales_of
 
 # Highest frequency, in swings of a pendulum as long as the machine.
 BAND_SWINGS = 4.0
-# Range of a joint that has no limits [rad], and of a slider in lengths of the machine.
-REACH = 0.5 * np.pi
 # Part of a recording at whose end signals rest; position loops settle, passive joints swing out.
 QUIET = 0.1
 # A machine at rest that drifts by this [rad, lengths], or in which a deviation grows by this factor, does not stay.

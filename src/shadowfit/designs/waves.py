@@ -1,9 +1,9 @@
-"""Shapes of motions and signals that start and end at rest: Fourier series, chirps, random multisines.
+"""Shapes of motions and signals that start and end at rest: Fourier series, chirps, random multisines, pulses.
 
 A channel is ``a Σ_i c_i w(t) f_i(t)`` with an amplitude a, coefficients c that are designed, and a window w that lets
 everything begin and end at zero with vanishing first and second derivative. Among the f are a constant, sines and
 cosines of some frequencies, and the usual motions as a whole (a chirp, a random multisine, a Fourier series made by
-hand): a design that starts from one of these is never worse than it.
+hand, pulses): a design that starts from one of these is never worse than it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import functools
 import numpy as np
 from jaxtyping import Float
 
-USUAL = ("chirp", "random", "fourier")
+USUAL = ("chirp", "random", "fourier", "pulses")
 # Part of the duration in which the window rises, and in which it falls.
 FADE = 0.1
 # Sines of a random multisine.
 LINES = 30
 # Harmonics of a Fourier series made by hand.
 HARMONICS = 5
+# Pulses of a train, and the part of each in which it rises, and in which it falls.
+PULSES, EDGE = 6, 0.25
 # Frequencies of a channel, where it is alone and where there are many, and of all channels together.
 MOST, LEAST, ALTOGETHER = 12, 5, 30
 
@@ -73,9 +75,8 @@ class Waves:
         """All shapes at given times [s]."""
         turns = 2.0 * np.pi * self._lines[:, None] * time
         series = np.concatenate([np.ones((1, len(time))), np.sin(turns), np.cos(turns)])
-        usual = np.stack(
-            [[_chirp(self, c, time), _random(self, c, time), _fourier(self, c, time)] for c in range(self.channels)]
-        )
+        makers = (_chirp, _random, _fourier, _pulses)
+        usual = np.stack([[make(self, c, time) for make in makers] for c in range(self.channels)])
         every = np.broadcast_to(series, (self.channels, *series.shape))
         return np.concatenate([every, usual], axis=1) * self.window(time)
 
@@ -127,3 +128,17 @@ def _fourier(waves: Waves, channel: int, time: Float[np.ndarray, " n"]) -> Float
     phases = 2.4 * order * (channel + 1)
     turns = 2.0 * np.pi * waves.band / HARMONICS * order[:, None] * time
     return (np.sin(turns + phases[:, None]) / order[:, None]).sum(axis=0) / np.sum(1.0 / order)
+
+
+def _pulses(waves: Waves, channel: int, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Pulses to either side in turn, from as long as there is room down to half a period of the band's end.
+
+    Between short ones there is rest. Channels begin with pulses of another length.
+    """
+    room = (1.0 - waves.quiet) * waves.duration / PULSES
+    lengths = np.roll(np.geomspace(room, min(room, 0.5 / waves.band), PULSES), channel)
+    starts = room * np.arange(PULSES)
+    since = time - starts[:, None]
+    edges = EDGE * lengths[:, None]
+    shapes = _smooth(since / edges) * _smooth((lengths[:, None] - since) / edges)
+    return np.sum((-1.0) ** np.arange(PULSES)[:, None] * shapes, axis=0)

@@ -33,6 +33,8 @@ class Points(eqx.Module):
     tangent: Float[Array, "q 2 r"]
     tangent_sigma: Float[Array, "q"]
     coefficient: Float[Array, "q"]
+    drift: Float[Array, "q 2"]
+    """Speeds of sliding while the velocity is zero [m/s]: none of bodies, some of coordinates (`as_seen`)."""
     frictional: tuple[int, ...] = eqx.field(static=True)
 
     @property
@@ -46,11 +48,18 @@ class Points(eqx.Module):
 
     def sliding(self, velocity: Float[Array, "r"]) -> Float[Array, "q 2"]:
         """``D v'`` [m/s]."""
-        return self.tangent @ velocity
+        return self.tangent @ velocity + self.drift
 
     def push(self, impulses: Impulses) -> Float[Array, "r"]:
         """Impulse on the bodies [N s, N m s]."""
         return impulses.normal @ self.normal + jnp.einsum("qt,qtr->r", impulses.tangent, self.tangent)
+
+    def as_seen(self, moving: Float[Array, "r d"], velocity: Float[Array, "r"], rates: Float[Array, "d"]) -> Points:
+        """The same points as functions of other rates, ``v' + moving (u − rates)``, and pushing along these."""
+        normal, tangent = self.normal @ moving, self.tangent @ moving
+        bias = self.bias + self.normal @ velocity - normal @ rates
+        drift = self.drift + self.tangent @ velocity - tangent @ rates
+        return Points(normal, self.sigma, bias, tangent, self.tangent_sigma, self.coefficient, drift, self.frictional)
 
 
 class Impulses(eqx.Module):
@@ -104,6 +113,7 @@ def _stacked(contacts: tuple[ContactRows, ...]) -> Points:
         jnp.concatenate(tangent),
         jnp.concatenate(tangent_sigma),
         jnp.concatenate(coefficient),
+        jnp.zeros((len(frictional), 2)),
         tuple(frictional),
     )
 

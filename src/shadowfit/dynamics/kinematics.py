@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements, assemble
-from shadowfit.dynamics.state import State, with_world
+from shadowfit.dynamics.state import Instant, State, with_world
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels.along import along
 from shadowfit.mechanism.mechanism import Mechanism
@@ -26,9 +26,12 @@ class StateView(View):
     velocity: Float[Array, "bodies+1 6"]
     geometries: tuple[rows.Geometry, ...]
     elements: Elements
+    instant: Instant
 
-    def __init__(self, mechanism: Mechanism, state: State, elements: Elements | None = None):
-        self.mechanism = mechanism
+    def __init__(
+        self, mechanism: Mechanism, state: State, elements: Elements | None = None, instant: Instant | None = None
+    ):
+        self.mechanism, self.instant = mechanism, instant or Instant()
         self.elements = assemble(mechanism) if elements is None else elements
         self.pose, self.velocity = with_world(state.pose, state.velocity)
         self.geometries = rows.geometries(self.elements.groups, self.pose)
@@ -57,10 +60,38 @@ class StateView(View):
         """Velocity of a body, world frame."""
         return self.velocity[self.mechanism.bodies.index(body)]
 
+    def point_acceleration(self, body: str, point: Float[Array, "3"]) -> Float[Array, "3"]:
+        """``a + α × r + ω × (ω × r)``, r from the centre of mass."""
+        assert self.instant.acceleration is not None
+        index = self.mechanism.bodies.index(body)
+        acceleration, spin = self.instant.acceleration[index], self.velocity[index, 3:]
+        lever = self.point(body, point) - self.pose.position[index]
+        turning = jnp.cross(acceleration[3:], lever) + jnp.cross(spin, jnp.cross(spin, lever))
+        return acceleration[:3] + turning
 
-def read_sensors(mechanism: Mechanism, elements: Elements, state: State) -> tuple[Float[Array, "d"], ...]:
+    def gravity(self) -> Float[Array, "3"]:
+        return self.elements.gravity
+
+    def drive_torque(self, joint: str) -> Float[Array, ""]:
+        return drive_torque(self, self.mechanism, self.instant, joint)
+
+
+def drive_torque(view: View, mechanism: Mechanism, instant: Instant, joint: str) -> Float[Array, ""]:
+    """Torque of the laws of a joint that have an input, at the position and speed that a view shows."""
+    assert instant.command is not None
+    total = jnp.zeros(())
+    for law in mechanism.joints[joint].laws.values:
+        if law.input is not None:
+            command = instant.command[mechanism.inputs.index(law.input)]
+            total = total + law.torque(view.joint_position(joint), view.joint_speed(joint), command)
+    return total
+
+
+def read_sensors(
+    mechanism: Mechanism, elements: Elements, state: State, instant: Instant | None = None
+) -> tuple[Float[Array, "d"], ...]:
     """Noise-free readings of all sensors, in the mechanism's order."""
-    view = StateView(mechanism, state, elements)
+    view = StateView(mechanism, state, elements, instant)
     return tuple(sensor.read(view) for sensor in mechanism.sensors.values)
 
 

@@ -50,7 +50,8 @@ def closing(tree: Tree, mechanism: Mechanism) -> Elements:
 def _with_joints(mechanism: Mechanism, kept: list[int]) -> Mechanism:
     names, joints = mechanism.joints.names, mechanism.joints.values
     # Not built anew: nothing else may refer to joints by name here, and numbers may be traced.
-    return eqx.tree_at(lambda m: m.joints, mechanism, Parts({names[i]: joints[i] for i in kept}))
+    some = Parts({names[i]: joints[i] for i in kept})
+    return eqx.tree_at(lambda m: (m.joints, m.contacts), mechanism, (some, Parts({})))
 
 
 def row_count(tree: Tree, mechanism: Mechanism) -> int:

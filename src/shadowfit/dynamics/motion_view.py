@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics.kinematics import StateView
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.kinematics import StateView, drive_torque
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Tree, free_part, place
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame
@@ -22,9 +23,11 @@ class MotionView(View):
     tree: Tree = eqx.field(static=True)
     motion: Pose
     rates: Float[Array, "d"]
+    instant: Instant
 
-    def __init__(self, tree: Tree, mechanism: Mechanism, moving: State):
-        """``moving`` holds the motions and their rates, as a state holds poses and velocities."""
+    def __init__(self, tree: Tree, mechanism: Mechanism, moving: State, instant: Instant | None = None):
+        """``moving`` and ``instant`` hold motions and their rates, as a state holds poses and velocities."""
+        self.instant = instant or Instant()
         self.mechanism, self.tree, self.motion = mechanism, tree, moving.pose
         self.rates = jnp.asarray(tree.selection()) @ moving.velocity.ravel()
 
@@ -32,6 +35,21 @@ class MotionView(View):
         """Only where a sensor looks at a body: most read joints, and to trace all of this takes time."""
         placed = place(self.tree, self.mechanism, self.motion)
         return StateView(self.mechanism, State(placed.pose, placed.twists @ self.rates))
+
+    def _accelerated(self) -> StateView:
+        """The bodies with their accelerations ``d/dt (T q̇) = T q̈ + Ṫ q̇``."""
+        assert self.instant.acceleration is not None
+        selection = jnp.asarray(self.tree.selection())
+        growth = selection @ self.instant.acceleration.ravel()
+
+        def velocity(time: Array) -> Array:
+            along = (time * self.rates @ selection).reshape(-1, 6)
+            return place(self.tree, self.mechanism, self.motion.plus(along)).twists @ (self.rates + time * growth)
+
+        _, acceleration = jax.jvp(velocity, (jnp.zeros(()),), (jnp.ones(()),))
+        placed = place(self.tree, self.mechanism, self.motion)
+        state = State(placed.pose, placed.twists @ self.rates)
+        return StateView(self.mechanism, state, None, Instant(acceleration))
 
     def joint_position(self, joint: str) -> Float[Array, ""]:
         index = self.mechanism.joints.index(joint)
@@ -56,3 +74,12 @@ class MotionView(View):
     def velocity_of(self, body: str) -> Float[Array, "6"]:
         """Velocity of a body, world frame."""
         return self._bodies().velocity_of(body)
+
+    def point_acceleration(self, body: str, point: Float[Array, "3"]) -> Float[Array, "3"]:
+        return self._accelerated().point_acceleration(body, point)
+
+    def gravity(self) -> Float[Array, "3"]:
+        return self.mechanism.gravity.vector()
+
+    def drive_torque(self, joint: str) -> Float[Array, ""]:
+        return drive_torque(self, self.mechanism, self.instant, joint)

@@ -10,6 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from shadowfit.dynamics import loops, rigid_step
+from shadowfit.dynamics.elements import assembled
+from shadowfit.dynamics.joint_contacts import impulse_count
 from shadowfit.dynamics.rigid_step import Carried, Trial
 from shadowfit.dynamics.state import Moving, State
 from shadowfit.dynamics.tree import Tree, motions, place
@@ -34,6 +36,8 @@ class Run(NamedTuple):
     status: Int[np.ndarray, "*batch t"]
     reaction: Float[np.ndarray, "*batch t m"]
     """Impulses of joints that close loops, in the step that follows each time."""
+    contacts: Float[np.ndarray, "*batch t c"]
+    """Impulses of contact points, likewise."""
 
 
 def run(
@@ -47,7 +51,8 @@ def run(
     leaves, structure = jax.tree.flatten(mechanism)
     settings, constants = [np.asarray(leaf) for leaf in leaves], [np.asarray(timestep, float)]
     closing = loops.row_count(tree, mechanism)
-    stepper = _stepper(tree, structure, is_own(mechanism), command.shape[-1], closing)
+    touching = impulse_count(assembled(mechanism))
+    stepper = _stepper(tree, structure, is_own(mechanism), _Sizes(command.shape[-1], closing, touching))
     state = [np.asarray(x, float) for x in (initial.pose.position, initial.pose.orientation, initial.velocity)]
     batch = state[0].shape[:-2]
     *pose, velocity = (x.reshape(-1, *x.shape[-2:]) for x in state)
@@ -60,7 +65,7 @@ def run(
         zero = np.zeros(len(rates))
         last = timestep * rates
         start = [*back, last, last, *before, np.full_like(zero, rigid_step.UNSEEN), zero, last, zero, zero]
-        start.append(np.zeros((len(rates), closing)))
+        start += [np.zeros((len(rates), closing)), np.zeros((len(rates), touching))]
         shaped = [x.reshape((*batch, *x.shape[1:])) for x in start]
         return stepper(settings, constants, shaped, [command])
 
@@ -72,16 +77,18 @@ def run(
         before = 2.0 * rates - advance(before, command[..., :1, :])[3].reshape(rates.shape) / timestep
     found = advance(before, np.concatenate([command, command[..., -1:, :]], axis=-2))
     status = np.concatenate([np.zeros((*batch, 1)), found[4][..., :-1]], axis=-1)
-    return Run(found[0], found[1], found[2], status.astype(int), found[5])
+    return Run(found[0], found[1], found[2], status.astype(int), found[5], found[6])
 
 
 def multipliers(
     tree: Tree, mechanism: Mechanism, run: Run, command: Float[np.ndarray, "steps inputs"], timestep: float
 ) -> tuple[Float[np.ndarray, "t n r"], ...]:
     """Impulses of the step that ends at each time but the last, by group of joints; zero at the first."""
+    if len(mechanism.joints) == 0:
+        return ()
     steps = np.full(len(command), timestep)
     given = [run.position[:-1], run.orientation[:-1], run.velocity[:-1], run.velocity[1:], command, steps]
-    found = along(_transmitted, mechanism, [*given, run.reaction[:-1]], tree)
+    found = along(_transmitted, mechanism, [*given, run.reaction[:-1], run.contacts[:-1]], tree)
     return tuple(np.concatenate([np.zeros_like(x[:1]), x[:-1]]) for x in found)
 
 
@@ -101,15 +108,23 @@ def _loop_rows(mechanism: Mechanism, position: Array, orientation: Array, tree: 
     return [loops.jacobian(loops.closing(tree, mechanism), placed.pose, placed.twists)]
 
 
+class _Sizes(NamedTuple):
+    """Numbers of inputs, of impulses of loops, and of those of contact points."""
+
+    inputs: int
+    closing: int
+    touching: int
+
+
 @functools.cache
-def _stepper(tree: Tree, structure: Any, own: bool, inputs: int, closing: int) -> Sequence:
+def _stepper(tree: Tree, structure: Any, own: bool, sizes: _Sizes) -> Sequence:
     count, size = len(tree.links), tree.size
     places, turns = np.zeros((count, 3)), np.zeros((count, 4))
     number = np.zeros(())
     layout = Layout(
         [places, turns, np.zeros(size), np.zeros(size), places, turns, number, number],
-        [np.zeros(size), number, number, np.zeros(closing)],
-        [np.zeros(inputs)],
+        [np.zeros(size), number, number, np.zeros(sizes.closing), np.zeros(sizes.touching)],
+        [np.zeros(sizes.inputs)],
     )
     return Sequence(
         functools.partial(_step, tree, structure), layout, f"rigid step {tree} {structure}" if own else None
@@ -120,7 +135,7 @@ def _step(tree: Tree, structure: Any, settings: Arrays, constants: Arrays, varyi
     mechanism = jax.tree.unflatten(structure, settings)
     last, earlier, *pose, curvature, status = varying[2:8]
     carried = Carried(Pose(*varying[:2]), last, earlier, Pose(*pose), curvature, status)
-    found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:12]), varying[12])
+    found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:13]), varying[13])
     return jax.tree.leaves(found)
 
 
@@ -154,6 +169,6 @@ def _move(_: None, position: Array, orientation: Array, increment: Array, tree: 
 
 
 def _transmitted(mechanism: Mechanism, *given: Any) -> Arrays:
-    position, orientation, velocity, new_velocity, command, timestep, reaction, tree = given
+    position, orientation, velocity, new_velocity, command, timestep, reaction, contacts, tree = given
     moving = Moving(Pose(position, orientation), velocity, new_velocity, command, timestep)
-    return rigid_step.multipliers(tree, mechanism, moving, reaction)
+    return rigid_step.multipliers(tree, mechanism, moving, reaction, contacts)

@@ -13,7 +13,9 @@ tree: ``τ_j = s_jᵀ Σ W_b``, with W_b the impulse missing at a body as a wren
 of coordinate j; and ``∂τ_j/∂δ_i = s_jᵀ (Σ C_b) s̃_i / h``, with s̃ the twists at ``q_{k+1}`` and C_b how the wrench
 depends on them (:mod:`composites`). Coordinates on different branches do not meet; eliminated from the leaves inwards,
 the matrix stays as sparse as it is. Joints that close loops add impulses, which act on their bodies like any force, and
-the condition that their gaps are zero at ``q_{k+1}`` (:mod:`loop_step`).
+the condition that their gaps are zero at ``q_{k+1}`` (:mod:`loop_step`). Contacts and end stops add impulses that are
+piecewise linear in the new velocities (:mod:`joint_contacts`): every round finds out which points touch and slide, and
+the step ends where they do.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, exact, loop_step, loops
+from shadowfit.dynamics import balance, exact, joint_contacts, loop_step, loops
 from shadowfit.dynamics.axis_impulses import AxisImpulses, axis_impulses, inverse_of, mass_of
 from shadowfit.dynamics.composites import (
     VelocityMaps,
@@ -39,9 +41,11 @@ from shadowfit.dynamics.composites import (
     row,
 )
 from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.joint_contacts import Touching
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Hung, Link, Tree, hang, motions
 from shadowfit.geometry import Pose, rotations
+from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
 
 MAX_ROUNDS = 30
@@ -80,6 +84,8 @@ class Trial(NamedTuple):
     rounds: Float[Array, ""]
     reaction: Float[Array, "m"]
     """Impulses of joints that close loops."""
+    contacts: Float[Array, "c"]
+    """Impulses of contact points."""
 
 
 class Found(NamedTuple):
@@ -91,6 +97,7 @@ class Found(NamedTuple):
     increment: Float[Array, "d"]
     status: Float[Array, ""]
     reaction: Float[Array, "m"]
+    contacts: Float[Array, "c"]
 
 
 def step(
@@ -114,14 +121,24 @@ def step(
     links, elements = _opened(tree, mechanism)
     response = _response(tree, mechanism, now)
     closing = loop_step.acting(tree, mechanism, now, moving, trial.reaction, response) if tree.loops else None
-    wrenches = _transmitted(links, elements, moving, closing)
-    along = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response))
     twists = _turned(tree, after.twists, trial.increment)
-    composites = hanging(tree, composites_of(elements, now.pose, after.pose, velocity, new_velocity, timestep))
     maps = VelocityMaps.at(after.pose, new_velocity, timestep)
+    touching = None
+    if len(mechanism.contacts):
+        rates = trial.increment / timestep
+        touching = Touching.at(assemble(mechanism), tree, moving, now, (twists, maps), rates)
+    wrenches = _missing(links, elements, moving, closing)
+    transmitted = _transmitted(tree, mechanism, moving, wrenches, trial.contacts)
+    along = axis_impulses(links, elements, now, transmitted, moving, jnp.diag(response))
+    composites = hanging(tree, composites_of(elements, now.pose, after.pose, velocity, new_velocity, timestep))
     matrix = _matrix(tree, now, twists, composites, along, maps)
     impulse = [dot(s, wrenches[b]) for s, b in zip(now.twists, coordinate_bodies(tree), strict=True)]
     right = jnp.stack(impulse) - along.impulse if impulse else along.impulse
+    contacts, branch = trial.contacts, None
+    if touching is not None:
+        branch = touching.branches(matrix, right, contacts) if closing is None else touching.branches_here()
+        push, slope = touching.pushed(branch)
+        right, matrix = right - push, matrix - slope
     if closing is None:
         change, reaction = _solved(matrix, -timestep * right[:, None])[:, 0], trial.reaction
     else:
@@ -143,6 +160,10 @@ def step(
     before = jnp.where(carried.curvature < UNSEEN, 0.5 * carried.curvature, 0.0)
     remembered = jnp.where(first, curvature, jnp.maximum(curvature, before))
     settled = expected <= floor
+    if touching is not None and branch is not None:
+        # Points that are neither here nor there by rounding alone do not matter.
+        settled = settled & (touching.holds(branch, increment / timestep) | (size <= floor))
+        contacts = touching.impulses(branch, increment / timestep)
     failed = ~settled & ((trial.rounds + 1.0 >= MAX_ROUNDS) | ~jnp.isfinite(size))
     status = jnp.where(failed, float(exact.NewtonStatus.NOT_SETTLED), 0.0)
     status = jnp.where(carried.status == 0.0, status, carried.status)
@@ -150,9 +171,9 @@ def step(
     following = jnp.where(again, increment, 3.0 * (increment - carried.last) + carried.earlier)
     return (
         Carried(motion, increment, carried.last, now.pose, remembered, status),
-        Trial(following, jnp.where(again, size, 0.0), jnp.where(again, trial.rounds + 1.0, 0.0), reaction),
+        Trial(following, jnp.where(again, size, 0.0), jnp.where(again, trial.rounds + 1.0, 0.0), reaction, contacts),
         jnp.where(again, 1.0, 0.0),
-        Found(now.pose.position, now.pose.orientation, velocity, increment, status, reaction),
+        Found(now.pose.position, now.pose.orientation, velocity, increment, status, reaction, contacts),
     )
 
 
@@ -175,10 +196,10 @@ def _response(tree: Tree, mechanism: Mechanism, now: Hung) -> Float[Array, "d d"
     return loop_step.response(tree, mechanism, now, mass) if tree.loops else inverse_of(mass)
 
 
-def _transmitted(
+def _missing(
     tree: Tree, elements: Elements, moving: Moving, closing: loop_step.Acting | None
 ) -> list[Float[Array, "6"]]:
-    """Wrench about the origin that each body's joint transmits."""
+    """Wrench about the origin that each body's joint transmits where nothing is touched."""
     step = (moving.pose, moving.velocity, moving.new_velocity, moving.command, moving.timestep)
     missing = balance.bodies_balance(elements, *step, "exact")
     if closing is not None:
@@ -186,18 +207,32 @@ def _transmitted(
     return hanging(tree, about_origin(missing, moving.pose.position))
 
 
+def _transmitted(
+    tree: Tree, mechanism: Mechanism, moving: Moving, missing: list[Float[Array, "6"]], contacts: Float[Array, "c"]
+) -> list[Float[Array, "6"]]:
+    """Wrench about the origin that each body's joint transmits, beside contacts of given impulses.
+
+    End stops push two bodies against each other along the axis that they share: nothing across it changes.
+    """
+    if not any(isinstance(contact, PlaneContact) for contact in mechanism.contacts.values):
+        return missing
+    pushes = about_origin(joint_contacts.on_bodies(assemble(mechanism), moving, contacts), moving.pose.position)
+    return [wrench - push for wrench, push in zip(missing, hanging(tree, pushes), strict=True)]
+
+
 def multipliers(
     tree: Tree,
     mechanism: Mechanism,
     moving: Moving,
     reaction: Float[Array, "m"],
+    contacts: Float[Array, "c"],
 ) -> list[Float[Array, "n r"]]:
     """Impulses of a step, as `AxisImpulses.by_group`."""
     links, elements = _opened(tree, mechanism)
     now = hang(tree, mechanism, motions(tree, mechanism, moving.pose))
     response = _response(tree, mechanism, now)
     closing = loop_step.acting(tree, mechanism, now, moving, reaction, response) if tree.loops else None
-    wrenches = _transmitted(links, elements, moving, closing)
+    wrenches = _transmitted(tree, mechanism, moving, _missing(links, elements, moving, closing), contacts)
     own = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response)).by_group
     return own if closing is None else closing.among(tree, mechanism, elements, own)
 

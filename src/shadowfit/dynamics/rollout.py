@@ -15,7 +15,7 @@ from shadowfit.dynamics.discretization import SCHEMES, Discretization
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_values, read_sensors
 from shadowfit.dynamics.requests import step_commands
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.trajectory import Diagnostics, Trajectory
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.mechanism.mechanism import Mechanism
@@ -95,7 +95,7 @@ def _rollout(
     steps = signals.shape[1]
     stepper = STEPPERS[discretization]
     leapfrog = SCHEMES[discretization].staggered
-    command = step_commands(mechanism, signals, timestep, discretization)
+    acting = command = step_commands(mechanism, signals, timestep, discretization)
 
     def advance(now: _Moment, entry: _Entry) -> tuple[_Moment, _Found]:
         new, solution = stepper(elements, now.state, entry.command, timestep, now.active)
@@ -128,12 +128,15 @@ def _rollout(
         # The step that starts the leapfrog is no step of the simulation.
         multipliers = jax.tree.map(lambda x: x.at[0].set(0.0), multipliers)
         synchronous = _synchronise(states)
+        acceleration = jnp.diff(states.velocity, axis=0) / timestep
         states, status, multipliers = jax.tree.map(lambda x: x[:-1], (states, status, multipliers))
     else:
         before = (initial, start.status, no_multipliers)
         states, status, multipliers = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), before, found)
         synchronous = states
-    readings = _readings(mechanism, elements, synchronous)
+        acceleration = jnp.diff(states.velocity, axis=0, append=2.0 * states.velocity[-1:] - states.velocity[-2:-1])
+        acceleration = acceleration / timestep
+    readings = _readings(mechanism, elements, synchronous, Instant(acceleration, acting))
     report = _report(elements, synchronous, multipliers) if diagnostics else None
     return Trajectory(timestep * jnp.arange(steps + 1), states, readings, status, report)
 
@@ -169,8 +172,8 @@ def _report(elements: Elements, states: State, multipliers: tuple[Float[Array, "
     return Diagnostics(multipliers, *jax.vmap(one)(states))
 
 
-def _readings(mechanism: Mechanism, elements: Elements, states: State) -> dict[str, Array]:
-    values = jax.vmap(lambda state: read_sensors(mechanism, elements, state))(states)
+def _readings(mechanism: Mechanism, elements: Elements, states: State, instants: Instant) -> dict[str, Array]:
+    values = jax.vmap(lambda state, instant: read_sensors(mechanism, elements, state, instant))(states, instants)
     named = {}
     for (name, sensor), value in zip(mechanism.sensors.items(), values, strict=True):
         followed = sensor.follow(value)

@@ -22,7 +22,7 @@ from shadowfit.dynamics.requests import (
     step_commands,
 )
 from shadowfit.dynamics.rollout import compiled_rollout
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.trajectory import Diagnostics, Trajectory
 from shadowfit.dynamics.tree import tree_of
 from shadowfit.errors import SimulationError
@@ -50,9 +50,8 @@ def simulate(
     """Simulate ``steps`` steps of ``timestep`` [s] from an initial state.
 
     ``inputs`` gives each input as a number, as an array of ``steps`` values (each held over its step), or as a
-    function of time [s]. With ``joints="rigid"`` the mechanism moves in joint coordinates, for trees without contacts
-    (:mod:`rigid_step`). A step that fails raises :class:`SimulationError`, which names the step and holds the
-    trajectory so far in ``partial``.
+    function of time [s]. With ``joints="rigid"`` the mechanism moves in joint coordinates (:mod:`rigid_step`). A step
+    that fails raises :class:`SimulationError`, which names the step and holds the trajectory so far in ``partial``.
     """
     check_request(mechanism, initial, timestep, steps, discretization, joints)
     signals = input_signals(mechanism, inputs or {}, timestep, steps)
@@ -111,7 +110,8 @@ def _rigid(
         impulses = rigid.multipliers(tree, mechanism, found, command, timestep)
         energies = observe.energies_and_gaps(mechanism, synchronous)
         report = Diagnostics(tuple(x[:good] for x in impulses), *energies)
-    readings = observe.readings(mechanism, synchronous)
+    instants = Instant((following - velocity) / timestep, command[:good])
+    readings = observe.readings(mechanism, synchronous, instants)
     time = timestep * np.arange(good)
     run = Trajectory(time, State(pose, velocity), readings, found.status[:good], report)
     return jax.device_put(run), status

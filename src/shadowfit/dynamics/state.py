@@ -22,6 +22,15 @@ class State(eqx.Module):
         return State(self.pose[index], self.velocity[index])
 
 
+class Instant(eqx.Module):
+    """What sensors may look at besides the state, possibly with leading axes; None where nothing asks for it."""
+
+    acceleration: Float[Array, "*n bodies 6"] | None = None
+    """Rates of the state's velocities [m/s², rad/s²]."""
+    command: Float[Array, "*n inputs"] | None = None
+    """Values of the inputs."""
+
+
 def with_world(pose: Pose, velocity: Float[Array, "bodies 6"]) -> tuple[Pose, Float[Array, "bodies+1 6"]]:
     """Append the world as a body at rest at the origin."""
     position = jnp.concatenate([pose.position, jnp.zeros((1, 3))])

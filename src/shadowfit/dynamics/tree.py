@@ -84,8 +84,6 @@ class Tree:
 def tree_of(mechanism: Mechanism) -> Tree:
     """The mechanism as a tree, with the joints that close its loops; raises where rigid joints do not describe it."""
     names, joints = (*mechanism.bodies.names, WORLD), mechanism.joints
-    if len(mechanism.contacts) > 0:
-        raise MechanismError(f"{mechanism.name!r} has contacts, which joint coordinates do not describe")
     for name, joint in joints.items():
         if joint.kind.freedom is None and joint.kind.row_count() == 0:
             raise MechanismError(

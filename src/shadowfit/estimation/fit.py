@@ -16,7 +16,7 @@ from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import Weights, default_weights
 from shadowfit.estimation.result import Estimate, Seconds
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected
+from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models.matching import matched
@@ -74,7 +74,6 @@ def _with_followers(
     problem: Problem, outcome: Outcome, weights: Weights, optimiser: LevenbergMarquardt, progress: Progress | None
 ) -> tuple[Problem, Outcome]:
     """Go on beside held moments of inertia that have given way to the estimated ones, until all bodies are possible."""
-    warm = dataclasses.replace(optimiser, start_damping=WARM_DAMPING)
     for _ in range(ROUNDS):
         point = outcome.linearisation.point
         changed = problem.parameters.followers(point.values, seen_only=True)
@@ -82,6 +81,7 @@ def _with_followers(
             break
         problem = problem.holding(changed)
         log = outcome.log
+        warm = optimiser.warm(log[-1].number)
         outcome = minimise_corrected(problem, point, weights, warm, progress, log[-1].number)
         outcome = dataclasses.replace(outcome, log=(*log, *outcome.log[1:]))
     return problem, outcome

@@ -1,18 +1,14 @@
 """Noise levels from the data: errors of each joint's equation of motion, and of each sensor.
 
-**How likely.** With errors of the equations of motion of variance ``σ_j²`` (a level for each joint coordinate: the
-impulse [N m s, N s] that a step lacks) and of the sensors ``σ_i²``, the Laplace approximation of the marginal
-likelihood, states and parameters integrated out, is
-
-    −2 log L = Σ_g S_g/σ_g² + log det H + Σ_g N_g log σ_g² + const,     H = Σ_g J_gᵀJ_g/σ_g²,
-
-for the groups g of residuals with sums of squares ``S_g`` and ``N_g`` residuals. All levels of the dynamics are first
-moved together, in strides of ten, from a hundredth of the impulses that the motion shows (or more, if the equations
-linearised along the first trajectory ask for it), as long as the likelihood rises by evidence; each fit starts from the
-last one, which is also how a small level is reached without crawling. On recordings without errors of the dynamics the
-likelihood rises to a plateau: where it is indifferent, the smaller level leaves fewer unknowns. A scale common to all
-levels is known without further work (``s² = Σ S_g/σ_g²/ν``). From there Newton steps (:mod:`uncertainty.levels`) lead
-to the most likely level of every joint and sensor. Sensors stay within a factor of ten of what the model file states.
+**How likely.** Errors of the equations of motion have a level for each joint coordinate (the impulse [N m s, N s] that
+a step lacks), those of the sensors one each; their likelihood is that of :mod:`uncertainty.likelihood`. All levels of
+the dynamics are first moved together, in strides of ten, from a hundredth of the impulses that the motion shows (or
+more, if the equations linearised along the first trajectory ask for it), as long as the likelihood rises by evidence;
+each fit starts from the last one, which is also how a small level is reached without crawling. On recordings without
+errors of the dynamics the likelihood rises to a plateau: where it is indifferent, the smaller level leaves fewer
+unknowns. A scale common to all levels is known without further work (``s² = Σ S_g/σ_g²/ν``). From there Newton steps
+(:mod:`uncertainty.levels`) lead to the most likely level of every joint and sensor. Sensors stay within a factor of ten
+of what the model file states, unless their readings are smoother than that (:mod:`problem.noise_floor`).
 
 **Acting or read.** Errors of the equations of motion are forces that act on the machine, or errors of a force that was
 read while a loop held the path. The likelihood of the former has a determinant (:mod:`uncertainty.determinant`) that
@@ -25,6 +21,10 @@ for, in strides of a hundred, as long as the model so fitted predicts better ove
 recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
 more weight gains nothing, or no more than it would if the errors were white (:mod:`uncertainty.chance`): there the
 likelihood is right, and knows more. Error bars follow from the most likely levels, not from the weights.
+
+**Led machines.** Where sensors tell the path and the torque of every joint is known (an arm in its position loop) a
+controller may have answered to every error, so that no simulation from the torques alone would stay on the path. Weight
+is then added only if one does; else what is asked of the model is the force along the path.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ import functools
 
 import numpy as np
 
-from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.weights import Weights, default_weights, unit_weights, with_given
+from shadowfit.estimation.problem.sensor_limits import SMALLEST_ERROR, sensor_limits, stated_std
+from shadowfit.estimation.problem.weights import Weights, with_given
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, minimise_corrected
+from shadowfit.estimation.solve.deferred_correction import minimise_corrected
+from shadowfit.estimation.solve.first_weights import FIRST_ERROR, first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import (
+    WARM_DAMPING,
     Iteration,
     LevenbergMarquardt,
     Outcome,
@@ -48,7 +50,6 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Status,
     minimise,
 )
-from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.prediction import Prediction, predict
 from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
@@ -56,18 +57,13 @@ from shadowfit.estimation.uncertainty.chance import gains_by_chance
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
-from shadowfit.geometry.differences import differences
+from shadowfit.estimation.uncertainty.likelihood import deviance
+from shadowfit.mechanism.laws import TorqueMotor
 
-# Errors of the dynamics in the first fit, as a fraction of the impulses of a time step.
-FIRST_ERROR = 0.01
-# Bodies and joints that move less than this, relative to the others, are at rest: their impulses are noise.
-REST = 1e-6
-# A joint that hardly moves is given this fraction of the largest impulse of the others.
-SLOW = 1e-3
 # Factor between neighbouring values of κ in the scan. It ends where errors would be as large as the impulses
 # themselves, or as small as rounding, and says so.
 STRIDE = 100.0
-LARGEST_ERROR, SMALLEST_ERROR = 10.0, 1e-13
+LARGEST_ERROR = 10.0
 # The scan goes on while −2 log L falls by more than this. Of two values that differ by less than the second number the
 # larger κ is preferred: it leaves fewer unknowns.
 EVIDENCE, INDIFFERENCE = 2.0, 0.5
@@ -82,12 +78,14 @@ REFINEMENTS = 4
 # Most times that the pull of acting forces is found anew (it depends on the inertias that it moves), until they move by
 # less than a part of their standard deviations.
 PULLS, SETTLED = 10, 0.1
-# Largest factor between a sensor's standard deviation and the stated one.
-LARGEST_CHANGE = 10.0
 # Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent), and so
 # often more: what adds up over the longest windows only is a small part of the mean, and may come late. Where less than
 # a tenth of it changes the equations of motion hold exactly, and nothing is to come.
 WORTHWHILE, PATIENCE = 0.003, 4
+# Part of the errors of every equation of motion that the states leave where a machine is led along a path.
+LED = 0.5
+# Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
+FOLLOWED = 0.3
 # Below so many degrees of freedom the equations of motion already hold exactly: more weight changes nothing.
 RIGID = 3.0
 
@@ -108,6 +106,8 @@ class NoiseChoice:
     """Whether the scan ended at a limit, and not by what the data say."""
     sensor_ratio: tuple[float, ...]
     """Standard deviation of each sensor relative to the stated one."""
+    led: bool = False
+    """Whether sensors tell the path and all joints' forces are known: weight is added only if simulations follow it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,8 +146,8 @@ class _Scan:
 
     @property
     def left(self) -> int:
-        """Iterations that are left, one at least."""
-        return max(self.settings.max_iterations - (self.log[-1].number if self.log else 0), 1)
+        """Iterations that are left."""
+        return max(self.settings.max_iterations - (self.log[-1].number if self.log else 0), 0)
 
     @property
     def has_time(self) -> bool:
@@ -164,7 +164,7 @@ class _Scan:
         settings = dataclasses.replace(self.settings, decrease_tolerance=loose, max_iterations=self.left)
         if not first:
             most = min(SCAN_ITERATIONS, self.left)
-            settings = dataclasses.replace(settings, start_damping=WARM_DAMPING, max_iterations=most)
+            settings = dataclasses.replace(settings.warm(), max_iterations=most)
         # The errors along the first states, which follow the noise, are not worth computing.
         start = point if first else renewed(self.problem, point)
         number = self.log[-1].number if self.log else 0
@@ -180,7 +180,7 @@ class _Scan:
 
     def finished(self, point: Point, weights: Weights) -> Outcome:
         """The fit at the final levels, to its end."""
-        warm = dataclasses.replace(self.settings, start_damping=WARM_DAMPING, max_iterations=self.left)
+        warm = dataclasses.replace(self.settings.warm(), max_iterations=self.left)
         outcome = minimise_corrected(self.problem, point, weights, warm, self.progress, self.log[-1].number)
         self.log.extend(outcome.log[1:])
         return outcome
@@ -197,7 +197,8 @@ def estimate_noise(
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
     likely, acting = _acting_or_read(scan, likely, degrees)
-    better, predictions = _predictive(scan, likely, degrees)
+    led = problem.plan.unknowns.reach == 3 and is_led(problem, likely)
+    better, predictions = _predictive(scan, likely, degrees, led)
     by_chance = 0.0 if better is likely else _gain_by_chance(problem, likely, better)
     gain = predictions[0][1].score - min(own.score for _, own in predictions) if predictions else 0.0
     chosen = _with_unexplained(problem, likely, better) if gain > by_chance and better is not likely else likely
@@ -208,7 +209,7 @@ def estimate_noise(
     added = chosen.state_weight / likely.state_weight
     ended = not _within(chosen.weights, weights, 1.0, margin=STRIDE)
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
-    choice = NoiseChoice(added, predictions, acting, by_chance, ended, tuple(ratio.tolist()))
+    choice = NoiseChoice(added, predictions, acting, by_chance, ended, tuple(ratio.tolist()), led)
     return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 
@@ -282,9 +283,8 @@ def _refined(scan: _Scan, found: _Candidate) -> tuple[_Candidate, float]:
 
 def _at_levels(problem: Problem, weights: Weights, step: LevelStep) -> Weights:
     """Weights of other levels; sensors stay within the largest change of what is stated."""
-    limit = np.log(LARGEST_CHANGE)
     ratio = np.array(weights.std) * weights.reference / stated_std(problem)
-    sensors = np.exp(np.clip(np.log(ratio * step.sensors), -limit, limit)) / ratio
+    sensors = np.clip(ratio * step.sensors, *sensor_limits(problem)) / ratio
     return weights.with_levels(step.impulses, sensors)
 
 
@@ -317,8 +317,17 @@ def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Can
     return read, None if np.all(share > 0.5) else False
 
 
+def is_led(problem: Problem, likely: _Candidate) -> bool:
+    """Whether sensors tell the path and all joints' forces are known: the fit is one of forces along a given path."""
+    dynamics = likely.evidence.noise[0]
+    left = np.diagonal(dynamics.freedom) / max(dynamics.count, 1)
+    laws = (law for joint in problem.mechanism.joints.values for law in joint.laws.values)
+    known = sum(isinstance(law, TorqueMotor) and law.input is not None for law in laws)
+    return known == problem.plan.node_size and bool(np.all(left > LED))
+
+
 def _predictive(
-    scan: _Scan, likely: _Candidate, degrees: float
+    scan: _Scan, likely: _Candidate, degrees: float, led: bool
 ) -> tuple[_Candidate, tuple[tuple[float, Prediction], ...]]:
     """The fit with as much more weight on the equations of motion as makes it predict better."""
     problem = scan.problem
@@ -340,11 +349,16 @@ def _predictive(
         tried.append((current.state_weight / likely.state_weight, prediction))
         if change < 0.1 * WORTHWHILE:
             break
-        if prediction.score < best - WORTHWHILE:
+        if prediction.score < best - WORTHWHILE and (not led or _follows(prediction)):
             chosen, misses = current, 0
         else:
             misses += 1
     return chosen, tuple(tried)
+
+
+def _follows(prediction: Prediction) -> bool:
+    """Whether a simulation from the inputs alone stays near the motion for the whole recording."""
+    return bool(np.mean(np.log(np.maximum(prediction.errors[-1], np.finfo(float).tiny))) < np.log(FOLLOWED))
 
 
 def _gain_by_chance(problem: Problem, likely: _Candidate, better: _Candidate) -> float:
@@ -376,82 +390,8 @@ def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) 
     return dataclasses.replace(chosen, weights=dataclasses.replace(chosen.weights, impulse_std=tuple(std.tolist())))
 
 
-def stated_std(problem: Problem) -> np.ndarray:
-    """Standard deviation of each sensor as the model states it."""
-    return np.array([float(sensor.std) for sensor in problem.mechanism.sensors.values])
-
-
-def first_weights(problem: Problem, start: Point) -> Weights:
-    """Weights at which errors of the dynamics are a hundredth of the typical impulses of a step [N s, N m s].
-
-    A level for each joint coordinate, or one for all impulses where bodies' poses are the unknowns.
-    """
-    if problem.level_names is None:
-        return default_weights(problem, first_state_weight(problem, start))
-    plain = default_weights(problem, 1.0)
-    std = FIRST_ERROR * typical_impulses(problem, start)
-    return with_given(problem, dataclasses.replace(plain, dynamics=np.diag(plain.reference / std)))
-
-
-def typical_impulses(problem: Problem, point: Point) -> np.ndarray:
-    """Impulse of each coordinate in a step, root mean square: its inertia times its changes of speed [N m s, N s]."""
-    size, total, count = problem.plan.node_size, np.zeros(problem.plan.node_size), 0
-    directions = np.asarray(problem.plan.unknowns.directions(np.eye(size)))
-    for index, track in enumerate(problem.tracks):
-        rows = objective.chunk_rows(problem, point, unit_weights(problem), index)
-        after = np.concatenate([np.asarray(own.states)[:, :size, 2] for own in rows])[: track.steps]
-        pose = point.nodes[index].pose
-        moved = differences(pose[1:], pose[:-1]).reshape(len(pose.position) - 1, -1) @ directions.T
-        change = np.diff(moved, axis=0)[: track.steps]
-        total += np.sum((np.diagonal(after, axis1=1, axis2=2) * change) ** 2, axis=0)
-        count += track.steps
-    size_of = np.sqrt(total / max(count, 1))
-    return np.maximum(size_of, SLOW * size_of.max(initial=0.0)) if size_of.any() else np.ones(size)
-
-
-def first_state_weight(problem: Problem, start: Point) -> float:
-    """A decade of κ at which errors of the dynamics are a hundredth of the typical impulse of a step [N s, N m s]."""
-    sizes = []
-    for nodes in start.nodes:
-        velocity = differences(nodes.pose[1:], nodes.pose[:-1]) / problem.timestep
-        change = np.sqrt(np.mean(np.diff(velocity, axis=0).reshape(len(velocity) - 1, -1, 2, 3) ** 2, axis=(0, 3)))
-        for body, (straight, turning) in zip(problem.mechanism.bodies.values, change, strict=True):
-            inertia = float(np.trace(np.asarray(body.inertia.matrix()))) / 3.0
-            sizes += [float(body.mass) * straight, inertia * turning]
-    moving = [size for size in sizes if size > REST * max(sizes)]
-    typical = np.exp(np.mean(np.log(moving))) if moving else 1.0
-    reference = default_weights(problem, 1.0).reference
-    return float(10.0 ** np.round(2.0 * np.log10(reference / (FIRST_ERROR * typical))))
-
-
 def _usable(outcome: Outcome) -> bool:
     return outcome.status not in (Status.NUMERICS, Status.STUCK, Status.INTERRUPTED)
-
-
-def deviance(
-    problem: Problem, here: Linearisation, weights: Weights, adapt: bool = True, change: float = 0.0
-) -> tuple[float, float]:
-    """−2 log L of the noise levels, up to a constant, and the factor on all of them.
-
-    The factor is the most likely one (or one, unless ``adapt``), as far as the stated noise of the sensors allows it.
-    ``change``: of the cost, by a step that is thought to be made.
-    """
-    reference = weights.reference
-    unknowns = sum(problem.plan.node_size * problem.node_count(i) for i in range(len(problem.tracks)))
-    unknowns += int(_free(problem, here).sum())
-    dynamics, samples = _dynamics_count(problem), _sample_counts(problem)
-    freedom = max(dynamics + sum(samples) - unknowns, 1)
-    squares = (here.cost.total + change) / reference**2
-    ratio = np.array(weights.std) * reference / stated_std(problem)
-    limits = 1.0 / (LARGEST_CHANGE * ratio.min()), LARGEST_CHANGE / ratio.max()
-    scale = float(np.clip(np.sqrt(squares / freedom), *limits)) if adapt else 1.0
-    total = squares / scale**2 + 2.0 * freedom * np.log(scale)
-    total += log_determinant(problem, here) - 2.0 * unknowns * np.log(reference)
-    each = 2.0 * np.linalg.slogdet(weights.dynamics / reference)[1] / len(weights.dynamics)
-    total -= dynamics * each
-    for std, count in zip(weights.std, samples, strict=True):
-        total += 2.0 * count * np.log(std * reference)
-    return float(total), scale
 
 
 def _rescaled(weights: Weights, scale: float) -> Weights:
@@ -459,35 +399,3 @@ def _rescaled(weights: Weights, scale: float) -> Weights:
     if scale == 1.0:
         return weights
     return dataclasses.replace(weights, reference=weights.reference * scale)
-
-
-def _sample_counts(problem: Problem) -> list[int]:
-    counts = (sum(int(t.present[i].sum()) for t in problem.tracks) for i in range(len(problem.error_sizes)))
-    return [count * size for count, size in zip(counts, problem.error_sizes, strict=True)]
-
-
-def _dynamics_count(problem: Problem) -> int:
-    """Residuals weighted by κ: the dynamics, and the gap rows of the first two states."""
-    rows = sum(track.steps for track in problem.tracks) * problem.plan.node_size
-    return rows + problem.plan.unknowns.start_count(problem.gap_count) * len(problem.tracks)
-
-
-def _free(problem: Problem, here: Linearisation) -> np.ndarray:
-    lower, upper = problem.parameters.bounds(here.point.values)
-    return (lower < 0.0) & (upper > 0.0)
-
-
-def log_determinant(problem: Problem, here: Linearisation) -> float:
-    """log det of the normal matrix of all states and of the parameters that are not on a bound."""
-    parameters = problem.parameters
-    factors = [objective.undamped(normal)[0] for normal in here.normals]
-    places = [parameters.places(i) for i in range(len(factors))]
-    reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
-    free = _free(problem, here)
-    matrix = (reduced.matrix + np.diag(here.prior_matrix))[np.ix_(free, free)]
-    scale = parameters.spread(lambda p: p.scale)[free]
-    values = np.linalg.eigvalsh(matrix * np.outer(scale, scale))
-    # Directions without information are no unknowns of the data: a floor keeps them from counting.
-    floor = np.finfo(float).eps * values.max(initial=1e-300) * max(len(values), 1)
-    total = float(np.sum(np.log(np.maximum(values, floor)) - 2.0 * np.log(scale)))
-    return total + sum(factor.log_determinant() for factor in factors)

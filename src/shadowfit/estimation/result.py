@@ -9,16 +9,19 @@ import os
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from shadowfit.dynamics import observe
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.noise import NoiseChoice
+from shadowfit.estimation.problem.parameters import ParameterSet
+from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration, Outcome, Status
 from shadowfit.estimation.uncertainty.base_parameters import BaseParameters, base_parameters
@@ -76,6 +79,34 @@ class ParameterEstimate:
 
 
 @dataclasses.dataclass(frozen=True)
+class Accuracy:
+    """How well each increment is known: columns of the table of parameters."""
+
+    std: Float[np.ndarray, " p"]
+    at_bound: Bool[np.ndarray, " p"]
+    identifiable: Bool[np.ndarray, " p"]
+    prior_std: Float[np.ndarray, " p"]
+
+
+def tabulate(parameters: ParameterSet, values: Values, accuracy: Accuracy) -> tuple[ParameterEstimate, ...]:
+    """The table of parameters at some values: one row for each increment."""
+    columns = zip(
+        parameters.labels(),
+        parameters.vector(values).tolist(),
+        accuracy.std.tolist(),
+        parameters.units(),
+        parameters.vector(parameters.start()).tolist(),
+        parameters.spread(lambda p: p.lower).tolist(),
+        parameters.spread(lambda p: p.upper).tolist(),
+        accuracy.at_bound.tolist(),
+        accuracy.identifiable.tolist(),
+        accuracy.prior_std.tolist(),
+        strict=True,
+    )
+    return tuple(ParameterEstimate(*row) for row in columns)
+
+
+@dataclasses.dataclass(frozen=True)
 class EstimatedTrajectory:
     """States of one recording at the steps, and what the sensors would read there."""
 
@@ -84,16 +115,10 @@ class EstimatedTrajectory:
     readings: dict[str, np.ndarray]
 
 
-@dataclasses.dataclass(frozen=True)
-class Estimate:
-    """What a fit found. Its normal equations are kept, for uncertainty."""
+class Ended:
+    """How an optimisation ended, of any result that holds its outcome."""
 
-    problem: Problem
-    weights: Weights
     outcome: Outcome
-    seconds: Seconds
-    noise_choice: NoiseChoice | None = None
-    """How the weights were found from the data; None where they were given."""
 
     @property
     def status(self) -> Status:
@@ -109,6 +134,18 @@ class Estimate:
     def log(self) -> tuple[Iteration, ...]:
         """One entry for each iteration."""
         return self.outcome.log
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate(Ended):
+    """What a fit found. Its normal equations are kept, for uncertainty."""
+
+    problem: Problem
+    weights: Weights
+    outcome: Outcome
+    seconds: Seconds
+    noise_choice: NoiseChoice | None = None
+    """How the weights were found from the data; None where they were given."""
 
     @property
     def iterations(self) -> int:
@@ -247,11 +284,7 @@ class Estimate:
     def base_parameters(self) -> BaseParameters:
         """The combinations of parameters that the data determine, and what they never see."""
         values = self.problem.parameters.vector(self.outcome.linearisation.point.values)
-        return base_parameters(self.evidence, values, self._units)
-
-    @property
-    def _units(self) -> list[str]:
-        return [p.unit for p in self.problem.parameters.parameters for _ in range(self._copies(p))]
+        return base_parameters(self.evidence, values, self.problem.parameters.units())
 
     def state_std(self, recording: int = 0) -> Float[np.ndarray, "n bodies k"]:
         """Standard deviation of each body's state at the steps of a recording, parameters' uncertainty included.
@@ -260,14 +293,14 @@ class Estimate:
         observes have a very large one.
         """
         place = self.problem.parameters.places(recording)
-        own = self.covariance[np.ix_(place, place)] / self.weights.reference**2
+        covariance = self.covariance[np.ix_(place, place)] / self.weights.reference**2
         point = self.outcome.linearisation.point
-        found = self.problem.plan.unknowns.body_covariance(
-            self.factors[recording].covariances(own),
+        of_bodies = self.problem.plan.unknowns.body_covariance(
+            self.factors[recording].covariances(covariance),
             point.nodes[recording].pose,
             self.problem.at(point.values, recording),
         )
-        variance = np.diagonal(found, axis1=1, axis2=2) * self.weights.reference**2
+        variance = np.diagonal(of_bodies, axis1=1, axis2=2) * self.weights.reference**2
         first, steps = self.problem.plan.centre, self.problem.tracks[recording].steps
         table = np.sqrt(np.maximum(variance[first : first + steps], 0.0))
         return table.reshape(steps, len(self.problem.mechanism.bodies), -1)
@@ -279,35 +312,14 @@ class Estimate:
 
     def table(self, kind: Kind = "blocks") -> tuple[ParameterEstimate, ...]:
         """The table of parameters with standard deviations of a kind."""
-        found = self.uncertainty(kind)
-        std, freed = found.std, found.freed_std
-        values = self.problem.parameters.vector(self.outcome.linearisation.point.values)
-        starts = self.problem.parameters.vector(self.problem.parameters.start())
-        spread = self.problem.parameters.spread
-        lower, upper = spread(lambda p: p.lower), spread(lambda p: p.upper)
-        units = self._units
-        scale = self.evidence.scale
-        listed = []
-        for i, label in enumerate(self.problem.parameters.labels()):
-            bound = bool(self.at_bound[i])
-            listed.append(
-                ParameterEstimate(
-                    label,
-                    float(values[i]),
-                    float(std[i]),
-                    units[i],
-                    float(starts[i]),
-                    float(lower[i]),
-                    float(upper[i]),
-                    bound,
-                    bool(freed[i] < IDENTIFIABLE * scale[i]),
-                    float(self.evidence.prior_std[i]),
-                )
-            )
-        return tuple(listed)
-
-    def _copies(self, parameter: Any) -> int:
-        return parameter.size * (self.problem.parameters.recordings if parameter.per_recording else 1)
+        uncertainty = self.uncertainty(kind)
+        accuracy = Accuracy(
+            uncertainty.std,
+            self.at_bound,
+            uncertainty.freed_std < IDENTIFIABLE * self.evidence.scale,
+            self.evidence.prior_std,
+        )
+        return tabulate(self.problem.parameters, self.outcome.linearisation.point.values, accuracy)
 
     def trajectory(self, recording: int = 0) -> EstimatedTrajectory:
         """Estimated states at the steps of a recording and the sensors' readings there."""
@@ -321,11 +333,9 @@ class Estimate:
         return {}
 
     def _trajectory(self, recording: int) -> EstimatedTrajectory:
-        track = self.problem.tracks[recording]
-        nodes = self.problem.bodies(self.outcome.linearisation.point, recording)
-        states = _states_at_steps(self.problem, nodes, track.steps)
-        mechanism = self.mechanism(recording)
-        return EstimatedTrajectory(track.times(self.problem.timestep), states, observe.readings(mechanism, states))
+        return estimated_trajectory(
+            self.problem, self.outcome.linearisation.point, self.mechanism(recording), recording
+        )
 
     def save(self, folder: str | os.PathLike[str], **details: Any) -> dict[str, Any]:
         """Write the result into a folder as ``shadowfit.save_estimate`` does, with the same keywords."""
@@ -347,12 +357,35 @@ class Estimate:
         return "\n".join(lines)
 
 
+def estimated_trajectory(problem: Problem, point: Point, mechanism: Mechanism, recording: int) -> EstimatedTrajectory:
+    """The states of one recording at a point, and what the sensors of a mechanism would read there."""
+    track, nodes = problem.tracks[recording], problem.bodies(point, recording)
+    states = _states_at_steps(problem, nodes, track.steps)
+    command, _ = problem.commands_at(point.values, recording)
+    instants = Instant(_accelerations_at_steps(problem, nodes, track.steps), command)
+    return EstimatedTrajectory(track.times(problem.timestep), states, observe.readings(mechanism, states, instants))
+
+
 def _states_at_steps(problem: Problem, nodes: Nodes, steps: int) -> State:
     """Poses at the steps; velocities of the unknowns, or the mean of the differences before and after."""
     first = problem.plan.centre
     pose = Pose(nodes.pose.position[first : first + steps], nodes.pose.orientation[first : first + steps])
     if nodes.velocity is not None:
         return State(pose, nodes.velocity[first : first + steps])
-    before = Pose(nodes.pose.position[:steps], nodes.pose.orientation[:steps])
-    after = Pose(nodes.pose.position[2 : 2 + steps], nodes.pose.orientation[2 : 2 + steps])
-    return State(pose, 0.5 * (differences(after, pose) + differences(pose, before)) / problem.timestep)
+    later, earlier = _differences_at_steps(nodes, steps)
+    return State(pose, 0.5 * (later + earlier) / problem.timestep)
+
+
+def _accelerations_at_steps(problem: Problem, nodes: Nodes, steps: int) -> Float[np.ndarray, "n bodies 6"]:
+    """Rates of the velocities at the steps [m/s², rad/s²]."""
+    first = problem.plan.centre
+    if nodes.velocity is not None:
+        return np.gradient(nodes.velocity, problem.timestep, axis=0)[first : first + steps]
+    later, earlier = _differences_at_steps(nodes, steps)
+    return (later - earlier) / problem.timestep**2
+
+
+def _differences_at_steps(nodes: Nodes, steps: int) -> tuple[Float[np.ndarray, "n bodies 6"], ...]:
+    """``q_{k+1} ⊟ q_k`` and ``q_k ⊟ q_{k−1}``."""
+    before, pose, after = (nodes.pose[i : i + steps] for i in range(3))
+    return differences(after, pose), differences(pose, before)

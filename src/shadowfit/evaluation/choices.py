@@ -48,7 +48,13 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
     ]
     sensors = zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)
     ratios = ", ".join(f"{name} {ratio:.2g}" for name, ratio in sensors)
-    made.append(Choice("noise of sensors, times the stated one", ratios, "most likely levels, a tenth to ten times"))
+    made.append(
+        Choice(
+            "noise of sensors, times the stated one",
+            ratios,
+            "most likely levels, a tenth to ten times, or less where readings are smoother than that",
+        )
+    )
     if choice.acting is not None:
         chosen = "white forces that act" if choice.acting else "forces that were read wrongly, or have a memory"
         reason = "they are not" if choice.acting else "of some joints they are"
@@ -60,6 +66,9 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
 def _weight(choice: NoiseChoice) -> Choice:
     """The weight that was added to the equations of motion, by how well models predict."""
     what = "weight added to the equations of motion"
+    if choice.led and choice.added_weight == 1.0:
+        reason = "all joints' torques are known, and no simulation from them alone follows the motion: forces count"
+        return Choice(what, "none", reason)
     if len(choice.predictions) < 2:
         return Choice(what, "none", "they hold as well as the sensors can tell")
     gain = choice.predictions[0][1].score - min(own.score for _, own in choice.predictions)

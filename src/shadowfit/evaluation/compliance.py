@@ -15,11 +15,14 @@ INERTIAL_UNITS = ("kg", "kg m²")
 
 
 def giving_joints(estimate: Estimate) -> list[str]:
-    """A sentence for each fit with rigid joints whose model says that one gives by more than the error bars show."""
+    """A sentence for each fit with rigid joints whose model says that one gives by more than the error bars show.
+
+    A bar of zero is that of a parameter that cannot move, such as one on the edge of what a body can have.
+    """
     known = [
         row.std / abs(row.value)
         for row in estimate.parameters
-        if row.unit in INERTIAL_UNITS and row.identifiable and not row.at_bound and row.value != 0.0
+        if row.unit in INERTIAL_UNITS and row.identifiable and not row.at_bound and row.value != 0.0 and row.std > 0.0
     ]
     if not estimate.problem.plan.unknowns.scope.rigid or not known:
         return []

@@ -51,7 +51,6 @@ def derived(
     standard deviation is below the value's own size. ``problem`` says why there is no value, where there is none.
     """
     spread, mechanism = estimate.uncertainty(kind), estimate.mechanism()
-    factor = float(special.stdtrit(spread.degrees, 0.5 + 0.5 * level))
     found = {}
     for label, expression in expressions.items():
         row: dict[str, Any] = {"expression": expression.text, "value": None, "std": None, "interval": None}
@@ -61,6 +60,9 @@ def derived(
             found[label] = {**row, "at_bound": False, "identifiable": False, "problem": str(error)}
             continue
         std = float(np.sqrt(max(slopes @ spread.covariance @ slopes, 0.0)))
+        # Of what it depends on, the parameter with the fewest degrees of freedom has its say.
+        degrees = float(np.min(spread.degrees[slopes != 0.0], initial=np.inf))
+        factor = float(special.stdtrit(degrees, 0.5 + 0.5 * level))
         found[label] = {
             "expression": expression.text,
             "value": value,

@@ -1,8 +1,9 @@
 """A fit over many recordings on disk: its result, and what it needs to go on after a kill.
 
 ``fleet.json`` holds the common parameters and the spreads, ``recordings.csv`` a row for each recording, ``model.toml``
-the model at the common values. While the fit runs, ``unfinished-fleet.json`` keeps the levels of the noise and the last
-values: the same fit begins there when it is started again, and finds the states anew.
+the model at the common values. While the fit runs, ``unfinished-fleet.json`` keeps the levels of the noise, the last
+values and spreads, and the iterations so far: the same fit begins there when it is started again, and finds the states
+anew.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import numpy as np
 
 from shadowfit.errors import WriteError
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.spread.fleet import Pilot
+from shadowfit.estimation.solve.levenberg_marquardt import Iteration
+from shadowfit.estimation.spread.fleet import PILOTS, Pilot
 from shadowfit.estimation.spread.result import FleetEstimate
 from shadowfit.evaluation.summary import as_json
 from shadowfit.models.atomic import write_text
@@ -49,7 +51,7 @@ class FleetMemory:
                 None if impulses is None else tuple(impulses),
             )
             values = {name: np.array(own) if isinstance(own, list) else own for name, own in kept["values"].items()}
-            return Pilot(believed, values, kept["spread"])
+            return Pilot(believed, values, kept["spread"], tuple(Iteration(**entry) for entry in kept["log"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -57,7 +59,8 @@ class FleetMemory:
         """Write down where the fit is; a full disk does not stop it."""
         weights = dataclasses.asdict(pilot.weights) | {"dynamics": pilot.weights.dynamics.tolist()}
         values = {name: own.tolist() if isinstance(own, np.ndarray) else own for name, own in pilot.values.items()}
-        record = {"key": self._key, "weights": weights, "values": values, "spread": pilot.spread}
+        log = [dataclasses.asdict(entry) for entry in pilot.log]
+        record = {"key": self._key, "weights": weights, "values": values, "spread": pilot.spread, "log": log}
         try:
             write_text(self._path, json.dumps(record, indent=1) + "\n")
         except WriteError:
@@ -99,6 +102,7 @@ def fleet_summary(estimate: FleetEstimate) -> dict[str, Any]:
                     strict=True,
                 )
             ),
+            "noise_from_recordings": min(PILOTS, len(estimate.individuals.recordings)),
             "state_weight": estimate.weights.state_weight,
             "log": [dataclasses.asdict(entry) for entry in estimate.log],
         }

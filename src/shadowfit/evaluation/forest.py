@@ -78,10 +78,9 @@ def compared(estimate: Estimate) -> list[Compared]:
         columns = [
             (np.array([p.difference[i] for p in cut]), np.array([p.std[i] for p in cut])) for cut in found.pieces
         ]
-        added = [random_effects(*column)[0] for column in columns]
-        best = int(np.argmax(added)) if max(added) > 0.0 else len(columns) - 1
+        growth = [random_effects(*column)[0] for column in columns]
+        best = int(np.argmax(growth)) if max(growth) > 0.0 else len(columns) - 1
         difference, std = columns[best]
-        wider = float(np.sqrt(1.0 + found.added[i] / plain[i] ** 2)) if plain[i] > 0.0 else 1.0
         listed.append(
             Compared(
                 row.name,
@@ -92,7 +91,7 @@ def compared(estimate: Estimate) -> list[Compared]:
                 row.value + difference,
                 std,
                 float(found.spread[i]),
-                wider if np.isfinite(wider) else 1.0,
+                float(np.sqrt(1.0 + found.added[i] / plain[i] ** 2)) if plain[i] > 0.0 else 1.0,
             )
         )
     return listed

@@ -23,13 +23,13 @@ from jaxtyping import Float
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.linear.threads import one_thread
-from shadowfit.estimation.noise import first_weights
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.result import Seconds
 from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
 from shadowfit.evaluation.notices import Notice, ordered
 from shadowfit.evaluation.torques import driven_joints

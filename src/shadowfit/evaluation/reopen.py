@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from shadowfit.estimation import Estimate, Free, fit
@@ -18,7 +22,7 @@ def recordings_of(saved: SavedResult) -> list[Recording]:
     return [_recording(mechanism, name, table) for name, table in saved.tables.items()]
 
 
-def _recording(mechanism: Mechanism, name: str, table: dict[str, np.ndarray]) -> Recording:
+def _recording(mechanism: Mechanism, name: str, table: Mapping[str, np.ndarray]) -> Recording:
     headings = {
         channel: f"{channel}.measured [{sensor.unit()}]"
         for key, sensor in mechanism.sensors.items()
@@ -30,23 +34,39 @@ def _recording(mechanism: Mechanism, name: str, table: dict[str, np.ndarray]) ->
 
 
 def refitted(saved: SavedResult, progress: Progress | None = None) -> Estimate:
-    """The fit of a result once more, from the values that it found, with its settings.
+    """The fit of a result once more, with its settings, from the values that it found.
 
-    Priors are not part of a result, and are left out.
+    A parameter with a prior starts where that has its mean: priors are around the start (:class:`Free`).
     """
-    mechanism = saved.mechanism()
+    mechanism = _at_prior_means(saved)
     return fit(
         mechanism, recordings_of(saved), _free(saved, mechanism), options=given_options(saved), progress=progress
     )
 
 
+def _at_prior_means(saved: SavedResult) -> Mechanism:
+    means = {name: own["around"] for name, own in _priors(saved).items()}
+    return saved.mechanism().write({name: np.asarray(mean, float) for name, mean in means.items()})
+
+
+def _priors(saved: SavedResult) -> Mapping[str, Mapping[str, Any]]:
+    """Name → ``std`` and ``around``; none in results of earlier versions."""
+    found: Mapping[str, Mapping[str, Any]] = saved.summary.get("priors", {})
+    return {name: own for name, own in found.items() if own["around"] is not None}
+
+
 def _free(saved: SavedResult, mechanism: Mechanism) -> dict[str, Free]:
     """Parameters of a result's table, with the value of the first recording for those that each has of its own."""
     found: dict[str, Free] = {}
+    priors = _priors(saved)
     for label, row in saved.summary["parameters"].items():
         name, _, copy = label.partition("@")
         if name not in mechanism.leaves():  # a component of a rotation
-            found.setdefault(name.rpartition(".")[0], Free(per_recording=bool(copy)))
+            name = name.rpartition(".")[0]
+            made = Free()
         else:
-            found.setdefault(name, Free(row["value"], row["lower"], row["upper"], per_recording=bool(copy)))
+            made = Free(row["value"], row["lower"], row["upper"])
+        if name in priors:
+            made = dataclasses.replace(made, start=None, prior=priors[name]["std"])
+        found.setdefault(name, dataclasses.replace(made, per_recording=bool(copy)))
     return found

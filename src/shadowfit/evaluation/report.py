@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.evaluation import force_figure, forest_figure, verdict
+from shadowfit.evaluation import force_figure, forest_figure, torque_page, verdict
 from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.diagnostics import ResidualDiagnostics, diagnose
 from shadowfit.evaluation.html_page import banner, frame, rounded, split, stage
@@ -47,6 +47,7 @@ def page(saved: SavedResult) -> str:
         ("Parameters", _parameters),
         ("Base parameters", _base_parameters),
         ("Measured, estimated and simulated", _recordings),
+        ("Torques along the measured motion", torque_page.section),
         ("Motion", lambda _: "" if animation is None else stage(MOTION)),
         ("Do pieces of the data agree?", forest_figure.section),
         ("Unexplained forces", force_figure.section),
@@ -64,7 +65,10 @@ def page(saved: SavedResult) -> str:
         head,
         written,
         {
-            "recordings": [_recording(saved, index, name) for index, name in enumerate(saved.tables)],
+            "recordings": [
+                *(_recording(saved, index, name) for index, name in enumerate(saved.tables)),
+                *torque_page.curves(saved),
+            ],
             "forest": forest_figure.numbers(saved),
             "forces": force_figure.numbers(saved),
             "log": _log(saved),

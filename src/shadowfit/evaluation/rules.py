@@ -39,10 +39,14 @@ DRIVING = 0.3
 WIDER, MOST_PIECES = 1.5, 3
 # χ² that bodies would gain beyond the edge of what they can have, from which on they are pulled there.
 PULLED = 4.0
+# Part of a parameter below which a standard deviation is not told from rounding.
+ROUNDING = 1e-13
 # Parameters that are not identifiable are named one by one up to this many.
 MOST_UNKNOWN = 6
 # Names of numbers that take energy out of the motion.
 FRICTION = ("viscous", "dry", "coulomb", "drag", "damping")
+# Names of numbers whose sign is a direction: which way an input drives, or a sensor counts.
+DIRECTED = ("gain", "torque_constant", "ratio", "scale")
 
 
 def judge(estimate: Estimate) -> list[Notice]:
@@ -177,6 +181,13 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
                 f"{row.name} sits on its bound {row.value:.4g}{unit}",
                 "Widen the bound if it was a guess; else the model lacks something that the parameter tries to make up",
             )
+        elif row.value != 0.0 and row.std <= ROUNDING * abs(row.value):
+            yield Notice(
+                "red",
+                f"the standard deviation of {row.name}, {row.std:.2g}{unit}, is below the rounding of its value",
+                "The equations of motion outweigh the readings so far that these drown in rounding: leave "
+                "`--state-weight` to the data, and check the stated noise of the sensors",
+            )
     kept = [row.name for row in estimate.parameters if row.from_prior]
     if kept:
         yield Notice(
@@ -211,6 +222,22 @@ def _combined(estimate: Estimate, unknown: int) -> Notice:
         f"{len(found.unseen)} parameters at all",
         "The table of base parameters says which; use those, or give the others priors (`--prior`)",
     )
+
+
+def directions(estimate: Estimate) -> Iterator[Notice]:
+    """Inputs and sensors that came out the other way round: a mirrored channel is explained exactly by that."""
+    given = {p.name: p.start for p in estimate.problem.parameters.parameters if not p.is_rotation}
+    for row in estimate.parameters:
+        name = row.name.partition("@")[0]
+        if name.rpartition(".")[2] in DIRECTED and row.identifiable and row.value * float(given[name]) < 0.0:
+            unit = "" if row.unit == "1" else f" {row.unit}"
+            yield Notice(
+                "amber",
+                f"{row.name} came out as {row.value:.4g}{unit}, with the opposite sign of the model's "
+                f"{float(given[name]):.4g}",
+                "Check the sign of the channel and the direction of the axis; if the machine is that way round, say so "
+                f"in the model (`--set {name}=…`)",
+            )
 
 
 def pairs(estimate: Estimate) -> Iterator[Notice]:
@@ -252,7 +279,9 @@ def pieces(estimate: Estimate) -> Iterator[Notice]:
     """Recordings, or pieces of them, that disagree about a parameter."""
     if not estimate.parameters or not np.isfinite(estimate.cost):
         return
-    wide = [row for row in compared(estimate) if row.wider > WIDER]
+    # Pieces of a recording say anything about a parameter that the whole does not tell.
+    told = {row.name for row in estimate.parameters if row.identifiable}
+    wide = [row for row in compared(estimate) if row.wider > WIDER and row.name in told]
     for row in sorted(wide, key=lambda one: -one.wider)[:MOST_PIECES]:
         unit = "" if row.unit == "1" else f" {row.unit}"
         low, high = row.extremes()
@@ -323,7 +352,10 @@ def joints(estimate: Estimate) -> Iterator[Notice]:
         yield Notice("amber", text.rstrip("."))
 
 
-RULES: tuple[Rule, ...] = (ending, forces, sensors, levels, pieces, colours, parameters, pairs, bodies, joints)
+RULES: tuple[Rule, ...] = (
+    *(ending, forces, sensors, levels, pieces),
+    *(colours, parameters, directions, pairs, bodies, joints),
+)
 
 
 def _spread(measured: np.ndarray) -> float:

@@ -5,6 +5,7 @@
     log.csv                   one row for each iteration
     trajectory_<name>.csv     for each recording: measured, estimated and rolled-out readings, residuals, joints, inputs
     forces_<name>.csv         for each recording: the force of each joint that the model does not explain
+    torques_<name>.csv        for each recording with measured torques: these, and what the model predicts
     state.npz                 poses, velocities, parameter values and covariance as arrays
     report.html               written by ``report``
     unfinished.json           only of a fit that was killed: its last parameters (see ``checkpoint``)
@@ -41,6 +42,7 @@ from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepp
 from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.series import SensorSeries, at_samples, compare
 from shadowfit.evaluation.summary import SCHEMA, summarise
+from shadowfit.evaluation.torques import predicted_torques, torque_columns
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Mechanism, leaves
 from shadowfit.models import format_model, parse_model, read_model, update_model
@@ -73,6 +75,8 @@ class SavedResult:
     """Recording → heading → column of its ``trajectory_<name>.csv``, shape (samples,)."""
     forces: Mapping[str, Mapping[str, np.ndarray]]
     """Recording → heading → column of its ``forces_<name>.csv``, shape (steps,); empty for an older result."""
+    torques: Mapping[str, Mapping[str, np.ndarray]]
+    """Recording → heading → column of its ``torques_<name>.csv``; none without measured torques."""
     log: Mapping[str, np.ndarray]
     """Heading → column of ``log.csv``, shape (iterations + 1,)."""
     states: Mapping[str, tuple[Float[np.ndarray, " k"], State]]
@@ -147,7 +151,7 @@ def save_estimate(
 
 def is_own(name: str) -> bool:
     """Whether a file of this name belongs to a result."""
-    return name in FILES or (name.startswith(("trajectory_", "forces_")) and name.endswith(".csv"))
+    return name in FILES or (name.startswith(("trajectory_", "forces_", "torques_")) and name.endswith(".csv"))
 
 
 def _write_files(
@@ -166,6 +170,10 @@ def _write_files(
     comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
     for name, forces in zip(names, axis_forces(estimate), strict=True):
         write_csv(target / f"forces_{name}.csv", _force_table(estimate, forces))
+    torques = {name: predicted_torques(estimate, index) for index, name in enumerate(names)}
+    for name, own in torques.items():
+        if own:
+            write_csv(target / f"torques_{name}.csv", torque_columns(own))
     notes = _write_model(estimate, target / "model.toml", model_text)
     write_csv(target / "log.csv", _log_table(estimate))
     write_bytes(target / "state.npz", _archive(estimate, names, kind))
@@ -181,6 +189,9 @@ def _write_files(
         kind=kind,
         derived=derived,
     )
+    summary["torques"] = {
+        name: {joint: one.to_json() for joint, one in own.items()} for name, own in torques.items() if own
+    }
     write_text(target / "result.json", json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return summary
 
@@ -205,11 +216,16 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
             raise ResultError(f"{source}: result.json has the schema {summary.get('schema')!r}, expected {SCHEMA!r}")
         names = [recording["name"] for recording in summary["recordings"]]
         tables = {name: read_csv(source / f"trajectory_{name}.csv") for name in names}
-        forces = {name: read_csv(path) for name in names if (path := source / f"forces_{name}.csv").exists()}
+        forces, torques = (
+            {name: read_csv(path) for name in names if (path := source / f"{kind}_{name}.csv").exists()}
+            for kind in ("forces", "torques")
+        )
         with np.load(io.BytesIO((source / "state.npz").read_bytes()), allow_pickle=False) as archive:
             states = {name: _states(archive, name) for name in names}
             labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
-        return SavedResult(source, summary, tables, forces, read_csv(source / "log.csv"), states, labels, spread)
+        return SavedResult(
+            source, summary, tables, forces, torques, read_csv(source / "log.csv"), states, labels, spread
+        )
     except FileNotFoundError as error:
         missing = Path(error.filename).name
         advice = "`fit --out` writes one"

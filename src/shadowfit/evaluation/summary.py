@@ -76,7 +76,11 @@ def summarise(
             "noise_choice": _noise_choice(estimate),
             "choices": [dataclasses.asdict(choice) for choice in choices(estimate)],
             "disagreement": forest.as_fields(estimate) if kind == "blocks" else None,
-            "uncertainty": {"kind": kind, "level": LEVEL, "degrees_of_freedom": spread.degrees},
+            "uncertainty": {
+                "kind": kind,
+                "level": LEVEL,
+                "degrees_of_freedom": float(np.min(spread.degrees, initial=np.inf)),
+            },
             "parameters": parameters(estimate, kind, truth),
             "derived": derived_quantities(estimate, derived or {}, kind, LEVEL),
             "bodies": {"on_edge": estimate.on_edge, "followers": estimate.followers()},
@@ -154,9 +158,9 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
 
 
 def _priors(estimate: Estimate) -> dict[str, Any]:
-    """What was known beforehand: standard deviations around the start."""
+    """What was known beforehand: standard deviations around the start (of a rotation: its quaternion)."""
     known = [p for p in estimate.problem.parameters.parameters if p.prior is not None]
-    return {p.name: {"std": p.prior, "around": None if p.is_rotation else p.start} for p in known}
+    return {p.name: {"std": p.prior, "around": np.asarray(p.start).tolist()} for p in known}
 
 
 def base_parameters(estimate: Estimate) -> dict[str, Any] | None:

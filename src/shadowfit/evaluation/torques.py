@@ -9,11 +9,16 @@ the force that the drives have to give,
 for each joint with a torque or force input. Errors of the discretisation are taken off where the fit does so. This is
 the yardstick of robot identification, and the right one where open-loop simulations diverge, as those of arms in
 position loops do.
+
+The cut-off is that of the fit's first trajectory or, where that is lower, the frequency at which the readings sink into
+their noise (:mod:`recordings.bandwidth`): beyond it accelerations, and the torques that they ask for, are those of the
+noise.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,8 +32,9 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.evaluation.unexplained import tree_behind
 from shadowfit.mechanism import TorqueMotor
+from shadowfit.mechanism.sensors import JointPosition
+from shadowfit.recordings.bandwidth import bandwidth
 from shadowfit.recordings.filtering import lowpass
 
 # Periods of the cut-off frequency at both ends that are left out: there the filter continues the motion.
@@ -65,13 +71,17 @@ class TorquePrediction:
 def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, TorquePrediction]:
     """For each joint with a torque or force input: predicted and measured, with the parameters of an estimate.
 
-    Both curves are low-pass filtered like the motion (``cutoff`` of the options), a period of which is left out at both
-    ends. Empty where the unknowns are not those of joints, or loops tie these together.
+    Both curves are low-pass filtered like the motion, a period of whose cut-off is left out at both ends. In closed
+    loops they are those of the independent coordinates (which drives have if they can), each with what the loops bring
+    to it of all drives. Empty where the unknowns are not those of joints.
     """
-    problem = estimate.problem
-    tree, drives = tree_behind(problem), driven_joints(problem)
-    if tree is None or tree.loops or not drives:
+    coordinates = estimate.problem.level_names or ()
+    drives = [name for name in driven_joints(estimate.problem) if name in coordinates]
+    if not drives:
         return {}
+    cutoff = torque_cutoff(estimate.problem, recording)
+    options = dataclasses.replace(estimate.problem.options, cutoff=cutoff)
+    problem = dataclasses.replace(estimate.problem, options=options)
     values = estimate.outcome.linearisation.point.values
     with one_thread():
         nodes = tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks)))
@@ -79,16 +89,54 @@ def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, Torqu
         idle = problem.without_inputs()
         needed, left = (_missing(one, point, recording) for one in (idle, problem))
     track = problem.tracks[recording]
-    ends = min(round(ENDS / (problem.options.cutoff * problem.timestep)), track.steps // 4)
+    ends = min(round(ENDS / (cutoff * problem.timestep)), track.steps // 4)
     inner = slice(ends, track.steps - ends)
     time = track.times(problem.timestep)[: track.steps]
     found = {}
     for name in drives:
-        column = tree.coordinate(problem.mechanism.joints.index(name))
+        column = coordinates.index(name)
         unit = "N m" if problem.mechanism.joints[name].kind.axis_kind == "rotation" else "N"
-        curves = (lowpass(time, own[:, column], problem.options.cutoff)[inner] for own in (needed - left, needed))
+        curves = (lowpass(time, own[:, column], cutoff)[inner] for own in (needed - left, needed))
         found[name] = TorquePrediction(unit, time[inner], *curves)
     return found
+
+
+def torque_columns(torques: Mapping[str, TorquePrediction]) -> dict[str, np.ndarray]:
+    """The curves as columns of a table: ``time [s]``, ``JOINT.measured [N m]`` and ``JOINT.predicted [N m]``."""
+    columns = {}
+    for name, own in torques.items():
+        columns["time [s]"] = own.time
+        columns |= {f"{name}.measured [{own.unit}]": own.measured, f"{name}.predicted [{own.unit}]": own.predicted}
+    return columns
+
+
+def torques_of(columns: Mapping[str, np.ndarray]) -> dict[str, TorquePrediction]:
+    """The curves behind the columns of a table."""
+    found = {}
+    for heading, measured in columns.items():
+        name, _, unit = heading.removesuffix("]").rpartition(" [")
+        if name.endswith(".measured"):
+            joint = name.removesuffix(".measured")
+            found[joint] = TorquePrediction(unit, columns["time [s]"], measured, columns[f"{joint}.predicted [{unit}]"])
+    return found
+
+
+def torque_cutoff(problem: Problem, recording: int) -> float:
+    """Up to which frequency torques are compared [Hz]."""
+    measured = problem.tracks[recording].recording
+    found = [
+        bandwidth(measured.time, measured.channels[name], wraps=sensor.rotary)
+        for name, sensor in problem.mechanism.sensors.items()
+        if isinstance(sensor, JointPosition) and name in measured.channels
+    ]
+    return float(min([problem.options.cutoff, *([np.median(found)] if found else [])]))
+
+
+def whole_share(torques: Mapping[str, TorquePrediction]) -> float:
+    """Error of all joints together as a part of all torques: √(Σ rmse²/Σ rms²), for joints of the same unit."""
+    errors = sum(own.rmse**2 for own in torques.values())
+    sizes = sum(float(np.mean(own.measured**2)) for own in torques.values())
+    return float(np.sqrt(errors / sizes)) if sizes > 0.0 else float("inf")
 
 
 def driven_joints(problem: Problem) -> list[str]:

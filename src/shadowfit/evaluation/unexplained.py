@@ -1,11 +1,12 @@
 """How much of a machine's forces its model leaves unexplained.
 
-Along each coordinate of the motion the equations of motion add up terms of which the largest, inertia or gravity, says
-how strong the machine's forces are:
+Along each coordinate of the motion the equations of motion add up terms of which the largest, inertia, gravity or what
+a measured torque gives, says how strong the machine's forces are:
 
-    Q_inertia = Tᵀ d(M v)/dt,     Q_gravity = Tᵀ M g,     share = rms(Δp/h) / max(rms Q_inertia, rms Q_gravity)
+    Q_inertia = Tᵀ d(M v)/dt,   Q_gravity = Tᵀ M g,   share = rms(Δp/h) / max(rms Q_inertia, rms Q_gravity, rms Q_drive)
 
-with T the motion of all bodies per unit speed of a joint and Δp/h the force that a step lacks. With poses as unknowns
+with T the motion of all bodies per unit speed of a joint and Δp/h the force that a step lacks. (Drives of geared joints
+work against friction and rotors, many times the inertia and weight of what they turn.) With poses as unknowns
 there are no joints' motions, and the force on each body is taken instead. A model without errors has a share near zero;
 of noise, or of a recording that belongs to another machine, it cannot explain anything.
 """
@@ -20,8 +21,12 @@ from jaxtyping import Float
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation import Estimate
+from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.residuals.unknowns.joint import Joint
+from shadowfit.estimation.solve import objective
+from shadowfit.evaluation.torques import driven_joints
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
 
@@ -67,7 +72,7 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     names, units = coordinate_names(estimate)
     fields = [field.name for field in dataclasses.fields(Terms)]
     missing, inertia, gravity, speed = (np.concatenate([getattr(part, name) for part in parts]) for name in fields)
-    level, typical = _rms(missing), np.maximum(_rms(inertia), _rms(gravity))
+    level, typical = _rms(missing), np.maximum(np.maximum(_rms(inertia), _rms(gravity)), _drives(estimate))
     if estimate.noise_choice is not None and estimate.unexplained:
         # Where weight was added to the equations of motion their residuals are small by force; the levels are not.
         level = np.array(list(estimate.unexplained.values()))
@@ -79,6 +84,19 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
         for i, (name, unit) in enumerate(zip(names, units, strict=True))
         if typical[i] > RESTING * strongest[unit]
     ]
+
+
+def _drives(estimate: Estimate) -> Float[np.ndarray, " d"] | float:
+    """Root mean square of measured torques and forces along each coordinate; zero where there are none."""
+    problem, point = estimate.problem, estimate.outcome.linearisation.point
+    coordinates, driven = problem.level_names or (), driven_joints(problem)
+    if not set(coordinates).intersection(driven):
+        return 0.0
+    with one_thread():
+        known = [own for _, own in objective.missing_and_known(problem, point, unit_weights(problem))]
+    forces = np.concatenate(known)[..., None] / problem.timestep
+    # Commands of other drives, such as targets, are no forces.
+    return np.where([name in driven for name in coordinates], _rms(forces), 0.0)
 
 
 def tree_behind(problem: Problem) -> Tree | None:

@@ -33,12 +33,14 @@ from shadowfit.mechanism.laws import Spring as Spring
 from shadowfit.mechanism.laws import TorqueMotor as TorqueMotor
 from shadowfit.mechanism.laws import VelocityMotor as VelocityMotor
 from shadowfit.mechanism.mechanism import Mechanism as Mechanism
+from shadowfit.mechanism.sensors import Accelerometer as Accelerometer
 from shadowfit.mechanism.sensors import BodyAngle as BodyAngle
 from shadowfit.mechanism.sensors import BodyOrientation as BodyOrientation
 from shadowfit.mechanism.sensors import BodyRate as BodyRate
 from shadowfit.mechanism.sensors import FunctionSensor as FunctionSensor
 from shadowfit.mechanism.sensors import JointPosition as JointPosition
 from shadowfit.mechanism.sensors import JointSpeed as JointSpeed
+from shadowfit.mechanism.sensors import JointTorque as JointTorque
 from shadowfit.mechanism.sensors import MotorPosition as MotorPosition
 from shadowfit.mechanism.sensors import MotorSpeed as MotorSpeed
 from shadowfit.mechanism.sensors import PointPosition as PointPosition

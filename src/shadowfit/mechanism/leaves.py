@@ -148,11 +148,12 @@ def read(part: Any, leaf: Leaf) -> Any:
 
 def check_shape(part: Any, leaf: Leaf) -> None:
     """Raise unless the field that holds a leaf has as many numbers as it was declared with."""
-    expected = (len(COMPONENTS),) if leaf.component is not None else (4,) if leaf.kind == "rotation" else ()
+    size = len(COMPONENTS) if leaf.component is not None else 4 if leaf.kind == "rotation" else None
+    expected = () if size is None else (size,)
     shape = np.shape(_follow(part, leaf.path))
     if shape != expected:
         name = leaf.name if leaf.component is None else leaf.name.rsplit(".", 1)[0]
-        count = "one number" if expected == () else f"{expected[0]} numbers"
+        count = "one number" if size is None else f"{size} numbers"
         raise MechanismError(f"{name} has shape {shape}; it must be {count} [{leaf.unit}]")
 
 

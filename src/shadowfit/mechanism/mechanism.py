@@ -19,7 +19,7 @@ from shadowfit.mechanism.contacts import JointLimit, PlaneContact
 from shadowfit.mechanism.groups import members
 from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.leaves import Leaf, Parts
-from shadowfit.mechanism.sensors import JointPosition, JointSpeed, Sensor
+from shadowfit.mechanism.sensors import JointPosition, JointSpeed, JointTorque, Sensor
 from shadowfit.mechanism.surroundings import Gravity, Input, Wrench
 from shadowfit.mechanism.units import in_own_unit
 from shadowfit.runtime import double_precision
@@ -216,6 +216,13 @@ class Mechanism(eqx.Module):
                 self._require_axis(sensor.joint, f"sensor {name!r}")
                 self._check_rotary(sensor, sensor.joint, f"sensor {name!r}")
                 self._check_scale(sensor, name)
+            elif isinstance(sensor, JointTorque):
+                self._require_axis(sensor.joint, f"sensor {name!r}")
+                self._check_rotary(sensor, sensor.joint, f"sensor {name!r}")
+                if all(law.input is None for law in self.joints[sensor.joint].laws.values):
+                    raise MechanismError(
+                        f"sensor {name!r} reads the torque of joint {sensor.joint!r}, which no input drives"
+                    )
             elif getattr(sensor, "body", None) is not None:
                 self._require(sensor.body, self.bodies.names, f"body of sensor {name!r}")
 

@@ -40,6 +40,18 @@ class View(eqx.Module):
         """Velocity of the centre of mass [m/s] and angular velocity [rad/s], world frame."""
         raise NotImplementedError
 
+    def point_acceleration(self, body: str, point: Float[Array, "3"]) -> Float[Array, "3"]:
+        """Acceleration [m/s²] of a point given in the body's frame, world axes."""
+        raise NotImplementedError
+
+    def gravity(self) -> Float[Array, "3"]:
+        """Acceleration of gravity [m/s²], world axes."""
+        raise NotImplementedError
+
+    def drive_torque(self, joint: str) -> Float[Array, ""]:
+        """Torque [N m] or force [N] of a joint's motors: of those of its laws that have an input."""
+        raise NotImplementedError
+
 
 class Sensor(eqx.Module):
     """Interface of a sensor. Subclasses are final. ``components`` name the channels of a sensor with several values."""
@@ -47,6 +59,8 @@ class Sensor(eqx.Module):
     components: ClassVar[tuple[str, ...]] = ("",)
     error_components: ClassVar[tuple[str, ...] | None] = None
     needs_velocity: ClassVar[bool] = False
+    needs_acceleration: ClassVar[bool] = False
+    needs_command: ClassVar[bool] = False
 
     std: eqx.AbstractVar[Any]
 
@@ -173,6 +187,29 @@ class JointSpeed(Sensor):
         return jnp.reshape(self.scale * view.joint_speed(self.joint) + self.offset, (1,))
 
 
+class JointTorque(Sensor):
+    """Torque [N m] or force [N] that a joint's motors exert, as a current or a torque sensor tells.
+
+    It reads the laws of the joint that have an input, with the model's own position and speed: of a position loop,
+    what the controller asks for. (Where nothing but the torque is known of a drive, the torque is its input.)
+    """
+
+    needs_velocity = True
+    needs_command = True
+
+    joint: str = eqx.field(static=True)
+    std: Any = number("N m | N", default=1e-2, lower=0.0, tunable=False)
+    gain: Any = number("1", default=1.0)
+    offset: Any = number("N m | N", default=0.0)
+    rotary: bool = eqx.field(static=True, default=True)
+
+    def unit(self) -> str:
+        return "N m" if self.rotary else "N"
+
+    def read(self, view: View) -> Float[Array, "1"]:
+        return jnp.reshape(self.gain * view.drive_torque(self.joint) + self.offset, (1,))
+
+
 class Ratio(eqx.Module):
     """Turns of a motor for one of a joint [1], or per metre of a slider [rad/m]."""
 
@@ -276,6 +313,27 @@ class BodyRate(Sensor):
     def read(self, view: View) -> Float[Array, "3"]:
         spin = view.velocity_of(self.body)[3:]
         return self.scale * _in_axes(view, self.body, self.mounting, spin) + self.offset
+
+
+class Accelerometer(Sensor):
+    """Specific force ``Rᵀ (a − g)`` [m/s²] at a point of a body, in the sensor's axes: at rest it reads g upwards."""
+
+    components = ("x", "y", "z")
+    needs_velocity = True
+    needs_acceleration = True
+
+    body: str = eqx.field(static=True)
+    point: Any = vector("m")
+    std: Any = number("m/s²", default=0.1, lower=0.0, tunable=False)
+    offset: Any = vector("m/s²")
+    mounting: Any = rotation()
+
+    def unit(self) -> str:
+        return "m/s^2"
+
+    def read(self, view: View) -> Float[Array, "3"]:
+        specific = view.point_acceleration(self.body, self.point) - view.gravity()
+        return _in_axes(view, self.body, self.mounting, specific) + self.offset
 
 
 def _in_axes(view: View, body: str, mounting: Any, vector: Float[Array, "3"]) -> Float[Array, "3"]:

@@ -15,6 +15,7 @@ from shadowfit.errors import RecordingError
 from shadowfit.mechanism import (
     JointPosition,
     JointSpeed,
+    JointTorque,
     Mechanism,
     PositionMotor,
     TorqueMotor,
@@ -22,7 +23,7 @@ from shadowfit.mechanism import (
 )
 from shadowfit.recordings import Recording
 
-SENSED: dict[type, str] = {JointPosition: "position", JointSpeed: "velocity"}
+SENSED: dict[type, str] = {JointPosition: "position", JointSpeed: "velocity", JointTorque: "effort"}
 DRIVEN: dict[type, str] = {TorqueMotor: "effort", PositionMotor: "target", VelocityMotor: "target_velocity"}
 QUANTITIES = ("position", "velocity", "effort", "target", "target_velocity")
 

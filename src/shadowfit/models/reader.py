@@ -34,6 +34,18 @@ Names = Mapping[str, tuple[str, ...]]
 
 
 @dataclasses.dataclass(frozen=True)
+class Rating:
+    """What a joint may do, as a robot file states it; None: it does not say."""
+
+    position: tuple[float, float] | None = None
+    """[rad, m]."""
+    speed: float | None = None
+    """[rad/s, m/s]."""
+    effort: float | None = None
+    """Of what drives it [N m, N]."""
+
+
+@dataclasses.dataclass(frozen=True)
 class ModelFile:
     """A model file, read."""
 
@@ -47,6 +59,8 @@ class ModelFile:
     """What a reader should know of a robot file: what was assumed, and what of it is not in the model."""
     derived: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Quantities to report of a fit: name → expression of the model's numbers."""
+    ratings: Mapping[str, Rating] = dataclasses.field(default_factory=dict)
+    """Joint → what a robot file says it may do."""
 
 
 def parse_model(text: str, source: str = "model", name: str = "mechanism") -> ModelFile:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import equinox as eqx
 
 from shadowfit.mechanism import (
+    Accelerometer,
     BodyAngle,
     BodyOrientation,
     BodyRate,
@@ -30,6 +31,7 @@ from shadowfit.mechanism import (
     JointLimit,
     JointPosition,
     JointSpeed,
+    JointTorque,
     MotorPosition,
     MotorSpeed,
     PlaneContact,
@@ -69,12 +71,14 @@ CONTACT_SHAPES: dict[str, type] = {"sphere": Sphere, "box": Box}
 SENSORS: dict[str, type] = {
     "joint_position": JointPosition,
     "joint_speed": JointSpeed,
+    "joint_torque": JointTorque,
     "motor_position": MotorPosition,
     "motor_speed": MotorSpeed,
     "point_position": PointPosition,
     "body_angle": BodyAngle,
     "body_orientation": BodyOrientation,
     "body_rate": BodyRate,
+    "accelerometer": Accelerometer,
 }
 
 # A field that holds a part of several possible classes, whose keys stand beside the owner's own: the key that says
@@ -86,7 +90,7 @@ VARIANTS: dict[tuple[type, str], tuple[str, Mapping[str, type]]] = {
 }
 # Fields that are not written: they follow from other keys, or mean nothing for this class.
 IMPLIED = {
-    *((part, "rotary") for part in (JointPosition, JointSpeed, PositionMotor)),
+    *((part, "rotary") for part in (JointPosition, JointSpeed, JointTorque, PositionMotor)),
     *((part, "input") for part in (Rotor, Spring, Drag, ConstantForce)),
     *((part, "ratios") for part in (MotorPosition, MotorSpeed)),
     (Joint, "laws"),

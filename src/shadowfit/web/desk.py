@@ -23,6 +23,8 @@ from shadowfit.recordings import ChannelTable, Recording, read_channel_table, re
 from shadowfit.recordings.table import load_table
 
 CHANNELS = "channels.toml"
+# Parts of a project that have recordings.
+PARTS = ("fit", "validation")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,18 +97,31 @@ class Desk:
 
     # ---- recordings
 
-    def part_of(self, recording: str) -> str:
-        """What a recording is for: ``fit``, ``validation`` or nothing."""
-        return next((name for name in ("fit", "validation") if recording in getattr(self.project, name).recordings), "")
+    def purpose_of(self, recording: str) -> str:
+        """What a recording is for: ``fit``, ``validation``, ``both`` or nothing."""
+        found = [name for name in PARTS if recording in getattr(self.project, name).recordings]
+        return "both" if len(found) > 1 else "".join(found)
+
+    def parts_of(self, recording: str) -> list[Part]:
+        """The parts of the project that use a recording."""
+        return [part for part in (self.project.fit, self.project.validation) if recording in part.recordings]
 
     def use(self, recording: str, purpose: str) -> None:
-        """Use a recording for the fit, for validation, or not at all."""
+        """Use a recording for the fit, for validation, for both (other samples of it), or not at all."""
         parts = {}
-        for name in ("fit", "validation"):
+        for name in PARTS:
             own: Part = getattr(self.project, name)
             others = tuple(one for one in own.recordings if one != recording)
-            parts[name] = dataclasses.replace(own, recordings=(*others, recording) if name == purpose else others)
+            wanted = purpose in (name, "both")
+            parts[name] = dataclasses.replace(own, recordings=(*others, recording) if wanted else others)
         self.change(**parts)
+
+    def choose(self, recording: str, name: str, begin: float | None, end: float | None) -> None:
+        """Use samples between two times [s] for the fit or for validation, of this recording among others."""
+        purpose = self.purpose_of(recording)
+        if purpose not in (name, "both"):
+            self.use(recording, "both" if purpose else name)
+        self.change(**{name: dataclasses.replace(getattr(self.project, name), begin=begin, end=end)})
 
     def headings(self, recording: str) -> list[str]:
         """Headings of a recording's columns."""

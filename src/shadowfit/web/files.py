@@ -35,7 +35,7 @@ def add_routes(app: FastAPI, desk: Desk) -> None:
         path = next((own for own in kept(desk.folder, "recording") if Path(own).name == name), None)
         if path is None:
             raise HTTPException(404)
-        return _page(lambda: views.recording_page(desk.recording(path)))
+        return _page(lambda: views.recording_page(desk.recording(path), desk.parts_of(path)))
 
     @app.get("/view/run/{number}/{page}")
     def run_page(number: int, page: str) -> HTMLResponse:

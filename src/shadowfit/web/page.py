@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from nicegui import ui
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.projects.project import FILE
 from shadowfit.web.desk import Desk
 from shadowfit.web.parts import problem
 from shadowfit.web.steps import check, data, fit, machine, parameters, results
@@ -63,7 +64,8 @@ def _head(desk: Desk, here: Step) -> None:
         with ui.element("div").classes("brand"):
             ui.label("shadowfit")
             ui.label(desk.folder.name).classes("soft")
-            ui.link("project.toml", "/file/project").classes("soft")
+            if (desk.folder / FILE).exists():
+                ui.link(FILE, "/file/project").classes("soft")
         with ui.element("nav").props('aria-label="steps"'):
             for number, step in enumerate(STEPS, 1):
                 link = ui.link(f"{number} {step.title}", f"/{step.key}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -10,6 +12,7 @@ from shadowfit.dynamics import State
 from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.html_page import document, rounded, stage
 from shadowfit.geometry import Pose
+from shadowfit.projects.project import Part
 from shadowfit.recordings import Recording
 from shadowfit.web.desk import Machine
 
@@ -17,7 +20,8 @@ MOST_SAMPLES = 6000
 # Fills what holds it; a machine at rest has no time to choose.
 STILL = (
     "<style>body { background: var(--panel); } .bar-row { display: none !important; } .chart { border: 0; margin: 0; } "
-    ".stage canvas { height: calc(100vh - 3.5rem) !important; } p { margin: .4rem 1rem; }</style>"
+    ".stage canvas { height: calc(100vh - 3.5rem) !important; } p { margin: .4rem 1rem; } "
+    "@media (max-width: 30rem) { .stage canvas { height: calc(100vh - 5rem) !important; } }</style>"
 )
 
 
@@ -30,8 +34,11 @@ def machine_page(machine: Machine) -> str:
     return document(machine.mechanism.name, f"{STILL}{stage(caption)}", {"animation": scene})
 
 
-def recording_page(recording: Recording) -> str:
-    """All channels of a recording over time."""
+def recording_page(recording: Recording, used: Sequence[Part] = ()) -> str:
+    """All channels of a recording over time, what no part of the project uses in grey.
+
+    A stretch that is chosen by dragging is told to the page around this one.
+    """
     stride = -(-len(recording.time) // MOST_SAMPLES)
     time = rounded(recording.time[::stride])
     nothing = [None] * len(time)
@@ -46,8 +53,24 @@ def recording_page(recording: Recording) -> str:
         for key, values in recording.channels.items()
     ]
     drawn = {"id": 0, "time": time, "channels": channels, "residuals": [], "inputs": []}
+    drawn |= {"tells": True, "unused": unused(used)}
     notes = "".join(f'<p class="soft">{escape(text)}.</p>' for text in recording.warnings)
     return document(recording.name, f'{notes}<div id="recording-0"></div>', {"recordings": [drawn]})
+
+
+def unused(parts: Sequence[Part]) -> list[tuple[float | None, float | None]]:
+    """Stretches of time [s] that lie in none of the windows; None: from the first or to the last sample."""
+    windows = sorted(
+        (-math.inf if part.begin is None else part.begin, math.inf if part.end is None else part.end) for part in parts
+    )
+    gaps, reached = [], -math.inf
+    for begin, end in windows:
+        if begin > reached:
+            gaps.append((reached, begin))
+        reached = max(reached, end)
+    if windows and reached < math.inf:
+        gaps.append((reached, math.inf))
+    return [tuple(None if math.isinf(end) else end for end in gap) for gap in gaps]  # type: ignore[misc]
 
 
 def message_page(text: str) -> str:

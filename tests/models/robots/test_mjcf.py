@@ -188,3 +188,24 @@ def test_position_actuators_are_position_loops(tmp_path):
     loops = read_robot(tmp_path / "robot.xml", Reading(drive="position")).mechanism
     assert tuple(loops.inputs) == ("a_target", "b_target")
     assert np.array_equal(loops.sensors["turned"].mounting, mechanism.sensors["turned"].mounting)
+
+
+@pytest.mark.parametrize(
+    ("limits", "effort"),
+    [
+        ('ctrllimited="true" ctrlrange="-2 3"', 12.0),
+        ('forcelimited="true" forcerange="-5 5"', 10.0),
+        ('ctrllimited="true" ctrlrange="-2 3" forcelimited="true" forcerange="-5 5"', 10.0),
+        ("", None),
+    ],
+)
+def test_the_largest_effort_is_that_of_the_actuator(tmp_path, limits, effort):
+    """Gear 2 and gain 2: a control of 3 is 12 N m, a force of 5 is 10 N m."""
+    text = (
+        '<mujoco><worldbody><body name="rod"><joint name="pivot" axis="0 1 0" range="-90 90"/>'
+        '<inertial mass="1" pos="0 0 -0.2" diaginertia="0.01 0.01 0.01"/></body></worldbody>'
+        f'<actuator><general joint="pivot" gear="2" gainprm="2" {limits}/></actuator></mujoco>'
+    )
+    rating = load_model(write(tmp_path, text, "rod.xml")).ratings["pivot"]
+    assert rating.position == pytest.approx((-np.pi / 2, np.pi / 2))
+    assert (rating.speed, rating.effort) == (None, effort)

@@ -13,6 +13,7 @@ from shadowfit.dynamics import assemble, energy, place, simulate
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.errors import ShadowfitError
 from shadowfit.models import ModelFileError, load_model, parse_model, read_model
+from shadowfit.models.reader import Rating
 from shadowfit.models.robots.inertia import nearest_possible
 from shadowfit.models.robots.read import Reading, read_robot
 
@@ -301,3 +302,13 @@ def test_other_joints_that_mimic_are_held(tmp_path):
     loaded = load_model(write(tmp_path, text))
     assert tuple(loaded.mechanism.joints) == ("shoulder",)
     assert any("wrist" in note for note in loaded.notes)
+
+
+def test_what_joints_may_do_is_kept_for_designs(tmp_path):
+    ratings = load_model(write(tmp_path, ARM)).ratings
+    assert ratings == {"shoulder": Rating((-1.5, 1.5), 1.0, 10.0)}
+    unknown = ARM.replace('effort="10" velocity="1"', 'effort="0" velocity="0"')
+    assert load_model(write(tmp_path, unknown)).ratings == {"shoulder": Rating((-1.5, 1.5))}
+    (tmp_path / "small.toml").write_text('robot = "robot.urdf"\n')
+    write(tmp_path, ARM)
+    assert load_model(tmp_path / "small.toml").ratings == ratings

@@ -2,9 +2,10 @@
 
     minimise ½ δᵀHδ + gᵀδ   subject to   lower ≤ δ ≤ upper,   C_c(δ) = C_c + Σ_i δ_i A_ci ≻ 0
 
-The matrices C (3×3, a few for each body with free inertia) are linear in the parameters, so the set is convex and the
-step is exact: no detour by coordinates in which it would be curved, and a flat body, on the edge of the set, is an
-ordinary value. Where the step within bounds alone (:mod:`box_step`) stays inside, it is the answer. Otherwise
+The matrices C (3×3 or 4×4, one or two for each body with free inertia) are linear in the parameters, so the set is
+convex and the step is exact: no detour by coordinates in which it would be curved, and a flat body, on the edge of the
+set, is an ordinary value. Where the step within bounds alone (:mod:`box_step`) stays inside, it is the answer.
+Otherwise
 
     φ_μ(δ) = ½ δᵀHδ + gᵀδ − μ Σ_c log det C_c(δ),        μ → 0
 
@@ -90,6 +91,25 @@ class Cones:
         root = np.linalg.cholesky(self.at(step))
         half = np.linalg.solve(root, self.along(direction))
         return np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, 1, 2))).ravel()
+
+
+def joined(first: Cones, second: Cones) -> Cones:
+    """Both, in matrices of the larger size; smaller ones are filled up with a constant that has no say."""
+    size = max(first.offset.shape[1], second.offset.shape[1])
+    count = max(first.places.shape[1], second.places.shape[1])
+    parts = [_filled_up(one, size, count) for one in (first, second)]
+    return Cones(*(np.concatenate([getattr(one, name) for one in parts]) for name in ("offset", "places", "slopes")))
+
+
+def _filled_up(cones: Cones, size: int, count: int) -> Cones:
+    """The same with matrices of a given size, as functions of a given number of variables."""
+    more, unused = size - cones.offset.shape[1], count - cones.places.shape[1]
+    offset = np.pad(cones.offset, ((0, 0), (0, more), (0, more)))
+    mean = np.abs(np.trace(cones.offset, axis1=1, axis2=2)) / cones.offset.shape[1]
+    for place in range(size - more, size):
+        offset[:, place, place] = mean
+    slopes = np.pad(cones.slopes, ((0, 0), (0, unused), (0, more), (0, more)))
+    return Cones(offset, np.pad(cones.places, ((0, 0), (0, unused))), slopes)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -257,14 +257,12 @@ def _solve_tile(
 ) -> Value:
     """Cholesky factor of a few rows that were relieved of those before; returns 0 from all if it does not exist."""
     block, stride = f.block, f.sum(f.block, f.t)
-    own = [
-        [f.load(f.at(row, f.product(p, block), r, q)) if q >= p else None for q in range(height)] for p in range(height)
-    ]
+    upper = {(p, q): f.load(f.at(row, f.product(p, block), r, q)) for p in range(height) for q in range(p, height)}
     scales = []
     for p in range(height):
-        pivot = own[p][p]
+        pivot = upper[p, p]
         for before in range(p):
-            pivot = f.multiply_add(f.apply("neg", own[before][p]), own[before][p], pivot)
+            pivot = f.multiply_add(f.apply("neg", upper[before, p]), upper[before, p], pivot)
         place = f.product(f.sum(r, p), f.sum(block, 1))
         ratio = f.apply("div", pivot, f.apply("add", f.load(f.at(original, place)), f.load(f.at(damping, r, p))))
         good = f.apply("and", f.apply("gt", pivot, number(0.0)), f.apply("is_finite", ratio))
@@ -273,19 +271,19 @@ def _solve_tile(
         margin = f.choose(f.apply("lt", ratio, margin), ratio, margin)
         scales.append(f.apply("div", number(1.0), f.apply("sqrt", pivot)))
         for q in range(p + 1, height):
-            value = own[p][q]
+            value = upper[p, q]
             for before in range(p):
-                value = f.multiply_add(f.apply("neg", own[before][p]), own[before][q], value)
-            own[p][q] = f.apply("mul", value, scales[p])
+                value = f.multiply_add(f.apply("neg", upper[before, p]), upper[before, q], value)
+            upper[p, q] = f.apply("mul", value, scales[p])
 
-    def sweep(base: Value, length: Value, begin: Value) -> None:
+    def sweep(base: Value, length: Value, begin: Value | int) -> None:
         def columns(c: Value, width: int) -> None:
             places = [f.at(base, f.product(p, length), c) for p in range(height)]
             solved: list[Value] = []
             for p, place in enumerate(places):
                 value = f.load(place, width)
                 for before in range(p):
-                    factor = f.spread(f.apply("neg", own[before][p]), width)
+                    factor = f.spread(f.apply("neg", upper[before, p]), width)
                     value = f.multiply_add(factor, solved[before], value)
                 solved.append(f.apply("mul", value, f.spread(scales[p], width)))
             for value, place in zip(solved, places, strict=True):

@@ -172,6 +172,15 @@ class Reduced:
         """Whether every pivot of the states exceeds the rounding error of its own computation."""
         return bool(self.margin > PIVOT_ROUNDING * np.finfo(self.matrix.dtype).eps and np.isfinite(self.value))
 
+    def __add__(self, other: Reduced) -> Reduced:
+        """Of the recordings of both, with the same parameters."""
+        return Reduced(
+            self.matrix + other.matrix,
+            self.gradient + other.gradient,
+            self.value + other.value,
+            min(self.margin, other.margin),
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Factor:

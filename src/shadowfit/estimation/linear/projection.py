@@ -97,6 +97,12 @@ class Projection:
     """Whether the corrections have ended."""
     find_leverages: Callable[[], Leverages]
     find_scores: Callable[[Projection], Float[np.ndarray, "blocks p"]]
+    find_left: Callable[[Float[np.ndarray, "n m c"]], Float[np.ndarray, "n m c"]]
+
+    def left_of(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
+        """Residuals that errors leave when the states have followed them: ``(1 − J_x H_xx⁻¹ J_xᵀ) e``, c cases."""
+        with one_thread():
+            return self.find_left(errors)
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:
@@ -195,6 +201,7 @@ def project(
         settled,
         functools.partial(leverages, each_chunk, factor, steps),
         functools.partial(innovation_scores, each_chunk, factor),
+        functools.partial(left_of, each_chunk, factor, steps),
     )
 
 
@@ -212,6 +219,29 @@ def leverages(each_chunk: EachChunk, factor: front.Factor, steps: int) -> Levera
 
     each, totals = zip(*each_chunk(work), strict=True)
     return Leverages(np.concatenate(each), np.sum(totals, axis=0))
+
+
+def left_of(
+    each_chunk: EachChunk, factor: front.Factor, steps: int, errors: Float[np.ndarray, "n m c"]
+) -> Float[np.ndarray, "n m c"]:
+    """What the states leave of errors of a recording's rows."""
+    window, size = factor.block // factor.node_size + 1, factor.node_size
+
+    def met(begin: int, rows: front.Rows) -> tuple[int, np.ndarray]:
+        states = _live(rows, begin, steps)[0]
+        return begin, np.matmul(np.swapaxes(states, 1, 2), errors[begin : begin + len(states)])
+
+    right = np.zeros((steps + window - 1, size, errors.shape[-1]))
+    for begin, own in each_chunk(met):
+        for i in range(window):
+            right[begin + i : begin + i + len(own)] += own[:, i * size : (i + 1) * size]
+    follow = factor.onwards(factor.halfway(right))
+
+    def left(begin: int, rows: front.Rows) -> np.ndarray:
+        states = _live(rows, begin, steps)[0]
+        return errors[begin : begin + len(states)] - np.matmul(states, _windows(follow[begin:], len(states), window))
+
+    return np.concatenate(list(each_chunk(left)))
 
 
 def innovation_scores(

@@ -19,8 +19,17 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from shadowfit.errors import ShadowfitError
+
 Item = TypeVar("Item")
 Found = TypeVar("Found")
+
+# Environment variable: how many threads a fit uses; by default one for each processor.
+VARIABLE, MOST = "SHADOWFIT_THREADS", 1024
+
+
+class ThreadsError(ShadowfitError):
+    """A number of threads that is none."""
 
 
 @functools.cache
@@ -73,9 +82,18 @@ def _submit(work: Callable[[Item], Found], item: Item) -> concurrent.futures.Fut
 
 
 def _workers() -> int:
-    return os.cpu_count() or 1
+    said = os.environ.get(VARIABLE, "").strip()
+    if not said:
+        return os.cpu_count() or 1
+    if not (said.isascii() and said.isdigit() and 0 < int(said) <= MOST):
+        raise ThreadsError(f"the environment variable {VARIABLE} is {said!r}; it must be a number from 1 to {MOST}")
+    return int(said)
+
+
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    return _pool_of(_workers())
 
 
 @functools.cache
-def _pool() -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(_workers(), "chunks")
+def _pool_of(count: int) -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(count, "chunks")

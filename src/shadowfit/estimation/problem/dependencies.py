@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Array
 
 from shadowfit.dynamics.elements import assemble
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.errors import MechanismError
 from shadowfit.estimation.problem.options import Options, ProblemError
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.observation import reads_commands
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.estimation.residuals.unknowns import Unknowns
@@ -41,9 +42,10 @@ def make_plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, 
     draft = Plan(layout, equations, _unknowns(mechanism, options), window, on_grid, options.huber)
     acting = _remembered_dependencies(draft, mechanism)
     columns = transition.Columns(*(tuple(acting[name]) for name in ("geometry", "bodies", "contacts")))
-    return dataclasses.replace(
-        draft, layout=dataclasses.replace(layout, sensors=tuple(acting["sensors"]), columns=columns)
-    )
+    # Commands are not traced: what acts through the inputs acts on all that reads them.
+    through = layout.inputs if reads_commands(mechanism) else ()
+    seen = tuple(sorted({*acting["sensors"], *through}))
+    return dataclasses.replace(draft, layout=dataclasses.replace(layout, sensors=seen, columns=columns))
 
 
 def _unknowns(mechanism: Mechanism, options: Options) -> Unknowns:
@@ -74,9 +76,10 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
     bodies = len(mechanism.bodies)
 
     def everything(given: Array) -> tuple[list[Array], ...]:
-        moving = [part.reshape(bodies, -1) for part in jnp.split(given[plan.parameters :], [bodies * 3, bodies * 7])]
+        *parts, command = jnp.split(given[plan.parameters :], bodies * np.array([3, 7, 13, 19]))
+        moving = [part.reshape(bodies, -1) for part in parts]
         now = Parametrised(layout, jax.tree.unflatten(structure, general), values).moved(given[: plan.parameters])
-        view = plan.unknowns.view(now, State(Pose(moving[0], moving[1]), moving[2]))
+        view = plan.unknowns.view(now, State(Pose(moving[0], moving[1]), moving[2]), Instant(moving[3], command))
         elements = assemble(now)
         geometry = [(group.kind, group.a, group.b) for group in elements.groups]
         acting = (elements.bodies, elements.gravity, elements.forces)
@@ -87,9 +90,10 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
         return tuple(jax.tree.leaves(part) for part in (geometry, acting, touching, readings))
 
     names = ("geometry", "bodies", "contacts", "sensors")
-    counts = [len(part) for part in jax.eval_shape(everything, np.zeros(plan.parameters + 13 * bodies))]
+    size = plan.parameters + 19 * bodies + len(mechanism.inputs)
+    counts = [len(part) for part in jax.eval_shape(everything, np.zeros(size))]
     try:
-        found = reach(everything, np.zeros(plan.parameters + 13 * bodies))
+        found = reach(everything, np.zeros(size))
     except (UnsupportedError, TooLargeError):
         return {name: list(range(plan.parameters)) for name in names}
     places = np.split(np.array(found)[:, : plan.parameters], np.cumsum(counts)[:-1])

@@ -16,6 +16,7 @@ from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate
 from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.observation import reads_commands
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.start_state import StartGaps
 from shadowfit.geometry import Pose
@@ -33,6 +34,8 @@ class Readings:
     """One pose at the sample's time, or three around it where velocities are read."""
     apart: float
     """Time between these three [s]."""
+    command: Float[np.ndarray, "n inputs"]
+    """Of the sample's step."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +50,8 @@ class Evaluator:
     ) -> Float[np.ndarray, "n r"]:
         """Dynamics residuals [N s, N m s] at all but the first and the last of poses of nodes a time-step apart."""
         if self.kernels.recursion is not None:
-            return self.kernels.recursion.rows(self.values, poses, commands, timestep, fading)[:, :, -1]
+            rows = self.kernels.recursion.rows(self.values, poses, commands, timestep, fading)
+            return self.kernels.behind_contacts(self.values, poses, timestep, rows)[:, :, -1]
         unknowns = self.kernels.plan.unknowns
         inside, size = len(poses.position) - 2, unknowns.impulses
         nodes = windows(Nodes(poses, None), range(3), inside)
@@ -58,7 +62,8 @@ class Evaluator:
     def reading_errors(self, readings: Readings, timestep: float) -> list[np.ndarray]:
         """Errors of each sensor's readings through windows of poses, against poses of a better curve."""
         times = (np.asarray(timestep), np.asarray(readings.apart))
-        varying = (readings.windows, readings.fraction, readings.curve)
+        command = readings.command if reads_commands(self.kernels.mechanism) else readings.command[:, :0]
+        varying = (readings.windows, readings.fraction, readings.curve, command)
         sizes = [sensor.error_size() for sensor in self.kernels.mechanism.sensors.values]
         (errors,) = self._run(step_functions.reading_errors, times, varying)
         return np.split(errors, np.cumsum(sizes)[:-1], axis=1)

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from shadowfit.dynamics.discretization import Discretization
-from shadowfit.dynamics.tree import tree_of
 from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.unknowns import KINDS, UnknownsName
@@ -56,7 +55,7 @@ class Options:
     recordings. Those not named are estimated (``state_weight="auto"``) or follow from κ."""
     huber: float | None = None
     """Robust loss: residuals beyond this many standard deviations count linearly."""
-    stick_time: float | None = 5e-3
+    stick_time: float | Literal["half a step"] | None = "half a step"
     """Regularisation of sticking during the fit [s]; None: the mechanism's own. Dry friction fades at speeds that it
     would stop within this time. Less than half a step counts as that with deferred correction; without, too
     small a value makes the cost creep along the kinks of friction."""
@@ -98,7 +97,7 @@ class Options:
         physical = (self.residual, self.discretization) == ("implicit", "exact")
         unknowns = self.unknowns
         if unknowns == "auto":
-            joint = physical and self.impulse_covariance is None and _is_tree(mechanism)
+            joint = physical and self.impulse_covariance is None and _has_rigid_joints(mechanism)
             unknowns = "joint" if joint else "configuration"
         correction = self.correction
         if correction == "auto":
@@ -106,9 +105,9 @@ class Options:
         return dataclasses.replace(self, unknowns=unknowns, correction=correction)
 
 
-def _is_tree(mechanism: Mechanism) -> bool:
+def _has_rigid_joints(mechanism: Mechanism) -> bool:
     try:
-        tree_of(mechanism)
+        KINDS["joint"].of(mechanism)
     except MechanismError:
         return False
     return True
@@ -146,7 +145,7 @@ def check_options(options: Options) -> None:
     units = {"timestep": " s", "state_weight": "", "huber": "", "stick_time": " s", "cutoff": " Hz", "memory": " bytes"}
     for name, unit in units.items():
         value = getattr(options, name)
-        if value is None or (name == "state_weight" and value == "auto"):
+        if value is None or (name, value) in (("state_weight", "auto"), ("stick_time", "half a step")):
             continue
         if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0.0):
             raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")

@@ -1,7 +1,8 @@
 """Free parameters: which named numbers are estimated, where they start, and where they may go.
 
-Numbers live in boxes, rotations (a stand's tilt) on the rotation group; the optimiser sees increments, one for a
-number and three for a rotation, and :meth:`ParameterSet.plus` puts them back. A parameter marked ``per_recording``
+Numbers live in boxes, rotations (a stand's tilt) on the rotation group, the ten inertial numbers of a body in the cone
+of what a body can be (:mod:`whole_bodies`); the optimiser sees increments, one for a number and three for a rotation,
+and :meth:`ParameterSet.plus` puts them back. A parameter marked ``per_recording``
 has a value of its own in every recording.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,22 +18,27 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.estimation.linear.cone_step import Cones
+from shadowfit.estimation.linear.cone_step import Cones, joined
 from shadowfit.estimation.problem import solids
 from shadowfit.estimation.problem.solids import Solid
+from shadowfit.estimation.problem.whole_bodies import NO_WHOLE_BODIES, WholeBodies
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
 from shadowfit.mechanism import leaves
 from shadowfit.mechanism.leaves import Leaf
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.natural_size import natural_size
 from shadowfit.mechanism.scales import scales_of
+from shadowfit.mechanism.second_moments import ENTRIES
 
 # A mass or inertia may shrink or grow by this factor: zero is not physical and cannot be simulated, and one that the
 # data say nothing about would otherwise wander off.
 INERTIAL_RANGE = 1e3
 # Units of the numbers for which that holds.
 INERTIAL_UNITS = ("kg", "kg m²")
+# A body's, in the order of its moments.
+INERTIAL_NUMBERS = ("mass", *(f"com.{axis}" for axis in "xyz"), *(f"inertia.{entry}" for entry in ENTRIES))
 # Typical size of a parameter that starts at zero, as a fraction of what is large for the machine (:mod:`scales`).
 SMALL = 0.01
 
@@ -67,6 +74,8 @@ class Parameter:
     unit: str
     is_rotation: bool
     per_recording: bool
+    bounds_given: bool = False
+    """Whether the user gave a bound."""
 
     @property
     def size(self) -> int:
@@ -78,6 +87,22 @@ FreeParameters = str | Iterable[str] | Mapping[str, Free | float | None]
 
 
 @dataclasses.dataclass(frozen=True)
+class Chart:
+    """Coordinates of a step of the parameters from where they are."""
+
+    tangent: Float[np.ndarray, "p p"] | None
+    """Increments by these coordinates; None: they are the same."""
+    scale: Float[np.ndarray, " p"]
+    """Typical size of each."""
+    sizes: Float[np.ndarray, " p"]
+    """The same, or the present one where that is larger."""
+    bounds: tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]
+    """Smallest and largest steps."""
+    cones: Cones
+    """What a step must stay in for all bodies to be possible."""
+
+
+@dataclasses.dataclass(frozen=True)
 class ParameterSet:
     """The free parameters of an estimation, in order."""
 
@@ -85,6 +110,8 @@ class ParameterSet:
     recordings: int = 1
     solids: tuple[Solid, ...] = ()
     """Bodies with free moments of inertia."""
+    whole: WholeBodies = NO_WHOLE_BODIES
+    """Bodies all of whose inertial numbers are free, without bounds of the user's."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,6 +152,10 @@ class ParameterSet:
         entries = [value(p) for p, copies in self._counted() for _ in range(p.size * copies)]
         return np.array(entries, dtype=float)
 
+    def units(self) -> list[str]:
+        """Unit of each increment."""
+        return [p.unit for p, copies in self._counted() for _ in range(p.size * copies)]
+
     @functools.cached_property
     def _copies(self) -> list[int]:
         """Values of each parameter: one, or one for each recording."""
@@ -162,14 +193,15 @@ class ParameterSet:
         """``χ ⊞ δ``. Rotations turn in their own frame: the part of a tilt about gravity is then one component."""
         lower, upper = (self.spread(bound)[~self._turning] for bound in (lambda p: p.lower, lambda p: p.upper))
         # Adding and subtracting must not leave the box by rounding.
-        numbers = np.clip(values.numbers + increments[~self._turning], lower, upper)
+        numbers = np.clip(self.whole.moved(self.flat(values), increments)[~self._turning], lower, upper)
         turns = increments[self._turning].reshape(-1, 3)
         return Values(numbers, _turned(values.turns, turns) if len(turns) else values.turns)
 
     def minus(self, values: Values, other: Values) -> np.ndarray:
         """``χ ⊟ other``: the increments that take ``other`` to these values."""
         turns = _turned_by(values.turns, other.turns) if len(values.turns) else np.zeros(0)
-        return self._joined(values.numbers - other.numbers, turns)
+        numbers = self.whole.between(self.flat(values), self.flat(other))
+        return self._joined(numbers[~self._turning], turns)
 
     def bounds(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest increments that stay in the box."""
@@ -187,6 +219,20 @@ class ParameterSet:
     def cones(self, values: Values) -> Cones:
         """What increments from some values must stay in for all bodies to be possible (:mod:`solids`)."""
         return solids.cones(self.solids, self.flat(values))
+
+    def chart(self, values: Values) -> Chart:
+        """The coordinates in which a step from some values is found."""
+        flat, scale = self.flat(values), self.spread(lambda p: p.scale)
+        sizes, bounds = np.maximum(scale, np.abs(flat)), self.bounds(values)
+        if not len(self.whole):
+            return Chart(None, scale, sizes, bounds, self.cones(values))
+        start, places = self.flat(self.start()), self.whole.places
+        scale[places], sizes[places] = self.whole.sizes(start), self.whole.sizes(flat)
+        lower, upper = bounds
+        lower[places[:, 1:]], upper[places[:, 1:]] = self.whole.limits(flat, start)
+        apart = [solid for solid in self.solids if not set(places[:, 4:].ravel()).issuperset(solid.places)]
+        cones = joined(solids.cones(apart, flat), self.whole.cones(flat))
+        return Chart(self.whole.tangent(flat), scale, np.maximum(scale, sizes), (lower, upper), cones)
 
     def possible(self, values: Values) -> Values | None:
         """The nearest values with which all bodies are possible; None if bounds and held numbers allow none."""
@@ -278,7 +324,8 @@ def with_solids(mechanism: Mechanism, parameters: ParameterSet) -> ParameterSet:
         for recording in range(parameters.recordings)
     ]
     start = parameters.start()
-    whole = dataclasses.replace(parameters, solids=solids.solids(mechanism, places, parameters.flat(start)))
+    free = _with_whole_bodies(mechanism, parameters, places)
+    whole = dataclasses.replace(free, solids=solids.solids(mechanism, places, free.flat(start)))
     if whole.possible(start) is None:
         bodies = ", ".join(dict.fromkeys(solid.body for solid in whole.solids if not solid.follows))
         raise ParameterError(
@@ -286,6 +333,34 @@ def with_solids(mechanism: Mechanism, parameters: ParameterSet) -> ParameterSet:
             "widen the bounds, or free all six"
         )
     return whole
+
+
+def _with_whole_bodies(
+    mechanism: Mechanism, parameters: ParameterSet, places: Iterable[Mapping[str, int]]
+) -> ParameterSet:
+    """The parameters with the bodies all of whose inertial numbers are free and nowhere bounded by the user.
+
+    Cones hold their inertias where bounds of single numbers would.
+    """
+    given = {parameter.name for parameter in parameters.parameters if parameter.bounds_given}
+    found: dict[tuple[int, ...], str] = {}
+    for own in places:
+        for body in mechanism.bodies:
+            names = [f"{body}.{number}" for number in INERTIAL_NUMBERS]
+            if all(name in own for name in names) and given.isdisjoint(names[1:]):
+                found[tuple(own[name] for name in names)] = body
+    # A number that recordings share beside others of its body that they do not share has no moments of its own.
+    times = Counter(place for row in found for place in row)
+    alone = {row: body for row, body in found.items() if all(times[place] == 1 for place in row)}
+    loose = {f"{body}.inertia.{entry}" for body in alone.values() for entry in ENTRIES}
+    widened = tuple(
+        dataclasses.replace(one, lower=0.0 if np.isfinite(one.lower) else one.lower, upper=np.inf)
+        if one.name in loose
+        else one
+        for one in parameters.parameters
+    )
+    whole = WholeBodies(np.array(list(alone), int).reshape(-1, 10))
+    return dataclasses.replace(parameters, parameters=widened, whole=whole)
 
 
 def _parameter(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
@@ -323,8 +398,20 @@ def _parameter(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
         )
     if lower < leaf.lower:
         raise ParameterError(f"{name} may not go below {leaf.lower:g} {unit}, but its lower bound is {lower:g}")
-    scale = abs(start) if start != 0.0 else SMALL * scales_of(mechanism).of(unit)
-    return Parameter(name, start, lower, upper, free.prior, scale, unit, False, free.per_recording)
+    scale = _typical_size(mechanism, name, start, unit)
+    given = free.lower is not None or free.upper is not None
+    return Parameter(name, start, lower, upper, free.prior, scale, unit, False, free.per_recording, given)
+
+
+def _typical_size(mechanism: Mechanism, name: str, start: float, unit: str) -> float:
+    """Size of a parameter: its start, or a small part of what is large for its link or machine where that is nothing.
+
+    Coordinates of a centre of mass, and moments of inertia, may start at rounding errors of other programs.
+    """
+    part, _, number = name.partition(".")
+    if part in mechanism.bodies and number.startswith(("com.", "inertia.")):
+        return max(abs(start), SMALL * natural_size(mechanism, name))
+    return abs(start) if start != 0.0 else SMALL * scales_of(mechanism).of(unit)
 
 
 def _check_number(name: str, field: str, value: object) -> None:

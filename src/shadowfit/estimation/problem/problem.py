@@ -19,6 +19,7 @@ from shadowfit.estimation.problem.commands import commands
 from shadowfit.estimation.problem.dependencies import make_plan
 from shadowfit.estimation.problem.evaluator import Evaluator
 from shadowfit.estimation.problem.initial import followed
+from shadowfit.estimation.problem.noise_floor import noise_floor
 from shadowfit.estimation.problem.options import (
     Options,
     ProblemError,
@@ -73,6 +74,11 @@ class Problem:
             for track in self.tracks
         )
         return dataclasses.replace(self, tracks=tracks)
+
+    @functools.cached_property
+    def noise_floors(self) -> np.ndarray:
+        """The most noise that each sensor's readings can have by themselves (:mod:`noise_floor`)."""
+        return np.array([noise_floor(self.tracks, i) for i in range(len(self.error_sizes))])
 
     @functools.cached_property
     def kernels(self) -> StepKernels:
@@ -175,12 +181,13 @@ def build_problem(
     check_options(options)
     _check_mechanism(mechanism, options)
     given = mechanism
-    mechanism = _with_stick_time(mechanism, options.stick_time).write(parameters.named(parameters.start()))
     timestep = (
         default_timestep([recording.sample_interval for recording in recordings])
         if options.timestep is None
         else options.timestep
     )
+    stick_time = 0.5 * timestep if options.stick_time == "half a step" else options.stick_time
+    mechanism = _with_stick_time(mechanism, stick_time).write(parameters.named(parameters.start()))
     check_size(mechanism, recordings, parameters.local_size, timestep, options)
     # With the interpolation's error taken off, the three nodes around the nearest step are enough for any sample.
     centred = options.correction != "none"

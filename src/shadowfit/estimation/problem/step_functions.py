@@ -16,6 +16,7 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.observation import BetterCurve, Sample, Scale
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.estimation.residuals.touched import Free
 from shadowfit.estimation.residuals.unknowns import Step
 from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.geometry import Pose, rotations
@@ -36,20 +37,31 @@ def dynamics_rows(plan: Plan, machine: Parametrised, weighing: Weighing, moving:
     return _side_by_side(_weighted(corrected, jnp.diag(weight) if weight.ndim == 1 else weight))
 
 
+def touched(
+    plan: Plan, machine: Parametrised, timestep: Float[Array, ""], moving: tuple[Nodes, Float[Array, "r r"], Array]
+) -> tuple[Array, Array, Array]:
+    """What contacts make of the rows of a step by recursion, from its derivatives by new rates and its residual."""
+    assert isinstance(plan.unknowns, Joint)
+    nodes, by_rates, missing = moving
+    found = plan.unknowns.touched(machine, nodes.pose, timestep, Free(by_rates, missing))
+    return found.through, found.pushed, found.residual
+
+
 def observation_rows(plan: Plan, machine: Parametrised, scale: Scale, seen: tuple[Nodes, Sample]) -> Array:
     """Weighted rows of one sample, side by side."""
     return _side_by_side(observation.observation_rows(plan, machine, *seen, scale))
 
 
 def reading_errors(
-    plan: Plan, machine: Parametrised, times: tuple[Array, Array], seen: tuple[Pose, Array, Pose]
+    plan: Plan, machine: Parametrised, times: tuple[Array, Array], seen: tuple[Pose, Array, Pose, Array]
 ) -> Array:
     """Errors of the sensors' readings through windows of poses, against a better curve.
 
     ``times`` are those between the poses of the windows and of the curve [s].
     """
-    (timestep, apart), (window, fraction, truth) = times, seen
-    return observation.reading_errors(plan, machine, window, (fraction, timestep), BetterCurve(truth, apart))
+    (timestep, apart), (window, fraction, truth, command) = times, seen
+    at = (fraction, timestep, command)
+    return observation.reading_errors(plan, machine, window, at, BetterCurve(truth, apart))
 
 
 def frames(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> Frame:

@@ -17,12 +17,13 @@ import numpy as np
 
 from shadowfit.estimation.linear.front import Table
 from shadowfit.estimation.problem import step_functions
-from shadowfit.estimation.problem.chunk import Chunk
+from shadowfit.estimation.problem.chunk import Chunk, ChunkData
 from shadowfit.estimation.residuals.nodes import Nodes
-from shadowfit.estimation.residuals.observation import Sample, Scale, observed_nodes
+from shadowfit.estimation.residuals.observation import Sample, Scale, observed_nodes, reads_commands
 from shadowfit.estimation.residuals.parameter_layout import Parametrised, Values
 from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.estimation.residuals.unknowns import Recursion
+from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, Workspace, is_own, over_time
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
@@ -93,6 +94,7 @@ class StepKernels:
         nodes = chunk.nodes.pose[: len(data.command) + 2]
         command = (data.command, data.command_slopes)
         rows = recursion.rows(chunk.values, nodes, command, chunk.timestep, chunk.fading)
+        rows = self.behind_contacts(chunk.values, nodes, chunk.timestep, rows)
         rows[:, :, -1] -= data.truncation
         if weight.ndim == 2:
             return weight @ rows
@@ -105,6 +107,17 @@ class StepKernels:
             return None
         nodes = chunk.nodes.pose[: len(chunk.data.command) + 2]
         return self.recursion.mobility(chunk.values, nodes, chunk.data.command, chunk.timestep)
+
+    def behind_contacts(self, values: Values, poses: Pose, timestep: float, rows: np.ndarray) -> np.ndarray:
+        """Rows by recursion, unweighted, as contacts and end stops leave them where there are any."""
+        if len(self.mechanism.contacts) == 0:
+            return rows
+        size, reach = self.plan.node_size, self.plan.unknowns.reach
+        moving = windows(Nodes(poses, None), range(reach), len(rows))
+        by_rates = timestep * rows[:, :, (reach - 1) * size : reach * size]
+        given = (moving, by_rates, rows[:, :, -1].copy())
+        through, pushed, residual = self.run(Call(step_functions.touched, values, np.asarray(timestep), given))
+        return np.concatenate([through @ (rows[:, :, :-1] - pushed), residual[:, :, None]], axis=2)
 
     def prepare_rows(self, chunk: Chunk) -> None:
         """Have the code of `rows` made in the background, for arrays like these."""
@@ -124,7 +137,7 @@ class StepKernels:
         repeated = seen if samples == 1 else jax.tree.map(lambda x: np.repeat(x, samples, axis=0), seen)
         sample = jax.tree.map(
             lambda x: x.reshape(steps * samples, *x.shape[2:]),
-            Sample(data.measured, data.weight, data.shift, data.fraction),
+            Sample(data.measured, data.weight, data.shift, data.fraction, *self._sensed(data, samples)),
         )
         timestep = np.asarray(chunk.timestep)
         return (
@@ -141,6 +154,12 @@ class StepKernels:
                 (repeated, sample),
             ),
         )
+
+    def _sensed(self, data: ChunkData, samples: int) -> tuple[np.ndarray, np.ndarray]:
+        """Commands of all samples and their derivatives; of no inputs where no sensor asks for them."""
+        count = data.command.shape[1] if reads_commands(self.mechanism) else 0
+        command, slopes = data.command[:, None, :count], data.command_slopes[:, None, :count]
+        return np.repeat(command, samples, axis=1), np.repeat(slopes, samples, axis=1)
 
     def retract(self, nodes: Nodes, steps: np.ndarray) -> Nodes:
         """``x ⊞ δ`` of all nodes."""

@@ -12,7 +12,7 @@ from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.problem.options import ProblemError
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
-from shadowfit.mechanism.sensors import BodyRate, JointPosition, JointSpeed, PointPosition
+from shadowfit.mechanism.sensors import Accelerometer, BodyRate, JointPosition, JointSpeed, JointTorque, PointPosition
 from shadowfit.recordings import Recording, check_recording
 
 # A sample this close to a time of the grid (in steps) is on it.
@@ -132,6 +132,8 @@ _KINDS: dict[type, tuple[str, str]] = {
     JointSpeed: ("angular_velocity", "velocity"),
     PointPosition: ("position", "position"),
     BodyRate: ("angular_velocity", "angular_velocity"),
+    Accelerometer: ("acceleration", "acceleration"),
+    JointTorque: ("torque", "force"),
 }
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.rollout import STEPPERS
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track
@@ -55,7 +55,9 @@ def disturbed_readings(
     guess = jnp.zeros(complementary_count(elements), bool)
     _, states = jax.lax.scan(advance, (initial, guess), (command, impulses))
     whole = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
-    found = jax.vmap(lambda state: read_sensors(mechanism, elements, state))(whole)
+    acceleration = jnp.diff(whole.velocity, axis=0, append=states.velocity[-1:]) / timestep
+    instants = Instant(acceleration, jnp.concatenate([command, command[-1:]]))
+    found = jax.vmap(lambda state, instant: read_sensors(mechanism, elements, state, instant))(whole, instants)
     return tuple(s.follow(value) for s, value in zip(mechanism.sensors.values, found, strict=True))
 
 

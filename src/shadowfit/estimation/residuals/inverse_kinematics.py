@@ -78,8 +78,9 @@ def _reading_errors(mechanism: Mechanism, view: View, target: Target, weights: F
     parts = [
         weight * sensor.residual(sensor.read(view), value)
         for sensor, value, weight in zip(mechanism.sensors.values, target, weights, strict=True)
+        if not sensor.needs_velocity
     ]
-    return jnp.concatenate(parts)
+    return jnp.concatenate([jnp.zeros(0), *parts])
 
 
 def _step(

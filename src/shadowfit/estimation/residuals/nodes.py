@@ -45,6 +45,11 @@ class Nodes(eqx.Module):
         spin = jnp.einsum("bij,bj->bi", rotations.left_jacobian(offset[:, 3:]), rate[:, 3:])
         return State(anchor.plus(offset), jnp.concatenate([rate[:, :3], spin], axis=1))
 
+    def acceleration_at(self, at: Float[Array, ""], base: int, timestep: Float[Array, ""]) -> Float[Array, "bodies 6"]:
+        """Rates of the velocities of `state_at`, through several nodes."""
+        _, growth = jax.jvp(lambda at: self.state_at(at, base, timestep).velocity, (at,), (jnp.ones_like(at),))
+        return growth / timestep
+
 
 def _weights(nodes: int, at: Float[Array, ""]) -> tuple[Float[Array, "w"], Float[Array, "w"]]:
     """Weights of the interpolating polynomial through equally spaced nodes, and of its derivative (per step)."""

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
@@ -31,6 +31,10 @@ class Sample(eqx.Module):
     """What the residuals would be on the true motion, as far as it is known; taken off."""
     fraction: Float[Array, ""]
     """Time after the step's own, in steps."""
+    command: Float[Array, "inputs"]
+    """Of the sample's step; empty where no sensor asks for it."""
+    command_slopes: Float[Array, "inputs columns"]
+    """Derivatives of the command by the parameters that act through the inputs."""
 
 
 class Scale(eqx.Module):
@@ -58,9 +62,12 @@ def observation_rows(plan: Plan, machine: Parametrised, window: Nodes, sample: S
     def residuals(increments: Array) -> Array:
         spread = jnp.zeros(plan.parameters).at[columns].set(increments[width:])
         steps = moves(increments[:width].reshape(count, plan.node_size), spread)
-        state = window.plus(steps.reshape(count, bodies, -1)).state_at(at, plan.centre, scale.timestep)
+        moved = window.plus(steps.reshape(count, bodies, -1))
+        state = moved.state_at(at, plan.centre, scale.timestep)
         seeing = mechanism if len(columns) == 0 else machine.moved(spread)
-        view, sensors = plan.unknowns.view(seeing, state), seeing.sensors.values
+        acting = sample.command + sample.command_slopes @ spread[np.array(plan.layout.inputs, int)]
+        instant = Instant(_acceleration(mechanism, moved, at, plan.centre, scale.timestep), acting)
+        view, sensors = plan.unknowns.view(seeing, state, instant), seeing.sensors.values
         return jnp.concatenate([s.residual(s.read(view), y) for s, y in zip(sensors, sample.measured, strict=True)])
 
     value, table = slopes(residuals, jnp.zeros(width + len(columns)))
@@ -71,6 +78,19 @@ def observation_rows(plan: Plan, machine: Parametrised, window: Nodes, sample: S
     weighted = (slope * weight)[:, None] * table
     parameters = jnp.zeros((len(value), plan.parameters)).at[:, columns].set(weighted[:, width:])
     return Rows(weighted[:, :width].reshape(len(value), count, plan.node_size), parameters, robust)
+
+
+def reads_commands(mechanism: Mechanism) -> bool:
+    """Whether some sensor asks for the inputs."""
+    return any(sensor.needs_command for sensor in mechanism.sensors.values)
+
+
+def _acceleration(
+    mechanism: Mechanism, nodes: Nodes, at: Array, base: int, timestep: Array
+) -> Float[Array, "bodies 6"] | None:
+    """Where some sensor asks for it."""
+    asked = any(sensor.needs_acceleration for sensor in mechanism.sensors.values)
+    return nodes.acceleration_at(at, base, timestep) if asked else None
 
 
 class BetterCurve(eqx.Module):
@@ -88,16 +108,20 @@ class BetterCurve(eqx.Module):
 
 
 def reading_errors(
-    plan: Plan, machine: Parametrised, window: Pose, at: tuple[Array, Array], truth: BetterCurve
+    plan: Plan, machine: Parametrised, window: Pose, at: tuple[Array, Array, Array], truth: BetterCurve
 ) -> Float[Array, "e"]:
     """How far the sensors read through the window's polynomial from what they would read of a better curve.
 
-    ``at`` are the time of the sample after the step's own, in steps, and the time-step [s].
+    ``at`` are the time of the sample after the step's own, in steps, the time-step [s], and the command of the step
+    (empty where no sensor asks for it).
     """
-    fraction, timestep = at
-    mechanism = machine.mechanism()
-    seen = Nodes(window, None).state_at(plan.centre + fraction, plan.centre, timestep)
-    views = [plan.unknowns.view(mechanism, state) for state in (seen, truth.state())]
+    fraction, timestep, command = at
+    mechanism, nodes = machine.mechanism(), Nodes(window, None)
+    seen = nodes.state_at(plan.centre + fraction, plan.centre, timestep)
+    # Both have the window's acceleration. That of the curve follows rough motions half as much again, and a fit in
+    # which the difference is held and then renewed would not settle. (It is small for motions that samples resolve.)
+    instant = Instant(_acceleration(mechanism, nodes, plan.centre + fraction, plan.centre, timestep), command)
+    views = [plan.unknowns.view(mechanism, state, instant) for state in (seen, truth.state())]
     return jnp.concatenate([s.residual(*(s.read(view) for view in views)) for s in mechanism.sensors.values])
 
 

@@ -34,14 +34,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, body_forces, rows, sliding
+from shadowfit.dynamics import balance, body_forces, contact_problem, dry_friction, rows, sliding
 from shadowfit.dynamics.contact_law import Branch, Impulses, branch_at, contact_points
 from shadowfit.dynamics.discretization import SCHEMES
+from shadowfit.dynamics.dry_friction import DryAxes
 from shadowfit.dynamics.elements import Attachments, Elements, JointGroup
 from shadowfit.dynamics.state import with_world
-from shadowfit.estimation.residuals import contact_problem, dry_friction
 from shadowfit.estimation.residuals.contact_slopes import contact_impulse, contact_slopes
-from shadowfit.estimation.residuals.dry_friction import DryAxes
 from shadowfit.geometry import Pose, rotations
 
 Residual = Literal["implicit", "inverse"]

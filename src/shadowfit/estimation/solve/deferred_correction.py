@@ -20,9 +20,6 @@ from shadowfit.estimation.solve.system import LocalSystem, System
 ROUNDS = 6
 # Rounds end when χ² changes by less than this.
 SETTLED = 0.1
-# Damping to start from a solution. Any more would hold back smooth motions: a large κ weighs them (ωh)⁴ times less than
-# the others, and damping does not.
-WARM_DAMPING = 1e-14
 
 
 def minimise_corrected(
@@ -40,18 +37,17 @@ def minimise_corrected(
 def descend_corrected(
     system: System, start: Any, settings: LevenbergMarquardt, progress: Progress | None = None, first_number: int = 0
 ) -> Outcome:
-    """:func:`minimise_corrected` for any system."""
+    """:func:`minimise_corrected` for any system; the limit of iterations is that of all descents."""
     outcome = descend(system, system.renewed(start), settings, progress, first_number)
     if not system.corrects:
         return outcome
     log = list(outcome.log)
-    warm = dataclasses.replace(settings, start_damping=WARM_DAMPING)
     for _ in range(ROUNDS - 1):
         if not outcome.status.converged:
             break
         before = outcome.linearisation.cost.total
         again = system.renewed(outcome.linearisation.point)
-        outcome = descend(system, again, warm, progress, log[-1].number)
+        outcome = descend(system, again, settings.warm(log[-1].number - first_number), progress, log[-1].number)
         log.extend(outcome.log[1:])
         change = abs(outcome.linearisation.cost.total - before)
         if change <= SETTLED / max(system.samples, 1) * before:

@@ -38,12 +38,17 @@ LARGEST_DAMPING = 2.0**32
 SMALLEST_DAMPING = 1e-15
 # First α of scaled damping. A start that is far off raises it by itself, in cheaper steps than it takes to come down.
 START_DAMPING = 3e-3
+# Damping to start from a solution. Any more would hold back smooth motions: a large κ weighs them (ωh)⁴ times less than
+# the others, and damping does not.
+WARM_DAMPING = 1e-14
+# Least α after a refused step: below it only directions are held that hardly count, and the step stays as it was.
+REFUSED_DAMPING = 1e-6
 # Nor is creeping: so many iterations in a row that each decrease χ² by less than this. Where dry friction holds a joint
 # the model of a step sees next to nothing of its speed, and the fit goes on in small steps for long.
 CREEPING, CREEPS = 0.1, 5
 # From a decrease of χ² below this on, parameters that the data do not tell (standard deviations of ten typical sizes)
-# are held: they would wander to a bound for the rest of it. Before, a start value may be wrong by orders of magnitude,
-# and its size says nothing.
+# are held: they would wander to a bound for the rest of it, or have step after step refused. Before, a start value may
+# be wrong by orders of magnitude, and its size says nothing.
 NEARLY_THERE = 0.1
 
 
@@ -74,12 +79,14 @@ class Status(enum.Enum):
 class LevenbergMarquardt:
     """Settings of the optimiser."""
 
-    max_iterations: int = 100
-    """Limit of accepted steps, of all fits together where noise levels are estimated."""
+    max_iterations: int = 200
+    """Limit of accepted steps, of all descents of a fit together."""
     damping: Damping = "scaled"
     """``scaled`` or the paper's ``identity``."""
     start_damping: float | None = None
     """First α; None: 3e-3 for ``scaled``, 1e-6 max diag(H) for ``identity``."""
+    starts_near: bool = False
+    """Whether the start is the minimum of a problem with other weights: what the data do not tell is held at once."""
     gradient_tolerance: float = 0.0
     """Stops when ‖g‖ falls below (the paper's ε_g; its unit depends on the problem, hence off)."""
     step_tolerance: float = 1e-8
@@ -87,6 +94,11 @@ class LevenbergMarquardt:
     decrease_tolerance: float = 1e-6
     """Stops when the model promises less than this fraction of the cost. It also stops when the cost falls by less than
     matters statistically twice in a row."""
+
+    def warm(self, done: int = 0) -> LevenbergMarquardt:
+        """The same from a solution of nearly the same problem, after so many iterations."""
+        left = max(self.max_iterations - done, 0)
+        return dataclasses.replace(self, start_damping=WARM_DAMPING, starts_near=True, max_iterations=left)
 
     @classmethod
     def paper(cls) -> LevenbergMarquardt:
@@ -108,6 +120,13 @@ class Iteration:
     trials: int
     parameters: dict[str, float]
     seconds: float
+    where: Any = dataclasses.field(default=None, compare=False, repr=False)
+    """What a report of progress may look at (:meth:`System.seen`); a log does not keep it."""
+
+    @property
+    def line(self) -> Iteration:
+        """The same without what it was reported with."""
+        return dataclasses.replace(self, where=None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,9 +170,9 @@ def descend(
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(system, here, settings)
     log = [_log(system.parameters, first_number, here, alpha, np.nan, np.nan, 0, began)]
-    status, last, small, creeps, near = Status.ITERATIONS, None, 0, 0, False
+    status, last, small, creeps, near = Status.ITERATIONS, None, 0, 0, settings.starts_near
     try:
-        _report(progress, log[-1])
+        _report(progress, log[-1], system, here)
         for number in range(first_number + 1, first_number + settings.max_iterations + 1):
             if settings.gradient_tolerance > 0.0 and system.gradient_norm(here) <= settings.gradient_tolerance:
                 status = Status.GRADIENT
@@ -168,7 +187,7 @@ def descend(
             near = near or decrease <= NEARLY_THERE * share_of(system.samples, here)
             here, alpha, last = trial.accepted, trial.damping, trial.box
             log.append(_log(system.parameters, number, here, alpha, trial.gain, trial.step, trial.count, began))
-            _report(progress, log[-1])
+            _report(progress, log[-1], system, here)
             if trial.ended is not None or small >= 2 or creeps >= CREEPS:
                 status = trial.ended or Status.DECREASE
                 break
@@ -228,7 +247,7 @@ def _search(
             if ended is not None:
                 # The model promises next to nothing, and kinks of friction or rounding eat it up: this is the minimum.
                 return _Trial(None, ended, alpha, gain, proposal.size, count, proposal.box)
-        alpha *= grow
+        alpha = max(alpha * grow, REFUSED_DAMPING)
         grow = min(2.0 * grow, LARGEST_DAMPING)
     return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
 
@@ -262,7 +281,7 @@ def _log(
     began: float,
 ) -> Iteration:
     cost = here.cost
-    named = dict(zip(parameters.labels(), parameters.flat(here.point.values).tolist(), strict=True))
+    named = dict(zip(parameters.labels(), parameters.vector(here.point.values).tolist(), strict=True))
     return Iteration(
         number,
         cost.total,
@@ -277,6 +296,6 @@ def _log(
     )
 
 
-def _report(progress: Progress | None, iteration: Iteration) -> None:
+def _report(progress: Progress | None, iteration: Iteration, system: System, here: Any) -> None:
     if progress is not None:
-        progress(iteration)
+        progress(dataclasses.replace(iteration, where=system.seen(here)))

@@ -166,6 +166,14 @@ def unseen(normal: front.Normal) -> np.ndarray:
     return np.where(diagonal <= ROUNDING * diagonal.max(initial=0.0), 1.0, 0.0)
 
 
+def missing_and_known(problem: Problem, point: Point, weights: Weights) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Weighted impulses that the steps of each recording lack, and those that its inputs give."""
+    size, idle = problem.plan.node_size, problem.without_inputs()
+    for index in range(len(problem.tracks)):
+        missing, quiet = (residuals(own, point, weights, index)[:, :size] for own in (problem, idle))
+        yield missing, quiet - missing
+
+
 def states_stepped(problem: Problem, point: Point, weights: Weights) -> Point:
     """One Gauss–Newton step of the states alone, parameters held."""
     none = np.zeros(problem.parameters.size)

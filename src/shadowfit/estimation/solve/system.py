@@ -74,6 +74,10 @@ class System(Protocol):
         """The point that a proposal leads to."""
         ...
 
+    def seen(self, here: Any) -> Any:
+        """Problem and point, for a report of progress that wants to look at the motion; None where it is elsewhere."""
+        ...
+
     def gradient_norm(self, here: Any) -> float:
         """Of all unknowns."""
         ...
@@ -160,17 +164,22 @@ def parameter_step(
     restraint: Restraint,
     guess: BoxStep | None,
 ) -> BoxStep | None:
-    """The damped step of the parameters within their box; None if there is none.
+    """The damped step of the parameters within their box, found in the coordinates of their chart; None if none is.
 
     ``diagonal`` is that of the normal matrix of the parameters, priors included, before the states were eliminated.
     """
-    scale = parameters.spread(lambda p: p.scale)
-    added = parameter_damping(restraint, diagonal, scale, typical_sizes(parameters, here))
-    matrix = reduced.matrix + np.diag(here.prior_matrix + added)
-    values = here.point.values
-    gradient = reduced.gradient + here.prior_gradient
-    box = cone_step(matrix, gradient, parameters.bounds(values), parameters.cones(values), guess)
-    return box if box.ok else None
+    chart = parameters.chart(here.point.values)
+    matrix, gradient = reduced.matrix + np.diag(here.prior_matrix), reduced.gradient + here.prior_gradient
+    if chart.tangent is not None:
+        # What the states took from the diagonal goes along, as a diagonal.
+        apart = np.diag(np.maximum(diagonal - np.diagonal(matrix), 0.0))
+        diagonal = np.diagonal(chart.tangent.T @ (matrix + apart) @ chart.tangent)
+        matrix, gradient = chart.tangent.T @ matrix @ chart.tangent, chart.tangent.T @ gradient
+    added = parameter_damping(restraint, diagonal, chart.scale, chart.sizes)
+    box = cone_step(matrix + np.diag(added), gradient, chart.bounds, chart.cones, guess)
+    if not box.ok:
+        return None
+    return box if chart.tangent is None else dataclasses.replace(box, step=chart.tangent @ box.step)
 
 
 def typical_sizes(parameters: ParameterSet, here: Any) -> np.ndarray:
@@ -241,6 +250,10 @@ class LocalSystem:
     def moved(self, here: Linearisation, proposal: Proposal) -> Point:
         """``x ⊞ δ`` of all unknowns."""
         return objective.plus(self.problem, here.point, proposal.states, proposal.parameters)
+
+    def seen(self, here: Linearisation) -> tuple[Problem, Point]:
+        """Problem and point."""
+        return self.problem, here.point
 
     def gradient_norm(self, here: Linearisation) -> float:
         """Of all unknowns."""

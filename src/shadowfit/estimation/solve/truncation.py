@@ -111,7 +111,8 @@ def _of_readings(
     at = step + problem.plan.centre + fraction.ravel()
     beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
     window = _windows([nodes.pose[step + i] for i in range(3)])
-    readings = Readings(window, fraction.ravel(), _windows(beside), problem.timestep * CLOSE)
+    command = problem.commands_at(point.values, recording)[0][step]
+    readings = Readings(window, fraction.ravel(), _windows(beside), problem.timestep * CLOSE, command)
     errors = problem.at(point.values, recording).reading_errors(readings, problem.timestep)
     return tuple(
         np.where(here[part][..., None], own.reshape(*fraction.shape, -1), 0.0)

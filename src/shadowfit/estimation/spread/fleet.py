@@ -26,7 +26,7 @@ from shadowfit.estimation.problem.options import Options, ProblemError
 from shadowfit.estimation.problem.parameters import FreeParameters
 from shadowfit.estimation.problem.problem import default_timestep
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve.deferred_correction import WARM_DAMPING, descend_corrected
+from shadowfit.estimation.solve.deferred_correction import descend_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration, LevenbergMarquardt, Outcome, Progress
 from shadowfit.estimation.spread import evidence, shard
 from shadowfit.estimation.spread.evidence import Scatter, Sums
@@ -37,7 +37,7 @@ from shadowfit.estimation.spread.system import SpreadPoint, SpreadSystem
 from shadowfit.estimation.uncertainty.evidence import AT_BOUND
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.parallel import Crew
-from shadowfit.parallel.engine import Engine, Handle, engine
+from shadowfit.parallel.engine import Column, Engine, Handle, engine
 from shadowfit.recordings import Recording
 from shadowfit.runtime import double_precision
 
@@ -58,6 +58,8 @@ class Pilot:
     """By name; the mean of the recordings' own."""
     spread: dict[str, float]
     """Standard deviation of the recordings' own numbers."""
+    log: tuple[Iteration, ...] = ()
+    """Iterations of the whole fit, where it has gone on from the pilot's."""
 
 
 class Memory(Protocol):
@@ -122,31 +124,34 @@ def fit_fleet(
             pilot = work.once(pilot_fit, pilots, mechanism, asked, chosen, settings)
         task = Task(mechanism, asked, chosen, asked.roles(mechanism), pilot.weights.reference)
         placed = work.place(task)
-        fleet = _Fleet(
-            work,
-            task,
-            placed,
-            work.each(shard.build, opened, shared=(placed,)),
-            pilot,
-            settings,
-            _noting(pilot, progress, memory),
-        )
+        problems = work.each(shard.build, opened, shared=(placed,))
+        fleet = _Fleet(work, task, placed, problems, pilot, settings, _Journal(pilot, progress, memory))
         del opened
         return fleet.fitted([own.name for own in sources], began)
 
 
-def _noting(pilot: Pilot, progress: Progress | None, memory: Memory | None) -> Progress | None:
-    """Progress that is kept as well."""
-    if memory is None:
-        return progress
+class _Journal:
+    """Progress, and where the fit is, for one that begins anew after a kill."""
 
-    def note(iteration: Iteration) -> None:
-        found = {name: value for name, value in iteration.parameters.items() if name in pilot.values}
-        memory.keep(dataclasses.replace(pilot, values=pilot.values | found))
-        if progress is not None:
-            progress(iteration)
+    def __init__(self, pilot: Pilot, progress: Progress | None, memory: Memory | None) -> None:
+        self._now, self._progress, self._memory = pilot, progress, memory
 
-    return note
+    def note(self, iteration: Iteration) -> None:
+        """An iteration has ended."""
+        found = {name: value for name, value in iteration.parameters.items() if name in self._now.values}
+        log = (*(entry for entry in self._now.log if entry.number != iteration.number), iteration)
+        self._keep(dataclasses.replace(self._now, values=self._now.values | found, log=log))
+        if self._progress is not None:
+            self._progress(iteration)
+
+    def note_spread(self, spread: dict[str, float]) -> None:
+        """Spreads were renewed."""
+        self._keep(dataclasses.replace(self._now, spread=spread))
+
+    def _keep(self, now: Pilot) -> None:
+        self._now = now
+        if self._memory is not None:
+            self._memory.keep(now)
 
 
 def _check(facts: Sequence[Facts], sources: Sequence[Source], work: Engine) -> None:
@@ -199,22 +204,21 @@ class _Fleet:
     task: Task
     placed: Handle
     """The same where the shards are."""
-    problems: Sequence[Handle]
+    problems: Column
     pilot: Pilot
     settings: LevenbergMarquardt
-    progress: Progress | None
+    journal: _Journal
 
     def fitted(self, names: Sequence[str], began: float) -> FleetEstimate:
         """The whole fit."""
         parameters = self.task.request.common(self.task.mechanism)
-        samples = sum(self.work.gather(shard.sample_count, self.problems))
-        # All shards have the same mechanism, and hence the same kernels.
-        holds = any(self.work.gather(shard.holds, self.problems[:1]))
+        samples = self.work.total(shard.sample_count, self.problems)
+        holds = any(self.work.gather(shard.holds, self.problems))
         values = parameters.of_names(self.pilot.values)
         motions = self.work.each(shard.begin, self.problems, shared=(self.pilot.values,))
         point = SpreadPoint(values, motions)
         del motions
-        spread, log = self._first_spread(), list[Iteration]()
+        spread, log = self._first_spread(), list(self.pilot.log)
         for number in range(ROUNDS):
             system = SpreadSystem(
                 self.work,
@@ -227,14 +231,15 @@ class _Fleet:
                 self._pull(spread),
                 holds,
             )
-            settings = self.settings if number == 0 else dataclasses.replace(self.settings, start_damping=WARM_DAMPING)
-            outcome = descend_corrected(system, point, settings, self.progress, log[-1].number if log else 0)
-            log.extend(outcome.log[0 if number == 0 else 1 :])
+            settings = self.settings if number == 0 else self.settings.warm()
+            outcome = descend_corrected(system, point, settings, self.journal.note, log[-1].number if log else 0)
+            log.extend(outcome.log[1 if log else 0 :])
             found = self._judged(system, outcome)
             before, spread = spread, found.spreads(len(names), spread, self._least())
             settled = np.maximum(SETTLED * before, INSIGNIFICANT * np.nan_to_num(found.spread_std(before)))
             if not outcome.status.converged or np.all(np.abs(spread - before) <= settled):
                 break
+            self.journal.note_spread(dict(zip(self.task.request.scattering, spread.tolist(), strict=True)))
             point = outcome.linearisation.point
         seconds = time.perf_counter() - began
         return self._estimate(system, dataclasses.replace(outcome, log=tuple(log)), found, names, seconds)
@@ -262,10 +267,7 @@ class _Fleet:
     def _judged(self, system: SpreadSystem, outcome: Outcome) -> _Judgement:
         here = outcome.linearisation
         witnesses = self.work.each(evidence.testify, self.problems, here.linears, shared=(self.placed, system.weights))
-        parts = self.work.gather(evidence.sums, witnesses)
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
+        total: Sums = self.work.total(evidence.sums, witnesses)
         prior = np.diag(here.prior_matrix)
         lower, upper = system.parameters.bounds(here.point.values)
         slack = AT_BOUND * system.parameters.spread(lambda p: p.scale)

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float
 
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.result import IDENTIFIABLE, ParameterEstimate
-from shadowfit.estimation.solve.levenberg_marquardt import Iteration, Outcome, Status
+from shadowfit.estimation.result import IDENTIFIABLE, Accuracy, Ended, ParameterEstimate, tabulate
+from shadowfit.estimation.solve.levenberg_marquardt import Outcome
 from shadowfit.mechanism.mechanism import Mechanism
 
 
@@ -41,7 +41,7 @@ class Individuals:
 
 
 @dataclasses.dataclass(frozen=True)
-class FleetEstimate:
+class FleetEstimate(Ended):
     """What a fit over many recordings found."""
 
     model: Mechanism
@@ -61,21 +61,6 @@ class FleetEstimate:
     seconds: float
 
     @property
-    def status(self) -> Status:
-        """How the fit ended."""
-        return self.outcome.status
-
-    @property
-    def converged(self) -> bool:
-        """Whether a minimum was reached."""
-        return self.status.converged
-
-    @property
-    def log(self) -> tuple[Iteration, ...]:
-        """One entry for each iteration."""
-        return self.outcome.log
-
-    @property
     def values(self) -> dict[str, Any]:
         """Common parameters by name; means of what scatters."""
         return self.common.named(self.outcome.linearisation.point.values)
@@ -93,26 +78,10 @@ class FleetEstimate:
         their disagreement.
         """
         values = self.outcome.linearisation.point.values
-        spread = self.common.spread
         variance = np.diagonal(self.noise_covariance)
         if len(self.individuals.recordings) > 2 * len(variance):
             variance = np.maximum(variance, np.diagonal(self.disagreement))
         std = np.where(self.at_bound, np.nan, np.sqrt(variance))
-        units = [p.unit for p in self.common.parameters for _ in range(p.size)]
-        vector, starts = self.common.vector(values), self.common.vector(self.common.start())
-        scale = np.maximum(spread(lambda p: p.scale), np.abs(self.common.flat(values)))
-        lower, upper = spread(lambda p: p.lower), spread(lambda p: p.upper)
-        return tuple(
-            ParameterEstimate(
-                label,
-                float(vector[i]),
-                float(std[i]),
-                units[i],
-                float(starts[i]),
-                float(lower[i]),
-                float(upper[i]),
-                bool(self.at_bound[i]),
-                bool(self.at_bound[i] or std[i] < IDENTIFIABLE * scale[i]),
-            )
-            for i, label in enumerate(self.common.labels())
-        )
+        scale = np.maximum(self.common.spread(lambda p: p.scale), np.abs(self.common.flat(values)))
+        identifiable = self.at_bound | (std < IDENTIFIABLE * scale)
+        return tabulate(self.common, values, Accuracy(std, self.at_bound, identifiable, np.full_like(std, np.inf)))

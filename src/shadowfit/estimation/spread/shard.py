@@ -234,10 +234,23 @@ class Report:
     diagonal: Float[np.ndarray, " d"]
     """Of the common parameters."""
     largest: float
-    """Largest diagonal entry of all unknowns."""
+    """Largest diagonal entry of all unknowns but the common ones."""
     gradient: float
     """Norm of the gradient of all unknowns but the common ones."""
     common_gradient: Float[np.ndarray, " d"]
+
+    def __add__(self, other: Report) -> Report:
+        """Of the recordings of both."""
+        return Report(
+            self.dynamics + other.dynamics,
+            self.sensors + other.sensors,
+            self.start + other.start,
+            self.pulls + other.pulls,
+            self.diagonal + other.diagonal,
+            max(self.largest, other.largest),
+            float(np.hypot(self.gradient, other.gradient)),
+            self.common_gradient + other.common_gradient,
+        )
 
 
 def report(linear: Linear, task: Task) -> Report:
@@ -258,7 +271,7 @@ def report(linear: Linear, task: Task) -> Report:
         cost.start,
         sum(pull.cost for pull in linear.pulls),
         diagonal,
-        max(largest, float(diagonal.max(initial=0.0))),
+        largest,
         float(np.hypot.reduce(norms)),
         gradient,
     )
@@ -340,6 +353,18 @@ def move(
         return Motion(moved, change, largest)
 
 
-def step_of(motion: Motion) -> tuple[float, float]:
-    """How the model changed in the step that led to a motion, and how large it was."""
-    return motion.change, motion.largest
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """How the model changed in a step, and how large it was."""
+
+    change: float
+    largest: float
+
+    def __add__(self, other: Step) -> Step:
+        """Of the recordings of both."""
+        return Step(self.change + other.change, max(self.largest, other.largest))
+
+
+def step_of(motion: Motion) -> Step:
+    """The step that led to a motion."""
+    return Step(motion.change, motion.largest)

@@ -1,19 +1,17 @@
 """A fit over many recordings as the optimiser sees it: the common parameters here, everything else with the workers.
 
 In each iteration workers eliminate the states of their recordings, and the parameters that belong to each, and send
-their share of the small system of the common parameters; the shares are added up in the order of the recordings, the
-step is taken here, and sent back. A share has ``d² + d + 2`` numbers, whatever the length of the recordings.
+their share of the small system of the common parameters; the shares are added up over a fixed tree of the recordings,
+the step is taken here, and sent back. A share has ``d² + d + 2`` numbers, whatever the length of the recordings.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.box_step import BoxStep
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.weights import Weights
@@ -23,7 +21,7 @@ from shadowfit.estimation.solve.objective import Cost
 from shadowfit.estimation.solve.system import Damping, Proposal, parameter_step, restraint_of, typical_sizes
 from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.shard import Report, Stance, Task
-from shadowfit.parallel.engine import Engine, Handle
+from shadowfit.parallel.engine import Column, Engine, Handle
 
 # A step may not raise the model's cost; this much of the cost is rounding.
 ROUNDING = 1e-12
@@ -34,7 +32,7 @@ class SpreadPoint:
     """Values of the common parameters, and where the motions of the shards are."""
 
     values: Values
-    motions: Sequence[Handle]
+    motions: Column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,9 +40,9 @@ class SpreadLinearisation:
     """Normal equations at a point: what the optimiser needs of them, and where they are."""
 
     point: SpreadPoint
-    linears: Sequence[Handle]
+    linears: Column
     cost: Cost
-    """Its parts are those of the shards."""
+    """Its parts are those of all recordings together."""
     prior_matrix: Float[np.ndarray, " d"]
     prior_gradient: Float[np.ndarray, " d"]
     diagonal: Float[np.ndarray, " d"]
@@ -60,7 +58,7 @@ class SpreadSystem:
     task: Task
     placed: Handle
     """The same where the shards are."""
-    problems: Sequence[Handle]
+    problems: Column
     parameters: ParameterSet
     """The common ones."""
     samples: int
@@ -93,18 +91,18 @@ class SpreadSystem:
         """Have the shards linearised, and add up their reports."""
         stance = Stance(point.values, self.weights, self.pull)
         linears = self.engine.each(shard.linearise, self.problems, point.motions, shared=(self.placed, stance))
-        reports = self.engine.gather(shard.report, linears, shared=(self.placed,))
+        report = self.engine.total(shard.report, linears, shared=(self.placed,))
         matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights)
-        common = sum((own.common_gradient for own in reports), np.zeros(self.parameters.size)) + gradient
+        diagonal, common = report.diagonal + matrix, report.common_gradient + gradient
         return SpreadLinearisation(
             point,
             linears,
-            _cost(reports, prior),
+            _cost(report, prior),
             matrix,
             gradient,
-            sum((own.diagonal for own in reports), matrix.copy()),
-            max(own.largest for own in reports),
-            float(np.hypot.reduce([*(own.gradient for own in reports), *common])),
+            diagonal,
+            max(report.largest, float(diagonal.max(initial=0.0))),
+            float(np.hypot.reduce([report.gradient, *common])),
         )
 
     def propose(
@@ -112,9 +110,7 @@ class SpreadSystem:
     ) -> Proposal | None:
         """The damped step, which the shards have already tried on."""
         restraint = restraint_of(self.samples, here, alpha, damping, near)
-        shares = self.engine.gather(shard.reduce, self.problems, here.linears, shared=(self.placed, restraint))
-        size = self.parameters.size
-        reduced = front.join(shares, [np.arange(size)] * len(shares), size)
+        reduced = self.engine.total(shard.reduce, self.problems, here.linears, shared=(self.placed, restraint))
         if not reduced.ok:
             return None
         box = parameter_step(self.parameters, here, reduced, here.diagonal, restraint, guess)
@@ -123,18 +119,21 @@ class SpreadSystem:
         motions = self.engine.each(
             shard.move, self.problems, here.point.motions, here.linears, shared=(self.placed, restraint, box.step)
         )
-        steps = self.engine.gather(shard.step_of, motions)
-        change = sum(change for change, _ in steps)
-        change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
+        step = self.engine.total(shard.step_of, motions)
+        change = step.change + float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
         if change > ROUNDING * here.cost.total:
             return None  # own parameters met a bound that was not reckoned with
         relative = np.abs(box.step) / typical_sizes(self.parameters, here)
-        largest = max(float(np.max(relative, initial=0.0)), *(own for _, own in steps))
-        return Proposal(tuple(motions), box.step, change, largest, box)
+        largest = max(float(np.max(relative, initial=0.0)), step.largest)
+        return Proposal(motions, box.step, change, largest, box)
 
     def moved(self, here: SpreadLinearisation, proposal: Proposal) -> SpreadPoint:
         """Where a proposal leads."""
         return SpreadPoint(self.parameters.plus(here.point.values, proposal.parameters), proposal.states)
+
+    def seen(self, here: SpreadLinearisation) -> None:
+        """Nothing: motions stay with their workers."""
+        del here
 
     def gradient_norm(self, here: SpreadLinearisation) -> float:
         """Of all unknowns."""
@@ -145,10 +144,5 @@ class SpreadSystem:
         return here.largest
 
 
-def _cost(reports: Sequence[Report], prior: float) -> Cost:
-    return Cost(
-        tuple(own.dynamics for own in reports),
-        tuple(tuple(own.sensors.tolist()) for own in reports),
-        sum(own.start for own in reports),
-        prior + sum(own.pulls for own in reports),
-    )
+def _cost(report: Report, prior: float) -> Cost:
+    return Cost((report.dynamics,), (tuple(report.sensors.tolist()),), report.start, prior + report.pulls)

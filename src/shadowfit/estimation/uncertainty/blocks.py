@@ -8,9 +8,13 @@ rows leave an information H_b and a gradient g_b, hence its own estimate and wha
 with M_b the variance of g_b by the estimated levels of the noise (``M_b = H_b`` where the weights are those). Where the
 model is right the χ_b scatter by V_b. Where it is not quite right, each piece prefers other parameters, and they
 scatter by more: random effects, ``χ_b ~ N(χ, V_b + τ²)``. As in metrology, where laboratories disagree, each
-parameter's τ² follows from Cochran's Q (DerSimonian and Laird 1986), and its variance grows by what τ² adds,
+parameter's τ² follows from Cochran's Q (DerSimonian and Laird 1986), and its variance grows by what τ² adds to that of
+the pieces' mean,
 
-    [Σ_b 1/(v_b + τ²)]⁻¹ − [Σ_b 1/v_b]⁻¹.
+    [Σ_b 1/(v_b + τ²)]⁻¹ − [Σ_b 1/v_b]⁻¹,
+
+but by no larger factor than theirs. (Short pieces of a machine with many parameters know far less of each than their
+share, and what they add to the variance of *their* mean says little about a fit that knows more.)
 
 Errors of a model change slowly (with the amplitude of a decaying swing, say), so that neighbours agree by chance: the
 data are cut into about two, four and eight pieces, and the largest disagreement that is no coincidence counts. Where
@@ -44,8 +48,9 @@ from shadowfit.estimation.uncertainty.residual_covariance import score_variance
 COUNTS = (2, 4, 8)
 # A piece has at least this many time steps for each of its unknowns (parameters and first states).
 STEPS_PER_UNKNOWN = 4
-# Disagreement is believed if pieces that agree would show it with less than this probability.
-COINCIDENCE = 0.01
+# Disagreement at a scale is believed if pieces that agree would show it with less than this probability: at one of the
+# three scales, then, once in a hundred parameters.
+COINCIDENCE = 0.003
 # Pieces hold on to the estimate of all by this fraction of its information: what a piece cannot tell stays.
 HOLD = 1e-3
 
@@ -67,6 +72,16 @@ class Piece:
 
 
 @dataclasses.dataclass(frozen=True)
+class Noise:
+    """What noise alone makes of the parameters."""
+
+    variance: Float[np.ndarray, " p"]
+    """Of each, by all data."""
+    wider: Float[np.ndarray, " p"]
+    """Its root, over that of white errors."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Disagreement:
     """How much pieces of the data differ, for each parameter."""
 
@@ -75,13 +90,18 @@ class Disagreement:
     added: Float[np.ndarray, " p"]
     """Variance that disagreement adds; zero where pieces agree."""
     degrees: Float[np.ndarray, " p"]
-    """Degrees of freedom behind it: one less than the number of pieces; infinite where nothing is added."""
+    """Degrees of freedom behind it: one less than the largest number of pieces that differ; infinite if they agree."""
     spread: Float[np.ndarray, " p"]
     """τ: how much a parameter differs from piece to piece beyond noise."""
 
 
 def disagreement(
-    problem: Problem, point: Point, weights: Weights, free: Bool[np.ndarray, " p"], total: Float[np.ndarray, "p p"]
+    problem: Problem,
+    point: Point,
+    weights: Weights,
+    free: Bool[np.ndarray, " p"],
+    total: Float[np.ndarray, "p p"],
+    noise: Noise,
 ) -> Disagreement:
     """Cut the data into pieces and compare what they say; ``total`` is the information of all data, as rows have it."""
     size = problem.parameters.size
@@ -89,33 +109,38 @@ def disagreement(
     scales = []
     for cuts in _partitions(problem):
         with one_thread():
-            pieces = tuple(_piece(problem, point, weights, cut, free, total) for cut in cuts)
+            told = (_piece(problem, point, weights, cut, free, total) for cut in cuts)
+            pieces = tuple(dataclasses.replace(piece, std=noise.wider * piece.std) for piece in told)
         scales.append(pieces)
         difference = np.array([piece.difference for piece in pieces])
         std = np.array([piece.std for piece in pieces])
         for i in np.flatnonzero(free):
-            extra, effect = random_effects(difference[:, i], std[:, i])
+            growth, mean, effect = random_effects(difference[:, i], std[:, i])
+            extra = growth * min(mean, noise.variance[i])
+            if extra > 0.0:
+                # Many pieces that differ as well make the size of what few of them show better known.
+                degrees[i] = len(pieces) - 1
             if extra > added[i]:
-                added[i], spread[i], degrees[i] = extra, effect, len(pieces) - 1
+                added[i], spread[i] = extra, effect
     return Disagreement(tuple(scales), added, degrees, spread)
 
 
-def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> tuple[float, float]:
-    """Variance that the values' disagreement adds to their weighted mean's, and τ; zeros where they agree."""
+def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> tuple[float, float, float]:
+    """How many times the variance of their mean the values' disagreement adds, that variance, and τ; zeros if none."""
     # Pieces that know nothing, or (with absurd weights) all, have no say.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         weight = 1.0 / np.square(std)
         known = np.isfinite(weight) & (weight > 0.0) & np.isfinite(values)
         values, weight = values[known], weight[known]
         if len(values) < 2:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0
         mean = np.sum(weight * values) / np.sum(weight)
         cochran, degrees = float(np.sum(weight * (values - mean) ** 2)), len(values) - 1
         if not (np.isfinite(cochran) and special.chdtrc(degrees, cochran) < COINCIDENCE):
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0
         effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
-        added = float(1.0 / np.sum(1.0 / (1.0 / weight + effect)) - 1.0 / np.sum(weight))
-    return (added, float(np.sqrt(effect))) if np.isfinite(added) else (0.0, 0.0)
+        growth = float(np.sum(weight) / np.sum(1.0 / (1.0 / weight + effect)) - 1.0)
+    return (growth, float(1.0 / np.sum(weight)), float(np.sqrt(effect))) if np.isfinite(growth) else (0.0, 0.0, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,8 +5,8 @@ kinds differ in what they take the errors to be:
 
 * ``gauss-newton``: independent of each other, as large as the noise behind the fit's weights: ``σ₀² H⁻¹`` where the
   weights are those of the noise, ``H⁻¹ [Σ_k T_kᵀ C T_k] H⁻¹`` with its levels C where they are not.
-* ``blocks`` (default): the same, and where recordings or pieces of them disagree by more than that, wider
-  (:mod:`blocks`).
+* ``blocks`` (default): the same, but as long alike as the residuals show (:mod:`memory`), and where recordings or
+  pieces of them disagree by more than that, wider (:mod:`blocks`).
 * ``paper``: constant covariances Ω and R, estimated by ``Σ r rᵀ/(n − 1)`` (the paper's Section 3.7).
 * ``residual``: the same, with the degrees of freedom that the residuals really have (:mod:`residual_covariance`).
 * ``robust``: anything that averages out, correlated in time or of changing size: the variance of ``Tᵀe`` is that of a
@@ -54,7 +54,7 @@ class Uncertainty:
     upper: Float[np.ndarray, " p"]
 
     @functools.cached_property
-    def _found(self) -> tuple[Float[np.ndarray, "p p"], float]:
+    def _found(self) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
         return self.evidence.covariance(self.kind)
 
     @property
@@ -63,8 +63,8 @@ class Uncertainty:
         return self._found[0]
 
     @property
-    def degrees(self) -> float:
-        """Degrees of freedom behind the size of the covariance; infinite where the fit's weights are believed."""
+    def degrees(self) -> Float[np.ndarray, " p"]:
+        """Degrees of freedom behind each variance; infinite where the fit's weights are believed."""
         return self._found[1]
 
     @property
@@ -82,7 +82,7 @@ class Uncertainty:
     def freed_std(self) -> Float[np.ndarray, " p"]:
         """Standard deviations; for a parameter on a bound the one that it would have if it were free."""
         spread = self.std.copy()
-        for i in np.flatnonzero(self.evidence.at_bound):
+        for i in np.flatnonzero(self.evidence.at_bound).tolist():
             spread[i] = np.sqrt(max(self.evidence.covariance(self.kind, self._freed(i))[0][i, i], 0.0))
         return spread
 
@@ -101,7 +101,7 @@ class Uncertainty:
         """
         if not 0.0 < level < 1.0:
             raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")
-        factor = float(special.stdtrit(self.degrees, 0.5 + 0.5 * level))
+        factor = special.stdtrit(self.degrees, 0.5 + 0.5 * level)
         held = np.where(self.evidence.at_bound, 0.0, self.std)
         low, high = self.values - factor * held, self.values + factor * held
         if self.evidence.at_bound.any() or self.evidence.on_edge:

@@ -56,11 +56,9 @@ NEGLIGIBLE = 0.1
 
 def acting_share(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:
     """The part of what each coordinate lacks that is white and acts, 0 to 1."""
-    size, idle = problem.plan.node_size, problem.without_inputs()
-    squares, products, changes, shared = np.zeros((4, size))
-    for index in range(len(problem.tracks)):
-        missing, quiet = (objective.residuals(own, point, weights, index)[:, :size] for own in (problem, idle))
-        change, known = np.diff(missing, axis=0), np.diff(quiet - missing, axis=0)
+    squares, products, changes, shared = np.zeros((4, problem.plan.node_size))
+    for missing, force in objective.missing_and_known(problem, point, weights):
+        change, known = np.diff(missing, axis=0), np.diff(force, axis=0)
         squares += np.sum(missing**2, axis=0)
         products += np.sum(missing[1:] * missing[:-1], axis=0)
         changes += np.sum(change**2, axis=0)

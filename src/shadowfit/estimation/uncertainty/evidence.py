@@ -19,9 +19,10 @@ from shadowfit.estimation.problem.rows import Group
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.uncertainty.blocks import Disagreement, disagreement
+from shadowfit.estimation.uncertainty.blocks import Disagreement, Noise, disagreement
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding, findings
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
+from shadowfit.estimation.uncertainty.memory import added_variance, row_variances
 from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated, score_variance
 
 Kind = Literal["gauss-newton", "blocks", "paper", "residual", "robust"]
@@ -61,7 +62,7 @@ class Evidence:
     present: tuple[Bool[np.ndarray, "n m"], ...]
     impulse_ratio: Float[np.ndarray, " r"]
     """Standard deviation of each weighted impulse residual in units of ``σ₀``; one where the weights are believed."""
-    compare_pieces: Callable[[Bool[np.ndarray, " p"], Float[np.ndarray, "p p"]], Disagreement]
+    compare_pieces: Callable[[Bool[np.ndarray, " p"], Float[np.ndarray, "p p"], Noise], Disagreement]
     on_edge: bool = False
     """Whether some body sits on the edge of what a body can have."""
 
@@ -155,7 +156,12 @@ class Evidence:
     @functools.cached_property
     def disagreement(self) -> Disagreement:
         """Whether recordings, and pieces of them, agree about the parameters."""
-        return self.compare_pieces(~self.at_bound, self.matrix)
+        free = ~self.at_bound
+        bread, white = self.bread(free), self._believed()
+        plain, whole = (np.diagonal(bread @ meat @ bread) for meat in (white, white + self._added_by_memory))
+        known = plain > 0.0
+        wider = np.sqrt(np.maximum(np.divide(whole, plain, out=np.ones_like(plain), where=known), 1.0))
+        return self.compare_pieces(free, self.matrix, Noise(whole, wider))
 
     # --- the variance of Tᵀe, in the scaling of the rows ---
 
@@ -170,11 +176,22 @@ class Evidence:
         ]
         return np.diag(self.prior) * assumed + self._joined(parts)
 
+    @functools.cached_property
+    def _added_by_memory(self) -> Float[np.ndarray, "p p"]:
+        """What the correlation in time of errors adds to it."""
+        impulses, parts = self.layouts[0][0].size, []
+        for own in self.projections:
+            variances = row_variances(impulses, self.impulse_ratio, own.residual.shape[1], self.reference**2)
+            parts.append(added_variance(own, variances))
+        return self._joined(parts)
+
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
         """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""
         known = np.diag(self.prior) * self.reference**2
-        if kind in ("gauss-newton", "blocks"):
+        if kind == "gauss-newton":
             return self._believed(), np.inf
+        if kind == "blocks":
+            return self._believed() + self._added_by_memory, np.inf
         if kind == "robust":
             runs = self._long_runs(free)
             return known + self._joined([run.covariance for run in runs]), sum(run.degrees for run in runs)
@@ -203,13 +220,13 @@ class Evidence:
 
     def covariance(
         self, kind: Kind, free: Bool[np.ndarray, " p"] | None = None
-    ) -> tuple[Float[np.ndarray, "p p"], float]:
+    ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
         """Covariance of the free parameters (those not on a bound), zero for the others, and degrees of freedom."""
         free = ~self.at_bound if free is None else free
         bread, ignorance = self.bread(free), self.ignorance(free)
         meat, degrees = self.meat(kind, free)
         covariance = self._less_pulled(bread @ meat @ bread, free) + ignorance
-        return self._widened(covariance, free) if kind == "blocks" else (covariance, degrees)
+        return self._widened(covariance, free) if kind == "blocks" else (covariance, np.full(len(free), degrees))
 
     def _less_pulled(
         self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
@@ -221,20 +238,25 @@ class Evidence:
         root = np.sqrt(2.0 * self.pull[pulled]) / self.reference
         share = root[:, None] * covariance[np.ix_(pulled, pulled)] * root
         values, vectors = np.linalg.eigh(0.5 * (share + share.T))
-        # (V⁻¹ − RᵀR)⁻¹ = V + V Rᵀ (1 − R V Rᵀ)⁻¹ R V
-        inner = (vectors / (1.0 - np.clip(values, 0.0, MOST_PULLED))) @ vectors.T
+        # (V⁻¹ − RᵀR)⁻¹ = V + V Rᵀ (1 − R V Rᵀ)⁻¹ R V. Where the data say less than is taken away, R V Rᵀ > 1, most of
+        # what they say is.
+        most = np.clip(values, 0.0, MOST_PULLED)
+        inner = (vectors * most / (np.maximum(values, np.finfo(float).tiny) * (1.0 - most))) @ vectors.T
         across = covariance[:, pulled] * root
         return covariance + across @ inner @ across.T
 
     def _widened(
         self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
-    ) -> tuple[Float[np.ndarray, "p p"], float]:
-        """A covariance with the variances that disagreement adds; correlations stay."""
-        found = self.disagreement
+    ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
+        """A covariance with the variances that disagreement adds; correlations stay.
+
+        Degrees of freedom of a sum of variances are those of Welch and Satterthwaite; noise has any number of them.
+        """
         variance = np.diagonal(covariance)
-        added = np.where(free & (variance > 0.0), found.added, 0.0)
-        factor = np.sqrt(1.0 + added / np.where(variance > 0.0, variance, 1.0))
-        degrees = float(np.min(found.degrees[added > 0.0], initial=np.inf))
+        known = free & (variance > 0.0)
+        growth = np.where(known, self.disagreement.added / np.where(known, variance, 1.0), 0.0)
+        factor, share = np.sqrt(1.0 + growth), growth / (1.0 + growth)
+        degrees = np.where(share > 0.0, self.disagreement.degrees / np.where(share > 0.0, share**2, 1.0), np.inf)
         return covariance * np.outer(factor, factor), degrees
 
 

@@ -45,30 +45,30 @@ def long_run_covariance(series: Float[np.ndarray, "n p"]) -> LongRun:
     largest = np.max(np.abs(series), axis=0, initial=0.0)
     unit = np.where(largest > 0.0, largest, 1.0)
     centred = series / unit - np.mean(series / unit, axis=0)
-    coefficient = np.clip(_lag_one(centred), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
+    coefficient = np.clip(lag_one(centred), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
     whitened = centred[1:] - coefficient * centred[:-1]
-    bandwidth = _bandwidth(whitened)
+    width = bandwidth(whitened)
     total = whitened.T @ whitened
-    for lag in range(1, min(int(np.ceil(bandwidth)), len(whitened))):
+    for lag in range(1, min(int(np.ceil(width)), len(whitened))):
         product = whitened[lag:].T @ whitened[:-lag]
-        total = total + _parzen(lag / bandwidth) * (product + product.T)
+        total = total + parzen(lag / width) * (product + product.T)
     colour = unit / (1.0 - coefficient)
     # One contribution is lost to the autoregression, and the parameters have been fitted.
     small = count / max(count - 1 - size, 1)
     with np.errstate(over="ignore"):
         covariance = small * total * np.outer(colour, colour)
-    return LongRun(covariance, bandwidth, count / (PARZEN_ENERGY * bandwidth))
+    return LongRun(covariance, width, count / (PARZEN_ENERGY * width))
 
 
-def _lag_one(series: Float[np.ndarray, "n p"]) -> Float[np.ndarray, " p"]:
+def lag_one(series: Float[np.ndarray, "n p"]) -> Float[np.ndarray, " p"]:
     """Coefficient of a first-order autoregression of each component."""
     energy = np.sum(series**2, axis=0)
     return np.sum(series[1:] * series[:-1], axis=0) / np.where(energy > 0.0, energy, 1.0)
 
 
-def _bandwidth(series: Float[np.ndarray, "n p"]) -> float:
+def bandwidth(series: Float[np.ndarray, "n p"]) -> float:
     """``S = 2.66 (α n)^{1/5}``, α from first-order autoregressions of the components; within 1 and n/2."""
-    coefficient = np.clip(_lag_one(series), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
+    coefficient = np.clip(lag_one(series), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
     power = np.mean((series[1:] - coefficient * series[:-1]) ** 2, axis=0) ** 2
     weight = np.sum(power / (1.0 - coefficient) ** 4)
     curvature = np.sum(4.0 * coefficient**2 * power / (1.0 - coefficient) ** 8)
@@ -76,5 +76,6 @@ def _bandwidth(series: Float[np.ndarray, "n p"]) -> float:
     return float(np.clip(PARZEN_BANDWIDTH * (ratio * len(series)) ** 0.2, 1.0, max(0.5 * len(series), 1.0)))
 
 
-def _parzen(x: float) -> float:
+def parzen(x: float) -> float:
+    """Parzen's weight of a lag, as a fraction of the bandwidth."""
     return 1.0 - 6.0 * x**2 + 6.0 * x**3 if x <= 0.5 else 2.0 * (1.0 - x) ** 3

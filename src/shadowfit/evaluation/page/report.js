@@ -123,6 +123,10 @@ function chart(host, spec) {
     const clip = "c" + Math.random().toString(36).slice(2);
     element(element(svg, "clipPath", { id: clip }), "rect", { x: left, y: top, width: width - left - right, height: height - top - bottom });
     const ink = element(svg, "g", { "clip-path": `url(#${clip})` });
+    for (const [a, b] of spec.unused || []) {
+      const [x1, x2] = [toX(a ?? from), toX(b ?? to)];
+      if (x2 > x1) element(ink, "rect", { x: x1, width: x2 - x1, y: top, height: height - top - bottom, class: "unused" });
+    }
     for (const s of series) {
       const ownX = s.x || xs;
       if (s.bars) {
@@ -190,9 +194,13 @@ function linked(draws) { return (range) => draws.forEach((draw) => draw(range));
 
 for (const recording of data.recordings) {
   const host = document.getElementById("recording-" + recording.id), draws = [];
-  const link = (range) => linked(draws)(range);
+  const link = (range) => {
+    linked(draws)(range);
+    // A page around this one, if it asked for that, learns which part was chosen.
+    if (recording.tells) parent.postMessage({ shadowfit: range }, "*");
+  };
   for (const c of recording.channels) {
-    draws.push(chart(host, { title: `${c.name} [${c.unit}]`, x: recording.time, height: 240, link, series: [
+    draws.push(chart(host, { title: `${c.name} [${c.unit}]`, x: recording.time, height: 240, link, unused: recording.unused, series: [
       { y: c.rollout, kind: "rollout", loose: true }, { y: c.measured, kind: "measured", width: 3 }, { y: c.estimated, kind: "estimated" }] }));
   }
   for (const r of recording.residuals) {

@@ -29,6 +29,7 @@ from shadowfit.mechanism import (
 )
 from shadowfit.mechanism.joint_types import Ball, Hinge, JointType, Lock, Planar, SameAngle, Slider
 from shadowfit.models import vocabulary
+from shadowfit.models.reader import Rating
 from shadowfit.models.robots.description import AXIS_KINDS, Actuator, Description, Loop, RobotJoint, RobotSensor
 from shadowfit.models.robots.lump import Lumped, lump
 from shadowfit.models.robots.naming import Names
@@ -55,6 +56,16 @@ class Robot:
     joints: dict[str, str]
     """Joint that moves → joint of the mechanism."""
     notes: tuple[str, ...]
+
+    @property
+    def ratings(self) -> dict[str, Rating]:
+        """Joint of the mechanism → what the file says it may do, where it says something."""
+        stated = {
+            own: Rating(joint.limits, joint.speed, joint.effort)
+            for joint in self.lumped.joints
+            if joint.kind in AXIS_KINDS and (own := self.joints.get(joint.name)) is not None
+        }
+        return {name: rating for name, rating in stated.items() if rating != Rating()}
 
 
 def build(robot: Description, *, limits: bool = False) -> Robot:

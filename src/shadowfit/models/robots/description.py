@@ -55,6 +55,9 @@ class RobotJoint:
     rest: float = 0.0
     limits: tuple[float, float] | None = None
     """End stops [rad or m]."""
+    speed: float | None = None
+    """Largest speed of the joint, and largest effort of what drives it, as rated [rad/s, m/s; N m, N]."""
+    effort: float | None = None
     line: int | None = None
 
     def held(self, position: float) -> RobotJoint:

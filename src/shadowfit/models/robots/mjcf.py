@@ -211,7 +211,25 @@ class _Reader:
             stiffness=float(model.jnt_stiffness[joint]),
             rest=float(model.qpos_spring[place]),
             limits=(float(model.jnt_range[joint, 0]), float(model.jnt_range[joint, 1])) if limited else None,
+            effort=self._effort(joint),
         )
+
+    def _effort(self, joint: int) -> float | None:
+        """Largest force of a joint's actuators [N m or N], by the range of their forces, or of a motor's control."""
+        model, mujoco = self.model, self.mujoco
+        bounds = [np.max(np.abs(model.jnt_actfrcrange[joint]))] if model.jnt_actfrclimited[joint] else []
+        for index in np.flatnonzero(model.actuator_trnid[:, 0] == joint):
+            if int(model.actuator_trntype[index]) != int(mujoco.mjtTrn.mjTRN_JOINT):
+                continue
+            gear = abs(float(model.actuator_gear[index, 0]))
+            if model.actuator_forcelimited[index]:
+                bounds.append(gear * np.max(np.abs(model.actuator_forcerange[index])))
+            motor = int(model.actuator_biastype[index]) == int(mujoco.mjtBias.mjBIAS_NONE)
+            if motor and model.actuator_ctrllimited[index]:
+                gain = abs(float(model.actuator_gainprm[index, 0]))
+                bounds.append(gear * gain * np.max(np.abs(model.actuator_ctrlrange[index])))
+        largest = float(min(bounds, default=np.inf))
+        return largest if 0.0 < largest < np.inf else None
 
     # ---- what drives it
 

@@ -39,8 +39,9 @@ def load_overlay(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> M
     expanded, where = _expand(own, base)
     merged = Table(_merge(base, expanded), (), where, document.source)
     model = read_document(merged, robot.mechanism.name, "")
+    ratings = {name: own for name, own in robot.ratings.items() if name in model.mechanism.joints}
     text = format_model(model.mechanism, start=model.start, description=model.description, derived=model.derived)
-    return dataclasses.replace(model, text=text, source=document.source, notes=robot.notes)
+    return dataclasses.replace(model, text=text, source=document.source, notes=robot.notes, ratings=ratings)
 
 
 def overlaid_robot(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> Robot:

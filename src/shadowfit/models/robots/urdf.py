@@ -169,6 +169,8 @@ def _joint(element: Element, links: dict[str, Element]) -> RobotJoint:
         damping=losses["damping"],
         friction=losses["friction"],
         limits=_limits(element) if kind in ("revolute", "prismatic") else None,
+        speed=_rated(element, "velocity"),
+        effort=_rated(element, "effort"),
         line=element.line,
     )
 
@@ -183,6 +185,13 @@ def _limits(element: Element) -> tuple[float, float] | None:
             f"the lower limit {lower:g} of joint {element.text('name')!r} is above the upper one, {upper:g}"
         )
     return (lower, upper) if lower < upper else None
+
+
+def _rated(element: Element, key: str) -> float | None:
+    """What the joint may do at most; files that do not know write nothing, or zero."""
+    limit = element.one("limit")
+    value = 0.0 if limit is None else limit.number(key, 0.0)
+    return value if 0.0 < value < np.inf else None
 
 
 def _mimic(element: Element, joints: dict[str, RobotJoint]) -> Mimic:

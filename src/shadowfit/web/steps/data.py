@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,27 @@ from shadowfit.recordings import Recording, parse_unit
 from shadowfit.web.desk import Desk
 from shadowfit.web.parts import CommandLine, Update, frame, in_background, machine_of, problem, upload
 
-PURPOSES = {"fit": "fit", "validation": "validation", "": "not used"}
+PURPOSES = {"fit": "fit", "validation": "validation", "both": "both", "": "not used"}
+TITLES = {"fit": "Samples for the fit", "validation": "Samples for validation"}
+# The frame with the curves says which stretch was dragged over; nobody else is heard.
+LISTEN = """window.onmessage = (event) => {
+  const range = event.data && event.data.shadowfit;
+  const ours = [...document.querySelectorAll("iframe.view")].some((frame) => frame.contentWindow === event.source);
+  if (ours && Array.isArray(range)) emitEvent("stretch", { begin: Number(range[0]), end: Number(range[1]) });
+}"""
 
 
 async def build(desk: Desk) -> None:
     """Files, their parts, and the channels in them."""
     command = CommandLine(lambda: commands.check(desk.project))
+    hear: list[Callable[[Mapping[str, Any]], None]] = []
 
     def changed() -> None:
         command.update()
         channels.refresh()
 
     def arrived(path: str) -> None:
-        if not desk.part_of(path):
+        if not desk.purpose_of(path):
             desk.use(path, "validation" if desk.project.fit.recordings else "fit")
         files.refresh()
         changed()
@@ -38,13 +47,25 @@ async def build(desk: Desk) -> None:
         looked_at.clear()
         with looked_at:
             frame(f"/view/recording/{Path(path).name}", f"channels of {path}", "half")
+            hear[:] = [_stretch(desk, path, chosen)]
+
+    def chosen(path: str) -> None:
+        files.refresh()
+        windows.refresh()
+        command.update()
+        look(path)
 
     with ui.row().classes("split"):
         with ui.column().classes("side"):
             upload(desk, "recording", "Drop recordings", arrived)
             ui.label("CSV, NPZ, Parquet, MATLAB, HDF5 or bags; times in a column called time.").classes("soft")
-            for name, title in (("fit", "Samples for the fit"), ("validation", "Samples for validation")):
-                _window(desk, name, title, command.update)
+
+            @ui.refreshable
+            def windows() -> None:
+                for name, title in TITLES.items():
+                    _window(desk, name, title, command.update)
+
+            windows()
         with ui.column().classes("main"):
 
             @ui.refreshable
@@ -58,7 +79,39 @@ async def build(desk: Desk) -> None:
             files()
             looked_at = ui.element("div").classes("w-full")
             await channels()
+    ui.run_javascript(LISTEN)
+    ui.on("stretch", lambda event: [own(event.args) for own in hear])
     command.show()
+
+
+def _stretch(desk: Desk, path: str, then: Callable[[str], None]) -> Callable[[Mapping[str, Any]], None]:
+    """What was chosen by dragging over the curves, and buttons that say what it is for; returns what to tell it to."""
+    found: list[float | None] = [None, None]
+
+    def dragged(told: Mapping[str, Any]) -> None:
+        begin, end = float(told["begin"]), float(told["end"])
+        if not (math.isfinite(begin) and math.isfinite(end) and begin < end):
+            return
+        # As many digits as tell a thousandth of the stretch.
+        digits = max(0, 3 - math.floor(math.log10(end - begin)))
+        found[:] = round(begin, digits), round(end, digits)
+        said.text = f"{found[0]:g} to {found[1]:g} s"
+        for button in buttons:
+            button.enable()
+
+    def use(name: str) -> None:
+        desk.choose(path, name, *found)
+        then(path)
+
+    with ui.row().classes("items-center"):
+        said = ui.label("Drag over the curves to choose a stretch; a double click shows all.").classes("soft")
+        buttons = [
+            ui.button(f"Use it for {text}", on_click=lambda name=name: use(name)).props("flat dense no-caps")
+            for name, text in (("fit", "the fit"), ("validation", "validation"))
+        ]
+        for button in buttons:
+            button.disable()
+    return dragged
 
 
 def _window(desk: Desk, name: str, title: str, then: Update) -> None:
@@ -87,7 +140,7 @@ def _files(desk: Desk, then: Update, look: Callable[[str], None]) -> None:
         with ui.row().classes("file items-center w-full"):
             ui.label(Path(path).name).classes("name")
             ui.space()
-            purpose = ui.toggle(PURPOSES, value=desk.part_of(path)).props("no-caps unelevated padding='2px 10px'")
+            purpose = ui.toggle(PURPOSES, value=desk.purpose_of(path)).props("no-caps unelevated padding='2px 10px'")
             purpose.on_value_change(lambda event, path=path: use(path, event.value))
             ui.button("Look", on_click=lambda path=path: look(path)).props("flat dense no-caps")
 

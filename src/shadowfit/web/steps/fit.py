@@ -10,10 +10,11 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.evaluation import verdict
 from shadowfit.projects import commands
 from shadowfit.projects.runs import Run, runs, start
-from shadowfit.web.course import cost_chart, course, newest_values, parameter_chart
+from shadowfit.web.course import cost_chart, course, newest_values, parameter_chart, residual_chart
 from shadowfit.web.desk import Desk
 from shadowfit.web.parts import CommandLine, Update
 
+CHARTS = (cost_chart, parameter_chart, residual_chart)
 NUMBERS = {"huber": "robust beyond N deviations", "timestep": "time-step [s]", "max-iterations": "most iterations"}
 
 
@@ -41,7 +42,7 @@ async def build(desk: Desk) -> None:
         _options(desk, command.update)
     sentence = ui.label().classes("verdict")
     with ui.row().classes("charts"):
-        charts = [ui.echart(make({})).classes("chart") for make in (cost_chart, parameter_chart)]
+        charts = [ui.echart(make({})).classes("chart") for make in CHARTS]
     newest = ui.html(sanitize=False).classes("w-full")
     with ui.expansion("What it says", value=True).classes("w-full"):
         terminal = ui.label().classes("terminal newest")
@@ -66,7 +67,7 @@ async def build(desk: Desk) -> None:
         _judge(sentence, run, running)
         now = course(run)
         newest.content = newest_values(now)
-        for chart, make in zip(charts, (cost_chart, parameter_chart), strict=True):
+        for chart, make in zip(charts, CHARTS, strict=True):
             chart.options.clear()
             chart.options.update(make(now))
             chart.update()

@@ -51,7 +51,7 @@ async def build(desk: Desk) -> None:
             ).classes("w-full")
             ui.label("or a file of your own: TOML, URDF or MJCF").classes("soft")
             upload(desk, "model", "Drop a model file", uploaded)
-            ui.label("or everything as in `shadowfit demo`, to look around").classes("soft")
+            ui.label("or everything filled in, to look around").classes("soft")
             show = ui.button("Demonstration", icon="school", on_click=demonstration).props("outline no-caps")
 
         @ui.refreshable

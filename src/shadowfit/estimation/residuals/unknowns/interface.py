@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.equations import Equations
@@ -227,8 +227,8 @@ class Unknowns(abc.ABC):
         """Dynamics residuals of one step with their derivatives by ``reach`` nodes and the parameters, unweighted."""
 
     @abc.abstractmethod
-    def view(self, mechanism: Mechanism, state: State) -> View:
-        """What the sensors see of a state that is given like a node."""
+    def view(self, mechanism: Mechanism, state: State, instant: Instant) -> View:
+        """What the sensors see of a state that is given like a node, and of its rates and the inputs."""
 
     @abc.abstractmethod
     def start_rows(self, start: Start, here: Evaluations) -> Rows:

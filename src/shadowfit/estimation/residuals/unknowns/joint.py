@@ -15,10 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from shadowfit.dynamics.contact_law import contact_points
+from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.loops import row_joints
 from shadowfit.dynamics.motion_view import MotionView
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State, with_world
 from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, motions, place, tree_of
+from shadowfit.errors import MechanismError
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import joint_transition, loop_transition
 from shadowfit.estimation.residuals.closure import closing, independence, tangent
@@ -28,6 +31,7 @@ from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, c
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised
 from shadowfit.estimation.residuals.recursion import TreeRows
+from shadowfit.estimation.residuals.touched import Free, Seen, Touched, touched
 from shadowfit.estimation.residuals.unknowns.interface import (
     Along,
     Evaluations,
@@ -39,6 +43,7 @@ from shadowfit.estimation.residuals.unknowns.interface import (
 )
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
+from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
 
 OPERATIONS = 60
@@ -67,12 +72,16 @@ class Joint(Unknowns):
     """How the bodies hang together."""
     independent: tuple[int, ...]
     """Coordinates that decide all others: all of them in a tree without loops."""
+    touches: bool
+    """Whether there are contacts or end stops."""
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Joint:
         tree = tree_of(mechanism)
+        _check_contacts(tree, mechanism)
         # What is independent in loops depends on where they move (`suited`).
-        return cls(len(mechanism.bodies), tree, () if tree.loops else tuple(range(tree.size)))
+        independent = () if tree.loops else tuple(range(tree.size))
+        return cls(len(mechanism.bodies), tree, independent, len(mechanism.contacts) > 0)
 
     # --- nodes ---
 
@@ -163,6 +172,36 @@ class Joint(Unknowns):
         return TreeRows(layout, self.tree, mechanism) if operations > LARGEST_STEP else None
 
     def step_rows(self, equations: Equations, step: Step) -> Rows:
+        rows = self._free_rows(step)
+        if not self.touches:
+            return rows
+        size = self.node_size
+        found = self.touched(step.machine, step.nodes.pose, step.timestep, Free.of(rows, step.timestep))
+        states, parameters = jnp.split(found.pushed, [self.reach * size], axis=1)
+        return Rows(
+            jnp.einsum("ij,jwk->iwk", found.through, rows.states - states.reshape(rows.states.shape)),
+            found.through @ (rows.parameters - parameters),
+            found.residual,
+        )
+
+    def touched(self, machine: Parametrised, poses: Pose, timestep: Float[Array, ""], step: Free) -> Touched:
+        size, width = self.node_size, self.reach * self.node_size
+        moves, own = self.moves(machine, poses), self.tree.selection()[list(self.independent)]
+
+        def seen_at(increments: Array) -> Seen:
+            mechanism = machine.moved(increments[width:])
+            spread = moves(increments[:width].reshape(self.reach, size), increments[width:])
+            moved = poses.plus(spread.reshape(self.reach, self.bodies, 6))
+            before, now, after = (self.placed(mechanism, moved[t]) for t in range(self.reach))
+            old, new = now.pose.minus(before.pose) / timestep, after.pose.minus(now.pose) / timestep
+            points = contact_points(assemble(mechanism), *with_world(now.pose, old), timestep)
+            rates = own @ moved[2].minus(moved[1]).ravel() / timestep
+            return Seen(points.as_seen(now.twists.reshape(-1, size), new.ravel(), rates), rates)
+
+        return touched(seen_at, width + machine.layout.size, step)
+
+    def _free_rows(self, step: Step) -> Rows:
+        """Rows without contacts."""
         if self.tree.loops:
             return loop_transition.rows(self.tree, self.independent, step)
         machine, size = step.machine, self.tree.size
@@ -178,8 +217,8 @@ class Joint(Unknowns):
         value, table = slopes(missing, jnp.zeros(width + machine.layout.size))
         return Rows(table[:, :width].reshape(-1, self.reach, size), table[:, width:], value)
 
-    def view(self, mechanism: Mechanism, state: State) -> MotionView:
-        return MotionView(self.tree, mechanism, state)
+    def view(self, mechanism: Mechanism, state: State, instant: Instant) -> MotionView:
+        return MotionView(self.tree, mechanism, state, instant)
 
     def start_rows(self, start: Start, here: Evaluations) -> Rows:
         window = len(start.first.pose.position)
@@ -251,3 +290,18 @@ class Joint(Unknowns):
             if place in places:
                 found[:, column] = impulses[:, places[place]]
         return found
+
+
+def _check_contacts(tree: Tree, mechanism: Mechanism) -> None:
+    """Raise where there are others than end stops, or end stops and loops."""
+    for name, contact in mechanism.contacts.items():
+        if isinstance(contact, PlaneContact):
+            raise MechanismError(
+                f"contact {name!r} is one with a plane: fits in joint coordinates know end stops only; use the "
+                "unknowns 'configuration'"
+            )
+        if tree.loops:
+            raise MechanismError(
+                f"{name!r} is an end stop and joint {mechanism.joints.names[tree.loops[0]]!r} closes a loop: fits in "
+                "joint coordinates do not describe both; use the unknowns 'configuration'"
+            )

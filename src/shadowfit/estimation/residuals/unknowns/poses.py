@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
-from shadowfit.dynamics.state import State
+from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import transition
@@ -37,8 +37,8 @@ class PoseUnknowns(Unknowns):
     def directions(self, increments: Float[Array, "*n b"]) -> Float[Array, "*n b"]:
         return increments
 
-    def view(self, mechanism: Mechanism, state: State) -> StateView:
-        return StateView(mechanism, state)
+    def view(self, mechanism: Mechanism, state: State, instant: Instant) -> StateView:
+        return StateView(mechanism, state, None, instant)
 
     def start_count(self, gaps: int) -> int:
         return 2 * min(gaps, self.impulses)

@@ -59,6 +59,23 @@ class DryAxes(eqx.Module):
     here: Float[Array, "r"]
 
 
+def no_axes(size: int) -> DryAxes:
+    """Of a problem of so many velocities whose joints have no dry friction, or have it elsewhere."""
+    none = jnp.zeros(0)
+    return DryAxes(
+        jnp.zeros((0, size)),
+        Clipped(none),
+        jnp.zeros((size, 0)),
+        jnp.zeros((0, 0)),
+        (),
+        (),
+        (),
+        (),
+        (),
+        jnp.zeros(size),
+    )
+
+
 class WithoutFriction(NamedTuple):
     """Speeds of the axes and gap multipliers at a velocity that the friction has not acted on."""
 

@@ -21,9 +21,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
+from shadowfit.dynamics import dry_friction
 from shadowfit.dynamics.contact_law import Branch, Impulses, Points, impulses_on, projected, slip_of
-from shadowfit.estimation.residuals import dry_friction
-from shadowfit.estimation.residuals.dry_friction import DryAxes
+from shadowfit.dynamics.dry_friction import DryAxes
 
 # Sweeps of Gauss–Seidel before each linear solve.
 SWEEPS = 3
@@ -157,7 +157,7 @@ def _swept_points(points: Points, answers: Responses, velocity: Array, start: Im
         velocity = velocity + answers.normal[i] * (value - normal[i])
         normal = normal.at[i].set(value)
     for j, i in enumerate(points.frictional):
-        sliding = points.tangent[j] @ velocity + points.tangent_sigma[j] * tangent[j]
+        sliding = points.tangent[j] @ velocity + points.drift[j] + points.tangent_sigma[j] * tangent[j]
         value = projected(tangent[j] - answers.tangent_step[j] * sliding, points.coefficient[j] * normal[i])
         velocity = velocity + (value - tangent[j]) @ answers.tangent[j]
         tangent = tangent.at[j].set(value)
