@@ -1,6 +1,7 @@
 """Cases: resuming, failures, interrupts, and worker processes."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -88,9 +89,21 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         run_cases(doubling(1, 2, 3), tmp_path, n_jobs=2, progress=stop)
-    assert list((tmp_path / "cases").glob("*.json"))
-    assert not list((tmp_path / "cases").glob(".*")), "no half-written file"
+    finished = list((tmp_path / "cases").glob("*.json"))
+    assert finished
+    assert all(json.loads(file.read_text())["result"] for file in finished), "a file is whole or not there"
     assert all(outcome.done for outcome in run_cases(doubling(1, 2, 3), tmp_path, n_jobs=1).values())
+
+
+def test_half_written_files_of_killed_workers_are_removed(tmp_path):
+    run_cases(doubling(1), tmp_path)
+    left, under_way = (tmp_path / "cases" / f".{name}.partial" for name in ("left", "under-way"))
+    left.write_text("{")
+    os.utime(left, (0.0, 0.0))
+    under_way.write_text("{")
+    run_cases(doubling(1, 2), tmp_path)
+    assert not left.exists()
+    assert under_way.exists(), "its writer may live, here or on another machine"
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes by /proc")

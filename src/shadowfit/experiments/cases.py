@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.models.atomic import write_text
+from shadowfit.models.atomic import remove_abandoned, write_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,16 @@ class Outcome:
 
 def path(case: Case, folder: Path) -> Path:
     """File of a case in the folder of its study."""
-    return folder / "cases" / f"{case.name}.json"
+    return _files(folder) / f"{case.name}.json"
+
+
+def tidy(folder: Path) -> None:
+    """Remove what killed runs of a study left half-written."""
+    remove_abandoned(_files(folder))
+
+
+def _files(folder: Path) -> Path:
+    return folder / "cases"
 
 
 def perform(case: Case, folder: Path) -> Outcome:

@@ -36,6 +36,7 @@ def run_cases(
         progress: called after each case.
     """
     _check_names(cases)
+    records.tidy(folder)
     report = progress or (lambda outcome, found: None)
     outcomes: dict[str, Outcome] = {}
     for case in cases:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 import uuid
 from pathlib import Path
 
 from shadowfit.errors import WriteError
+
+# Age [s] of a half-written file that nobody is writing any more: its writer was killed.
+ABANDONED = 3600.0
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -39,3 +44,11 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
             partial.unlink(missing_ok=True)
     except OSError as error:
         raise WriteError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def remove_abandoned(folder: str | os.PathLike[str]) -> None:
+    """Remove what writers that were killed left in a folder; a folder that cannot be read or changed stays as it is."""
+    with contextlib.suppress(OSError):
+        for left in Path(folder).glob(".*.partial"):
+            if left.is_file() and time.time() - left.stat().st_mtime > ABANDONED:
+                left.unlink(missing_ok=True)
