@@ -49,6 +49,8 @@ class ChannelTable:
     """Column of the times; None: found by its name."""
     topics: tuple[str, ...] = ()
     """Topics of a bag to read."""
+    keep_repeats: bool = False
+    """Whether samples that were read twice stay (:mod:`recordings.repeats`)."""
 
 
 def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
@@ -64,9 +66,12 @@ def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
         raise RecordingError(f"{where}: cannot be read ({error.strerror or error})") from error
     except ValueError as error:
         raise RecordingError(f"{where}: {error}") from error
-    _allow(content, ("channels", "time", "topics"), where)
+    _allow(content, ("channels", "time", "topics", "repeats"), where)
     table = content.get("channels", {})
-    if not isinstance(table, dict) or not table:
+    repeats = content.get("repeats")
+    if repeats not in (None, "keep"):
+        raise RecordingError(f'{where}: repeats is {repeats!r}; it can only be "keep"')
+    if not isinstance(table, dict) or not (table or repeats):
         raise RecordingError(f'{where}: a table [channels] with lines such as theta = "alpha_deg" is needed')
     topics = content.get("topics", [])
     topics = [topics] if isinstance(topics, str) else topics
@@ -75,7 +80,7 @@ def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
     found = {}
     for name, entry in _entries(table):
         found[name] = channel(entry, f"{where}, channel {name!r}")
-    return ChannelTable(found, content.get("time"), tuple(topics))
+    return ChannelTable(found, content.get("time"), tuple(topics), repeats == "keep")
 
 
 def _entries(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -16,6 +16,7 @@ from shadowfit.recordings.checks import check_recording
 from shadowfit.recordings.headings import TIME_NAMES, Heading, parse_headings
 from shadowfit.recordings.merge import Series, shifted
 from shadowfit.recordings.recording import Recording
+from shadowfit.recordings.repeats import without_repeats
 from shadowfit.recordings.table import Table, load_table
 
 
@@ -32,7 +33,8 @@ def read_recording(
 
     Units in headings (`theta [deg]`, `theta (deg)`, `theta_deg`, `Time (ms)`, `w_rad_s`, `tau_Nm`) are taken
     off the names and converted; values without a unit are taken as SI. What is remarkable but no error ends
-    up in `Recording.warnings`. A column of words is left out.
+    up in `Recording.warnings`. A column of words is left out. So are samples that a logger wrote twice, where the motion
+    is far smoother without them (:mod:`shadowfit.recordings.repeats`).
 
     Args:
         path_or_frame: path of a CSV (`.csv`, `.tsv`, `.txt`), NumPy (`.npz`), Parquet (`.parquet`), HDF5 (`.h5`) or
@@ -83,6 +85,9 @@ def read_recording(
         source=table.source,
         columns={key: heading.text for key, heading in kept.items() if heading.text != key},
     )
+    if not wanted.keep_repeats:
+        recording, said = without_repeats(recording)
+        notes += said
     return dataclasses.replace(recording, warnings=(*table.notes, *notes, *check_recording(recording)))
 
 
