@@ -33,8 +33,8 @@ def read_recording(
 
     Units in headings (`theta [deg]`, `theta (deg)`, `theta_deg`, `Time (ms)`, `w_rad_s`, `tau_Nm`) are taken
     off the names and converted; values without a unit are taken as SI. What is remarkable but no error ends
-    up in `Recording.warnings`. A column of words is left out. So are samples that a logger wrote twice, where the motion
-    is far smoother without them (:mod:`shadowfit.recordings.repeats`).
+    up in `Recording.warnings`. A column of words is left out, and so are samples that a logger wrote
+    twice, where the motion is far smoother without them (:mod:`shadowfit.recordings.repeats`).
 
     Args:
         path_or_frame: path of a CSV (`.csv`, `.tsv`, `.txt`), NumPy (`.npz`), Parquet (`.parquet`), HDF5 (`.h5`) or
