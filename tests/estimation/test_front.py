@@ -131,7 +131,7 @@ def test_other_right_hand_sides(problem):
     dense = dense_factorise(dense_rows(chunks, nodes), damping)
     right = rng.normal(size=(nodes, damping.shape[1], 3))
     halfway = factor.halfway(right)
-    sizes = np.sum(halfway**2, axis=(0, 2))
+    sizes = np.sum(halfway**2, axis=(0, 1))
     solved = factor.onwards(halfway)
     columns = right.reshape(-1, 3)
     expected = dense.inverse @ columns

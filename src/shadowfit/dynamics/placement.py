@@ -14,7 +14,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float
 
 from shadowfit.dynamics.elements import Attachments, Elements, assembled
@@ -174,7 +173,7 @@ def _place_by_joint(
     known, unknown = (group.a, group.b) if forward else (group.b, group.a)
     point, axes = _frame(known, member, pose)
     shift, turn = (np.array(part) for part in kind.place(np.asarray(positions.get(name, 0.0), float)))
-    relative = scipy.linalg.expm(_cross(turn))
+    relative = _rotation(turn)
     if forward:
         point, axes = point + axes @ shift, axes @ relative
     else:
@@ -186,6 +185,13 @@ def _place_by_joint(
     position[body] = point - rotation @ np.asarray(unknown.levers)[member]
     orientation[body] = rotations.from_matrix(rotation)
     return Pose(position, orientation)
+
+
+def _rotation(turn: np.ndarray) -> np.ndarray:
+    """``exp [turn]×`` by Rodrigues' formula."""
+    cross, angle = _cross(turn), float(np.linalg.norm(turn))
+    # sin φ/φ and (1 − cos φ)/φ², also at φ = 0.
+    return np.eye(3) + np.sinc(angle / np.pi) * cross + 0.5 * np.sinc(0.5 * angle / np.pi) ** 2 * (cross @ cross)
 
 
 def _cross(vector: np.ndarray) -> np.ndarray:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt
@@ -34,6 +33,7 @@ from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.prediction import predict
+from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 from shadowfit.estimation.uncertainty.missing import Release, releases
 from shadowfit.evaluation.candidates import Candidate, extended
 from shadowfit.evaluation.joint_motion import joint_positions
@@ -308,7 +308,7 @@ def _suggestion(
     release: Release,
     count: int,
 ) -> Suggestion:
-    chance = float(special.chdtrc(release.degrees, release.gain))
+    chance = chi_square_tail(release.degrees, release.gain)
     return Suggestion(
         candidate,
         labels,

@@ -17,10 +17,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import special
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate
+from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 
 
 class ComparisonError(ShadowfitError):
@@ -61,7 +61,7 @@ def compare_models(fits: Mapping[str, Estimate]) -> tuple[ComparedModel, ...]:
         if rows:
             more = max(count - rows[-1].parameters, 1)
             ratio = rows[-1].deviance - deviance
-            probability = float(special.chdtrc(more, max(ratio, 0.0)))
+            probability = chi_square_tail(more, max(ratio, 0.0))
         rows.append(
             ComparedModel(
                 name,

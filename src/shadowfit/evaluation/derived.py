@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special
 
 from shadowfit.errors import nearest
 from shadowfit.estimation import Estimate
+from shadowfit.estimation.uncertainty.distributions import student_quantile
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.mechanism import Mechanism
 from shadowfit.models.expressions import Expression, ExpressionError, parse_expression
@@ -62,7 +62,7 @@ def derived(
         std = float(np.sqrt(max(slopes @ spread.covariance @ slopes, 0.0)))
         # Of what it depends on, the parameter with the fewest degrees of freedom has its say.
         degrees = float(np.min(spread.degrees[slopes != 0.0], initial=np.inf))
-        factor = float(special.stdtrit(degrees, 0.5 + 0.5 * level))
+        factor = float(student_quantile(degrees, 0.5 + 0.5 * level))
         found[label] = {
             "expression": expression.text,
             "value": value,

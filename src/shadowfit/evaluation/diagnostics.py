@@ -6,7 +6,8 @@ import dataclasses
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import special
+
+from shadowfit.estimation.uncertainty.distributions import chi_square_tail, normal_quantile
 
 BINS = 41
 QUANTILES = 200
@@ -56,7 +57,7 @@ def diagnose(residual: Float[np.ndarray, " n"], std: float) -> ResidualDiagnosti
         float(known.std()),
         edges,
         counts / known.size / np.diff(edges),
-        special.ndtri(levels),
+        normal_quantile(levels),
         np.quantile(known, levels),
         autocorrelation(known, min(LAGS, known.size - 1)),
         1.96 / np.sqrt(known.size),
@@ -72,7 +73,7 @@ def ljung_box(values: Float[np.ndarray, " n"], lags: int = WHITENESS_LAGS) -> fl
     reach = min(lags, count // 4)
     rho = autocorrelation(values, reach)[1:]
     statistic = count * (count + 2.0) * np.sum(rho**2 / (count - np.arange(1, reach + 1)))
-    return float(special.chdtrc(reach, statistic))
+    return chi_square_tail(reach, float(statistic))
 
 
 def jarque_bera(values: Float[np.ndarray, " n"]) -> float:
@@ -82,7 +83,7 @@ def jarque_bera(values: Float[np.ndarray, " n"]) -> float:
     if variance == 0.0:
         return 1.0
     skewness, kurtosis = np.mean(off**3) / variance**1.5, np.mean(off**4) / variance**2
-    return float(special.chdtrc(2, len(values) * (skewness**2 / 6.0 + (kurtosis - 3.0) ** 2 / 24.0)))
+    return chi_square_tail(2, float(len(values) * (skewness**2 / 6.0 + (kurtosis - 3.0) ** 2 / 24.0)))
 
 
 def outliers(residual: Float[np.ndarray, " n"], limit: float = OUTLYING) -> Int[np.ndarray, " o"]:

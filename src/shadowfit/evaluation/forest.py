@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special
 
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.uncertainty.blocks import Piece, random_effects
+from shadowfit.estimation.uncertainty.distributions import normal_quantile
 
 # Half a 95 % interval in standard deviations.
-HALF = float(special.ndtri(0.975))
+HALF = float(normal_quantile(0.975))
 # Pieces in order: the correlation of their values with their places from which on a parameter drifts, and so many.
 STEADY, FEWEST = 0.9, 4
 # Characters that names of recordings may have in common.

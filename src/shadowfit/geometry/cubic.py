@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float
 
 # Values from which on there are four to a cubic; fewer are on one polynomial.
 ENOUGH = 4
+# Couplings that no longer change a number.
+NOTHING = 1e-18
 
 
 def cubic(values: Float[np.ndarray, "k *d"], at: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n *d"]:
@@ -23,11 +24,10 @@ def cubic(values: Float[np.ndarray, "k *d"], at: Float[np.ndarray, " n"]) -> Flo
         flat = np.linalg.solve(powers, table.reshape(count, -1))
         return (np.vander(at, count) @ flat).reshape(len(at), *table.shape[1:])
     flat = table.reshape(count, -1)
-    bands = np.ones((3, count - 2))
-    bands[1] = 4.0
+    before, own, after = np.ones(count - 2), np.full(count - 2, 4.0), np.ones(count - 2)
     # m_0 and m_{k−1} put into the first and the last equation.
-    bands[1, [0, -1]], bands[0, 1], bands[2, -2] = 6.0, 0.0, 0.0
-    inner = scipy.linalg.solve_banded((1, 1), bands, 6.0 * (flat[:-2] - 2.0 * flat[1:-1] + flat[2:]))
+    own[[0, -1]], before[[0, -1]], after[[0, -1]] = 6.0, 0.0, 0.0
+    inner = tridiagonal(before, own, after, 6.0 * (flat[:-2] - 2.0 * flat[1:-1] + flat[2:]))
     ends = (2.0 * inner[0] - inner[1], 2.0 * inner[-1] - inner[-2])
     second = np.concatenate([ends[0][None], inner, ends[1][None]])
     left = np.clip(np.floor(at).astype(int), 0, count - 2)
@@ -36,3 +36,33 @@ def cubic(values: Float[np.ndarray, "k *d"], at: Float[np.ndarray, " n"]) -> Flo
     found = down * flat[left] + up * flat[left + 1]
     found += ((down**3 - down) * second[left] + (up**3 - up) * second[left + 1]) / 6.0
     return found.reshape(len(at), *table.shape[1:])
+
+
+def tridiagonal(
+    before: Float[np.ndarray, " n"],
+    own: Float[np.ndarray, " n"],
+    after: Float[np.ndarray, " n"],
+    right: Float[np.ndarray, "n d"],
+) -> Float[np.ndarray, "n d"]:
+    """Solve ``a_i x_{i−1} + b_i x_i + c_i x_{i+1} = r_i`` with dominant b by cyclic reduction of all rows at once.
+
+    Each round puts the neighbours' equations into a row's, which couples it to those twice as far away, the weaker the
+    more b dominates.
+    """
+    before, after, right = before / own, after / own, right / own[:, None]
+    distance = 1
+    while distance < len(own) and max(np.abs(before).max(), np.abs(after).max()) > NOTHING:
+        beyond = ((distance, distance), (0, 0))
+
+        def of(values: np.ndarray, shift: int, padding: tuple[tuple[int, int], ...] = beyond) -> np.ndarray:
+            """Those of the rows so far away, zero behind the ends."""
+            padded = np.pad(values, padding[: values.ndim])
+            begin = padding[0][0] + shift
+            return padded[begin : begin + len(values)]
+
+        pivot = 1.0 - before * of(after, -distance) - after * of(before, distance)
+        right = right - before[:, None] * of(right, -distance) - after[:, None] * of(right, distance)
+        before, after = -before * of(before, -distance) / pivot, -after * of(after, distance) / pivot
+        right = right / pivot[:, None]
+        distance *= 2
+    return right

@@ -28,7 +28,6 @@ import functools
 import jax
 import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
-from scipy.linalg.lapack import dposv
 
 from shadowfit.complementarity import Status, solve_lcp
 from shadowfit.errors import ShadowfitError
@@ -139,12 +138,21 @@ def solve_on(
     solution = np.zeros_like(right)
     if block.size:
         scale = 1.0 / np.sqrt(diagonal)
-        own = right[free].T * scale
-        _, solved, failed = dposv(block * scale * scale[:, None], own.T, lower=1)
-        if failed:
+        scaled = block * scale * scale[:, None]
+        if not positive_definite(scaled):
             return None
-        solution[free] = (solved.T * scale).T
+        own = (right[free].T * scale).T
+        solution[free] = (np.linalg.solve(scaled, own).T * scale).T
     return solution
+
+
+def positive_definite(matrix: Float[np.ndarray, "*n p p"]) -> bool:
+    """Whether Cholesky's factors exist, which only see the lower triangles."""
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _minimum(

@@ -1,17 +1,15 @@
 """Loops of the normal equations of a trajectory (:mod:`front`), as machine code.
 
-All of them are the same product at heart, of columns of a table with themselves, taken for tiles of four by twelve
-results that stay in registers. A block of B unknowns is kept by rows, ``pivot`` (B, B), of which only the upper
-triangle counts, and ``after`` (B, B + t): columns of the next block and of the tail.
+All of them are the same product at heart, of columns of a table with themselves (:mod:`products`). A block of B
+unknowns is kept by rows, ``pivot`` (B, B), of which only the upper triangle counts, and ``after`` (B, B + t): columns
+of the next block and of the tail.
 """
 
 from __future__ import annotations
 
+from shadowfit.estimation.linear.products import ROWS, dot_product, gram
 from shadowfit.kernels.assembly import Module, Signature
 from shadowfit.kernels.loops import LANES, Function, Library, Loop, Value, number, whole
-
-ROWS, COLUMNS = (4, 2, 1), (12, 8, 4, 2, 1)
-"""Sizes of tiles."""
 
 ADD_STEPS = Signature(
     "add_steps",
@@ -25,67 +23,12 @@ CHANGE = Signature("change", "blocks block t *pivot *after *step *rest", gives=T
 
 def write(module: Module) -> None:
     """All functions."""
-    plus, minus = _gram(module, "plus", False), _gram(module, "minus", True)
-    dot = _dot(module)
+    plus, minus = gram(module, "plus"), gram(module, "minus", negative=True)
+    dot = dot_product(module)
     _add_steps(module, plus)
     _eliminate(module, minus)
     _substitute(module, dot)
     _change(module, dot)
-
-
-def _gram(module: Module, name: str, negative: bool) -> Function:
-    """``out ± leftᵀ right`` for tables of ``count`` rows; if ``triangle`` is 1, from the diagonal on (by tiles)."""
-    arguments = "*left left_stride *right right_stride count *out out_stride rows columns triangle"
-    f = Function(module, Signature(name, arguments))
-
-    def row_tile(i: Value, height: int) -> None:
-        def tile(c: Value, width: int) -> None:
-            _tile(f, i, c, height, width, negative)
-
-        f.tiles(f.product(i, f.triangle), f.columns, COLUMNS, tile)
-
-    f.tiles(0, f.rows, ROWS, row_tile)
-    f.give()
-    return f
-
-
-def _tile(f: Function, i: Value, c: Value, height: int, width: int, negative: bool) -> None:
-    """A tile of the results, in registers while the rows of the tables are gone through."""
-    lanes = min(width, LANES)
-    places = [
-        f.at(f.out, f.product(f.sum(i, r), f.out_stride), c, v) for r in range(height) for v in range(0, width, lanes)
-    ]
-    first = [f.at(f.left, i), f.at(f.right, c)]
-    with f.loop(0, f.count, carried=[*first, *(f.load(place, lanes) for place in places)]) as loop:
-        left, right, *sums = loop.carried
-        rows = [f.load(f.at(right, v), lanes) for v in range(0, width, lanes)]
-        found = [f.at(left, f.left_stride), f.at(right, f.right_stride)]
-        for r in range(height):
-            factor = f.spread(f.load(f.at(left, r)), lanes)
-            factor = f.apply("neg", factor) if negative else factor
-            across = sums[r * len(rows) : (r + 1) * len(rows)]
-            found += [f.multiply_add(factor, row, value) for row, value in zip(rows, across, strict=True)]
-        loop.carried = found
-    for value, place in zip(loop.carried[2:], places, strict=True):
-        f.store(value, place)
-
-
-def _dot(module: Module) -> Function:
-    """Scalar product of two vectors of ``count`` numbers."""
-    f = Function(module, Signature("dot", "*a *b count", gives=True))
-    zero = number(0.0, LANES)
-    with f.loop(0, f.count, 2 * LANES, [zero, zero]) as pairs:
-        pairs.carried = [
-            f.multiply_add(f.load(f.at(f.a, pairs.index, v), LANES), f.load(f.at(f.b, pairs.index, v), LANES), value)
-            for v, value in zip((0, LANES), pairs.carried, strict=True)
-        ]
-    total = f.apply("add", *pairs.carried)
-    parts = [f.lane(total, i) for i in range(LANES)]
-    first = f.apply("add", f.apply("add", parts[0], parts[2]), f.apply("add", parts[1], parts[3]))
-    with f.loop(pairs.index, f.count, 1, [first]) as rest:
-        rest.carried = [f.multiply_add(f.load(f.at(f.a, rest.index)), f.load(f.at(f.b, rest.index)), rest.carried[0])]
-    f.give(rest.carried[0])
-    return f
 
 
 def _add_steps(module: Module, plus: Function) -> None:

@@ -19,9 +19,9 @@ Its solution is carried back in time by ``U_j δ_j = −P_j (δ_{j+1}, δ_parame
 Work is sorted by how often it happens: `assemble` once per linearisation (its rows may come from a generator, so
 that the Jacobian is never held as a whole), `factorise` once per damping, `Factor.states` once per parameter step.
 
-These three, and the model's change, are loops of machine code (:mod:`elimination`): a call of BLAS
-for 24 rows takes longer to begin than to compute, and even for 400 it is no faster. What happens once per fit calls
-BLAS and LAPACK, in place, block by block.
+These, the model's change, and what other right-hand sides become, are loops of machine code (:mod:`elimination`,
+:mod:`substitution`): a call of BLAS for 24 rows takes longer to begin than to compute, and even for 400 it is no
+faster.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from collections.abc import Iterable, Sequence
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
-from scipy.linalg.blas import dtrsm
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.linear import substitution
 from shadowfit.estimation.linear.elimination import library
 from shadowfit.estimation.linear.recycled import recycled
 
@@ -239,39 +239,29 @@ class Factor:
 
     def _follow(self, tail: Float[np.ndarray, "columns t"]) -> Float[np.ndarray, "N b columns"]:
         """Steps of the states for steps of the parameters and multiples of the gradient."""
-        right = np.matmul(-tail, np.swapaxes(self.right[:, :, self.block :], 1, 2))
-        return self._as_columns(self._substitute_back(right))
+        return self.onwards(np.matmul(self.right[:, :, self.block :], -tail.T))
 
-    def _as_columns(self, rows: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "N b columns"]:
-        return _of_nodes(np.swapaxes(rows, 1, 2), self.nodes, self.node_size)
-
-    def halfway(self, right: Float[np.ndarray, "N b columns"]) -> Float[np.ndarray, "blocks columns B"]:
+    def halfway(self, right: Float[np.ndarray, "N b columns"]) -> Float[np.ndarray, "blocks B columns"]:
         """``U⁻ᵀ G`` of all blocks for columns G, whose squares are the diagonal of ``GᵀH_xx⁻¹G``.
 
         Forwards in time, ``U_jᵀ y_j = x_j − P_{j−1}[next]ᵀ y_{j−1}``.
         """
-        blocks, columns = self.blocks, right.shape[-1]
-        filled = _by_blocks(right.reshape(self.nodes, self.node_size * columns), blocks, self.block * columns)
-        rows = np.swapaxes(filled.reshape(blocks, self.block, columns), 1, 2).copy()
-        used = np.zeros_like(rows[0])
-        for upper, to_next, row in zip(self.upper, self.to_next, rows, strict=True):
-            np.subtract(row, used, out=row)
-            _solve(upper, row)
-            used = row @ to_next.T
-        return rows
+        columns = right.shape[-1]
+        filled = _by_blocks(right.reshape(self.nodes, self.node_size * columns), self.blocks, self.block * columns)
+        return self._substituted("forward", filled.reshape(self.blocks, self.block, columns))
 
-    def onwards(self, halfway: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "N b columns"]:
-        """``H_xx⁻¹ G`` from ``U⁻ᵀ G``, which is overwritten."""
-        return self._as_columns(self._substitute_back(halfway))
+    def onwards(self, halfway: Float[np.ndarray, "blocks B columns"]) -> Float[np.ndarray, "N b columns"]:
+        """``H_xx⁻¹ G`` from ``U⁻ᵀ G``, which is overwritten.
 
-    def _substitute_back(self, right: Float[np.ndarray, "blocks columns B"]) -> Float[np.ndarray, "blocks columns B"]:
-        """Solve ``U_j y_j = x_j − P_j[next] y_{j+1}`` in place; each row is one right-hand side."""
-        following = np.zeros_like(right[0])
-        for upper, to_next, row in zip(self.upper[::-1], self.to_next[::-1], right[::-1], strict=True):
-            np.subtract(row, following @ to_next, out=row)
-            _solve_transposed(upper, row)
-            following = row
-        return right
+        Backwards in time, ``U_j y_j = x_j − P_j[next] y_{j+1}``.
+        """
+        return _of_nodes(self._substituted("backward", halfway), self.nodes, self.node_size)
+
+    def _substituted(self, way: str, values: Float[np.ndarray, "blocks B columns"]) -> np.ndarray:
+        """The solution in place of the right-hand sides."""
+        stride, columns = self.right.shape[2], values.shape[2]
+        substitution.library(way, self.blocks, self.block, stride, columns, self.upper, self.right, values)
+        return values
 
     def covariances(self, parameter_covariance: Float[ArrayLike, "p p"]) -> Float[np.ndarray, "N b b"]:
         """Marginal covariance of every node; the factor must be undamped.
@@ -298,19 +288,24 @@ class Factor:
         self, j: int, later: Float[np.ndarray, "x x"], panel: Float[np.ndarray, "x B"]
     ) -> tuple[Float[np.ndarray, "B B"], Float[np.ndarray, "B x"]]:
         """Covariance of block j, and that with what it follows by a panel ``P_jᵀ``; ``later`` is that of the latter."""
-        carried = later @ panel
-        middle = panel.T @ carried
+        carried = panel.T @ later
+        middle = carried @ panel
         middle.flat[:: self.block + 1] += 1.0
-        _solve_transposed(self.upper[j], middle)  # middle is symmetric: rows are columns
-        own = np.ascontiguousarray(middle.T)
-        _solve_transposed(self.upper[j], own)
-        _solve_transposed(self.upper[j], carried)
-        return own, -carried.T
+        self._solve_upper(j, middle)
+        own = np.ascontiguousarray(middle.T)  # U⁻¹ from the left, then from the right
+        self._solve_upper(j, own)
+        self._solve_upper(j, carried)
+        return own, -carried
+
+    def _solve_upper(self, j: int, columns: Float[np.ndarray, "B c"]) -> None:
+        """``U_j⁻¹ x`` of each column x, in place."""
+        substitution.library("backward", 1, self.block, 0, columns.shape[1], self.upper[j], self.right[j], columns)
 
 
 def prepare() -> None:
     """Have the code of the elimination made, or read, in the background."""
     library.prepare()
+    substitution.library.prepare()
 
 
 def assemble(chunks: Iterable[Rows], nodes: int, start: Rows | None = None) -> Normal:
@@ -475,13 +470,3 @@ def _of_nodes(values: Float[np.ndarray, "blocks B *rest"], nodes: int, size: int
     """Values of the blocks as those of the nodes."""
     blocks, block, *rest = values.shape
     return values.reshape(blocks * block // size, size, *rest)[:nodes]
-
-
-def _solve(upper: Float[np.ndarray, "B B"], rows: Float[np.ndarray, "n B"]) -> None:
-    """``U⁻ᵀ x`` of each row x, in place; arrays are contiguous."""
-    dtrsm(1.0, upper.T, rows.T, lower=1, overwrite_b=1)
-
-
-def _solve_transposed(upper: Float[np.ndarray, "B B"], rows: Float[np.ndarray, "n B"]) -> None:
-    """``U⁻¹ x`` of each row x, in place; arrays are contiguous."""
-    dtrsm(1.0, upper.T, rows.T, lower=1, trans_a=1, overwrite_b=1)

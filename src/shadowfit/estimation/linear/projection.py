@@ -38,9 +38,9 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.lapack import dposv
 
 from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear.box_step import positive_definite
 from shadowfit.estimation.linear.threads import in_threads, one_thread
 
 # Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are
@@ -187,7 +187,7 @@ def project(
             for i in range(window):
                 left[begin + i : begin + i + len(own)] += own.reshape(-1, window, *follow.shape[1:])[:, i]
         halfway = factor.halfway(left)
-        effect = np.einsum("kci,kci->c", halfway, halfway)
+        effect = np.einsum("kic,kic->c", halfway, halfway)
         settled = bool(np.all(effect <= SETTLED * information))
         if settled or number + 1 == PASSES:
             break
@@ -351,9 +351,10 @@ class _Pending:
         floor = UNKNOWN_YET * np.diagonal(self.past, axis1=1, axis2=2)
         # Nothing at all reaches the nodes behind the end.
         np.einsum("kii->ki", known)[...] += np.where(floor > 0.0, floor, 1.0)
+        good = np.full(len(known), positive_definite(known))
+        if not good.all():
+            good = np.array([positive_definite(matrix) for matrix in known])
         found = np.zeros((len(known), self.by_table.shape[-1]))
-        for j, (matrix, right) in enumerate(zip(known, self.by_residual, strict=True)):
-            _, solved, failed = dposv(matrix.T, right, lower=0)
-            if not failed:
-                found[j] = solved @ self.by_table[j]
+        solved = np.linalg.solve(known[good], self.by_residual[good, :, None])
+        found[good] = np.matmul(np.swapaxes(solved, 1, 2), self.by_table[good])[:, 0]
         return np.nan_to_num(found)

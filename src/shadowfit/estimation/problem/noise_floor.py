@@ -11,11 +11,11 @@ bounds σ from above, without a model. Steps of an encoder stay: a reading that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import comb
 
 from shadowfit.estimation.problem.track import Track
 
@@ -39,7 +39,7 @@ def _series(track: Track, sensor: int) -> list[Float[np.ndarray, " n"]]:
 def _floor(readings: Float[np.ndarray, " n"]) -> float:
     if len(readings) < LEAST_SAMPLES:
         return np.inf
-    bounds = [np.sqrt(np.mean(np.diff(readings, m) ** 2) / comb(2 * m, m)) for m in ORDERS]
+    bounds = [np.sqrt(np.mean(np.diff(readings, m) ** 2) / math.comb(2 * m, m)) for m in ORDERS]
     steps = np.abs(np.diff(readings))
     if np.all(steps > 0.0):
         return float(min(bounds))

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special
 
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.problem.point import Point
@@ -24,6 +23,7 @@ from shadowfit.estimation.refits.many import many
 from shadowfit.estimation.result import Estimate
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, minimise
 from shadowfit.estimation.uncertainty.covariance import Interval
+from shadowfit.estimation.uncertainty.distributions import normal_quantile
 
 # The end of an interval is found when its deviance is this close to the quantile, relatively.
 TOLERANCE = 0.02
@@ -57,7 +57,7 @@ def profile(
     if name not in labels:
         raise UnknownNameError(f"there is no free parameter {name!r}{nearest(name, labels)}")
     row = estimate.parameters[labels.index(name)]
-    quantile = float(special.chdtri(1, 1.0 - level))
+    quantile = float(normal_quantile(0.5 + 0.5 * level)) ** 2
     tried = {row.value: 0.0}
     spread = estimate.uncertainty().freed_std[labels.index(name)]
     ends, complete = [], True

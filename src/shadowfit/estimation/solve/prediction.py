@@ -22,8 +22,8 @@ from collections.abc import Iterable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.lapack import dtbtrs
 
+from shadowfit.estimation.linear.substitution import library
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import unit_weights
@@ -175,16 +175,9 @@ def _followed(motion: Motion, lacking: Float[np.ndarray, "n d c"], horizon: int)
     steps, size, cases = lacking.shape
     solved = np.linalg.solve(motion.after, np.concatenate([motion.before, motion.now, -lacking], axis=2))
     nodes = steps + 2
-    number = np.arange(2, nodes)
-    begins = (number % horizon < 2) if horizon < steps else np.zeros(steps, bool)
+    begins = (np.arange(2, nodes) % horizon < 2) if horizon < steps else np.zeros(steps, bool)
     keep = ~begins
-    band = np.zeros((3 * size, nodes * size))
-    band[0] = 1.0
-    for row in range(size):
-        for column in range(size):
-            for distance, first in ((1, size), (2, 0)):
-                place = (number - distance) * size + column
-                band[number * size + row - place, place] = keep * solved[:, row, first + column]
+    coefficients = np.ascontiguousarray(solved[..., : 2 * size] * keep[:, None, None])
     right = np.zeros((nodes, size, cases + 2 * size))
     right[2:, :, :cases] = solved[..., 2 * size :] * keep[:, None, None]
     starts = np.arange(0, nodes, horizon) if horizon < steps else np.zeros(1, int)
@@ -192,7 +185,6 @@ def _followed(motion: Motion, lacking: Float[np.ndarray, "n d c"], horizon: int)
         own = starts[starts + place < nodes] + place
         for column in range(size):
             right[own, column, cases + place * size + column] = 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        solution, _ = dtbtrs(band, right.reshape(nodes * size, -1), uplo="L", diag="U")
-    finite = np.nan_to_num(solution, nan=DIVERGED, posinf=DIVERGED, neginf=-DIVERGED)
-    return np.clip(finite, -DIVERGED, DIVERGED).reshape(nodes, size, -1)
+    library("recur", steps, size, right.shape[2], coefficients, right)
+    finite = np.nan_to_num(right, nan=DIVERGED, posinf=DIVERGED, neginf=-DIVERGED)
+    return np.clip(finite, -DIVERGED, DIVERGED)

@@ -23,7 +23,6 @@ import dataclasses
 import functools
 
 import numpy as np
-import scipy.sparse
 from jaxtyping import Float, Int
 
 from shadowfit.estimation.linear.threads import in_threads
@@ -133,7 +132,7 @@ def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
     """
     found = _stencil(len(nodes.pose.position), at.tobytes())
     increments = differences(nodes.pose[found.later], nodes.pose[found.earlier]).reshape(len(found.later), -1)
-    return problem.kernels.shift(Nodes(nodes.pose[found.base], None), found.weights @ increments).pose
+    return problem.kernels.shift(Nodes(nodes.pose[found.base], None), found.weighted(increments)).pose
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,9 +142,15 @@ class _Stencil:
     later: Int[np.ndarray, " pairs"]
     earlier: Int[np.ndarray, " pairs"]
     """States whose differences ``q_i ⊟ q_b`` are needed; many places share them."""
-    weights: scipy.sparse.csr_array
-    """Of the pairs, for each place."""
+    pairs: Int[np.ndarray, "n k"]
+    """Which of them each place follows,"""
+    weights: Float[np.ndarray, "n k"]
+    """and with which weight."""
     base: Int[np.ndarray, " n"]
+
+    def weighted(self, increments: Float[np.ndarray, "pairs d"]) -> Float[np.ndarray, "n d"]:
+        """``Σ_i ℓ_i (q_i ⊟ q_b)`` of each place."""
+        return np.matmul(self.weights[:, None], increments[self.pairs])[:, 0]
 
 
 @functools.lru_cache(maxsize=64)
@@ -157,9 +162,8 @@ def _stencil(nodes: int, places: bytes) -> _Stencil:
     base = np.clip(np.round(at).astype(int), 0, nodes - 1)
     index = first[:, None] + np.arange(count)
     pairs, where = np.unique(base[:, None] * nodes + index, return_inverse=True)
-    starts = count * np.arange(len(at) + 1)
-    table = (np.stack(lagrange(at - first, count), axis=1).ravel(), where.ravel(), starts)
-    return _Stencil(pairs % nodes, pairs // nodes, scipy.sparse.csr_array(table, (len(at), len(pairs))), base)
+    weights = np.stack(lagrange(at - first, count), axis=1)
+    return _Stencil(pairs % nodes, pairs // nodes, where.reshape(index.shape), weights, base)
 
 
 def velocities(

@@ -32,7 +32,6 @@ from typing import TypeVar
 import jax
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import special
 
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads, one_thread
@@ -42,6 +41,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows
+from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 from shadowfit.estimation.uncertainty.residual_covariance import score_variance
 
 # Pieces of all data, about.
@@ -136,7 +136,7 @@ def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]
             return 0.0, 0.0, 0.0
         mean = np.sum(weight * values) / np.sum(weight)
         cochran, degrees = float(np.sum(weight * (values - mean) ** 2)), len(values) - 1
-        if not (np.isfinite(cochran) and special.chdtrc(degrees, cochran) < COINCIDENCE):
+        if not (np.isfinite(cochran) and chi_square_tail(degrees, cochran) < COINCIDENCE):
             return 0.0, 0.0, 0.0
         effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
         growth = float(np.sum(weight) / np.sum(1.0 / (1.0 / weight + effect)) - 1.0)

@@ -26,9 +26,9 @@ from typing import get_args
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import special
 
 from shadowfit.errors import UnknownNameError, nearest
+from shadowfit.estimation.uncertainty.distributions import student_quantile
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind
 
 
@@ -101,7 +101,7 @@ class Uncertainty:
         """
         if not 0.0 < level < 1.0:
             raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")
-        factor = special.stdtrit(self.degrees, 0.5 + 0.5 * level)
+        factor = student_quantile(self.degrees, 0.5 + 0.5 * level)
         held = np.where(self.evidence.at_bound, 0.0, self.std)
         low, high = self.values - factor * held, self.values + factor * held
         if self.evidence.at_bound.any() or self.evidence.on_edge:

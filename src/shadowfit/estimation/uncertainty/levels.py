@@ -113,7 +113,7 @@ def _curvature(
                 left[begin + i : begin + i + steps] += pulled[:, i]
             begin += len(chunk.residual)
         halfway = factor.halfway(left)
-        total -= np.einsum("kgi,khi->gh", halfway, halfway)
+        total -= np.einsum("kig,kih->gh", halfway, halfway)
         squares = np.sum(projection.residual**2, axis=0) @ indicator
         total += np.diag(squares)
         by_group = np.einsum("kmp,km,mg->gp", projection.rows, projection.residual, indicator, optimize=True)

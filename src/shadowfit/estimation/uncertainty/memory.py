@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy import signal
 
 from shadowfit.estimation.linear.projection import Projection
 from shadowfit.estimation.uncertainty.long_run import bandwidth, lag_one, parzen
@@ -68,7 +67,15 @@ def excess(residual: Float[np.ndarray, " n"], white: Float[np.ndarray, "n c"]) -
 
 def _autocovariance(series: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """``Σ_k u_k u_{k+l}/n`` for l = 0, 1, …"""
-    return signal.fftconvolve(series, series[::-1])[len(series) - 1 :] / len(series)
+    return _convolved(series[:, None], series[::-1])[len(series) - 1 :, 0] / len(series)
+
+
+def _convolved(rows: Float[np.ndarray, "n p"], kernel: Float[np.ndarray, " k"]) -> Float[np.ndarray, "n+k-1 p"]:
+    """``Σ_j kernel_j rows_{i−j}`` along the first axis, by Fourier transforms of a quick length."""
+    count = len(rows) + len(kernel) - 1
+    length = 1 << (count - 1).bit_length()
+    spectrum = np.fft.rfft(kernel, length)[:, None]
+    return np.fft.irfft(np.fft.rfft(rows, length, axis=0) * spectrum, length, axis=0)[:count]
 
 
 def _lagged_products(rows: Float[np.ndarray, "n p"], weights: Float[np.ndarray, " S"]) -> Float[np.ndarray, "p p"]:
@@ -76,7 +83,7 @@ def _lagged_products(rows: Float[np.ndarray, "n p"], weights: Float[np.ndarray, 
     if not len(weights):
         return np.zeros((rows.shape[1], rows.shape[1]))
     kernel = np.concatenate([weights[::-1], [0.0], weights])
-    met = signal.fftconvolve(rows, kernel[:, None], axes=0)[len(weights) : len(weights) + len(rows)]
+    met = _convolved(rows, kernel)[len(weights) : len(weights) + len(rows)]
     product = rows.T @ met
     return 0.5 * (product + product.T)
 
