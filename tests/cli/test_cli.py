@@ -52,6 +52,16 @@ def test_as_a_module():
     assert result.stderr == ""
 
 
+def test_a_fit_imports_no_large_library_that_it_does_not_need():
+    """Each of them takes a tenth of a small fit's time or more."""
+    program = (
+        "import sys, shadowfit.estimation.fit, shadowfit.evaluation.store, shadowfit.evaluation.report\n"
+        "print([name for name in ('scipy', 'matplotlib', 'polars', 'pandas', 'joblib') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
 def test_help_lists_the_commands():
     result = run("--help")
     assert result.exit_code == 0

@@ -16,9 +16,9 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Fit thirteen parameters of a Furuta pendulum to its swing-up, recorded from a twin with known parameters."""
-    from shadowfit import runtime
+    from shadowfit.cli.loading import start
 
-    runtime.start_jax()
+    start(quiet)
     from shadowfit.cli.fit import fit_and_save
     from shadowfit.estimation import Free, LevenbergMarquardt, Options
     from shadowfit.evaluation.columns import write_recording

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,14 @@ def start(quiet: bool = False) -> None:
     from shadowfit.cli import console
 
     screen = console.messages()
+    # What is loaded stays: looking through it for garbage, again and again, would take a tenth of a small fit's time.
+    gc.disable()
     with contextlib.nullcontext() if quiet or not screen.is_terminal else screen.status("starting"):
         runtime.start_jax()
         import shadowfit.estimation
         import shadowfit.evaluation  # noqa: F401
+    gc.freeze()
+    gc.enable()
 
 
 def load(model: str, weld: Iterable[str] | None = None, *, quiet: bool = False) -> ModelFile:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,9 +20,9 @@ def write_csv(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
     """Write columns of equal length, heading → values, shape (n,)."""
     rows = zip(*(np.asarray(column, float).tolist() for column in table.values()), strict=True)
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerow(table)
+    line = ",".join(["%.12g"] * len(table)) + "\n"
+    text.writelines((line % row).replace("nan", "") for row in rows)
     write_text(path, text.getvalue())
 
 
@@ -32,10 +31,6 @@ def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
     units = {name: f" [{unit}]" for name, unit in recording.units.items()}
     columns = {f"{name}{units.get(name, '')}": values for name, values in recording.channels.items()}
     write_csv(path, {"time [s]": recording.time, **columns})
-
-
-def _cell(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.12g}"
 
 
 def read_csv(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:

@@ -63,6 +63,11 @@ class ModelFile:
     """Joint → what a robot file says it may do."""
 
 
+# Models that were read last, by text and name; values that do not change.
+KEPT = 8
+_READ: dict[tuple[str, str], ModelFile] = {}
+
+
 def parse_model(text: str, source: str = "model", name: str = "mechanism") -> ModelFile:
     """Read the text of a model file.
 
@@ -75,7 +80,15 @@ def parse_model(text: str, source: str = "model", name: str = "mechanism") -> Mo
         ModelFileError: anything that is wrong with the text, with its line.
     """
     values, places = parse(text, source)
-    return read_document(Table(values, (), places, source), name, text)
+    document = Table(values, (), places, source)
+    own = document.text("name") if "name" in document else name
+    # The same text is read when a fit begins, when its result is written, and for the report.
+    found = _READ.get((text, own))
+    if found is None:
+        found = _READ[text, own] = read_document(document, name, text)
+        for key in list(_READ)[:-KEPT]:
+            _READ.pop(key, None)
+    return dataclasses.replace(found, source=source)
 
 
 def read_document(document: Table, name: str, text: str) -> ModelFile:
