@@ -84,6 +84,15 @@ def test_right_torques_are_not_doubted(mechanism, recording):
     assert all(own.torque == pytest.approx(1.0, rel=0.1) for own in found.balances[0])
 
 
+def test_a_missing_rotor_is_no_wrong_unit(mechanism):
+    """A wrist whose rotor is many times its link: without weight to carry its torque tells no factor."""
+    light = mechanism.set({"gravity.acceleration": 0.0})
+    geared = light.set({"joint2.motor.shaft_inertia": 50.0 * light.get("link2.inertia.yy")})
+    found = check(light, [driven(geared, STEPS)], {})
+    assert not [notice for notice in found.notices if notice.severity == "red"]
+    assert any("rotor" in notice.advice for notice in found.notices)
+
+
 def test_report_of_a_fit_has_the_curves(mechanism, recording, tmp_path):
     """Written beside the result, read again, and drawn behind the recordings."""
     problem = build_problem(mechanism, [recording], parameter_set(mechanism, ()), Options(correction="none"))

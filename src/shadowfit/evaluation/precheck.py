@@ -75,6 +75,8 @@ class Balance:
     torque: float | None = None
     """Factor between the torque that the motion needs and the measured one, where they belong together: one for a
     machine that is as its model says, friction aside. None: no torque is an input, or they have nothing in common."""
+    by_inertia: bool = False
+    """Whether another inertia of the axis itself, such as a rotor's, would explain a factor far from one as well."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,9 +162,9 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
         needed = inertia - gravity
         explained, coefficients = _explain(inertia, gravity, driven, speed)
         lost = _dissipated(inertia, gravity, driven, speed)
-        along, torque = _torque_factor(needed, driven, speed) if name in drives else (0.0, None)
-        driving, shown = bool(driven.any()), max(explained, along)
-        found.append(Balance(name, unit, time, needed, needed - missing, shown, lost, driving, coefficients, torque))
+        along, torque, by_inertia = _torque_factor(needed, driven, speed) if name in drives else (0.0, None, False)
+        driving, shown, given = bool(driven.any()), max(explained, along), needed - missing
+        found.append(Balance(name, unit, time, needed, given, shown, lost, driving, coefficients, torque, by_inertia))
     return found
 
 
@@ -201,27 +203,34 @@ def _explain(
     return 1.0 - left / total, counts
 
 
-def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> tuple[float, float | None]:
+def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> tuple[float, float | None, bool]:
     """Least squares of what the motion needs on measured torque and friction: part explained, and the torque's factor.
 
     ``Q_inertia − Q_gravity = k τ − b q̇ − c sign q̇``. An arm that is led along its path shows little of its inertia, but
-    carries its weight: where the torque explains the need, its sign and size are known.
+    carries its weight: where the torque explains the need, its sign and size are known. Last, whether a rotor that the
+    model does not have, ``− J q̈``, would do as well as a factor far from one.
     """
     inner = slice(2, -2)
     target, own = needed[inner], driven[inner]
     total = float(target @ target)
     if total == 0.0 or not own.any():
-        return 0.0, None
-    table = np.stack([own, -speed[inner], -np.sign(speed[inner])], axis=1)
-    scale = np.linalg.norm(table, axis=0)
-    table = table / np.where(scale > 0.0, scale, 1.0)
-    solution = np.linalg.lstsq(table, target, rcond=None)[0]
-    explained = 1.0 - float(np.sum((target - table @ solution) ** 2)) / total
-    without = np.linalg.lstsq(table[:, 1:], target, rcond=None)[0]
-    friction = 1.0 - float(np.sum((target - table[:, 1:] @ without) ** 2)) / total
+        return 0.0, None, False
+    columns = np.stack([own, -speed[inner], -np.sign(speed[inner]), -np.gradient(speed)[inner]], axis=1)
+    scale = np.linalg.norm(columns, axis=0)
+    columns = columns / np.where(scale > 0.0, scale, 1.0)
+
+    def explained(*chosen: int) -> tuple[float, np.ndarray]:
+        table = columns[:, list(chosen)]
+        solution = np.linalg.lstsq(table, target, rcond=None)[0]
+        return 1.0 - float(np.sum((target - table @ solution) ** 2)) / total, solution
+
+    whole, solution = explained(0, 1, 2)
+    friction, turning = explained(1, 2)[0], explained(1, 2, 3)[0]
     # Of what friction leaves, the torque has to explain the greater part.
-    belongs = explained > POOR and explained - friction > 0.5 * (1.0 - friction)
-    return explained, float(solution[0] / scale[0]) if belongs else None
+    belongs = whole > POOR and whole - friction > 0.5 * (1.0 - friction)
+    most, beside = explained(0, 1, 2, 3)
+    told = most - turning > 0.5 * (1.0 - turning) and abs(np.log(abs(beside[0] / scale[0]))) > np.log(MISJUDGED)
+    return whole, float(solution[0] / scale[0]) if belongs else None, not told
 
 
 def _dissipated(inertia: np.ndarray, gravity: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> float:
@@ -304,6 +313,14 @@ def _about_torque(own: Balance, where: str) -> Iterator[Notice]:
         unit = min(UNITS, key=lambda ratio: abs(abs(np.log(size)) - np.log(ratio)))
         near = abs(abs(np.log(size)) - np.log(unit)) < np.log(MISJUDGED)
         hint = f" ({UNITS[unit]} differ by {unit:.4g})" if near else ""
+        if own.by_inertia:
+            yield Notice(
+                "amber",
+                f"{own.name}{where}: the accelerations need {size:.2g} times the measured torque, friction aside",
+                "Its inertia or its rotor (JOINT.armature) is not the file's, and a fit can find it; else check the "
+                f"unit of the torque{hint}",
+            )
+            return
         yield Notice(
             "red",
             f"{own.name}{where}: the motion needs {size:.2g} times the measured torque",
