@@ -24,7 +24,8 @@ def export(
 ) -> None:
     """Write the calibrated values of a result into a copy of a robot file or model file.
 
-    Nothing else in the file changes. Parameters that were not identified stay as they were, and are listed.
+    Nothing else in the file changes. Parameters that were not identified stay as they were, and are listed; those of
+    which combinations are known are written together.
     """
     from shadowfit import runtime
 
@@ -44,6 +45,7 @@ def export(
     typer.echo(f"{target}: {len(made.written)} numbers written, read again and compared")
     for name, value in made.written.items():
         typer.echo(f"  {name}: {_shown(before.get(name))} -> {_shown(value)}")
+    _tell("written together, for only combinations of them are known", dict.fromkeys(found.together))
     _tell("not identified, left as they were (--all writes them)", dict.fromkeys(found.unidentified))
     _tell("one value for each recording, left as they were", dict.fromkeys(found.separate))
     for name, why in made.impossible.items():

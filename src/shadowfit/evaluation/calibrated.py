@@ -10,6 +10,7 @@ import numpy as np
 
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.mechanism import Mechanism
+from shadowfit.mechanism.groups import members
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,6 +18,8 @@ class Calibrated:
     """Numbers of the calibrated model that differ from a file's, and those that are left as they were."""
 
     values: Mapping[str, Any]
+    together: tuple[str, ...]
+    """Those of them that the recordings tell in combinations only: right together, and not by themselves."""
     unidentified: tuple[str, ...]
     """Free parameters that the recordings do not tell."""
     separate: tuple[str, ...]
@@ -24,17 +27,35 @@ class Calibrated:
 
 
 def calibrated(result: SavedResult, before: Mechanism, *, everything: bool = False) -> Calibrated:
-    """What a result changes in a model; with ``everything``, also what was not identified."""
+    """What a result changes in a model; with ``everything``, also what was not identified.
+
+    Numbers of a combination that is told (:mod:`estimation.uncertainty.base_parameters`) belong together: with some of
+    them as they were in the file it would be another combination, and a body perhaps one that cannot be.
+    """
     after = result.mechanism()
     own = before.leaves()
     rows = result.summary["parameters"]
     separate = {name.partition("@")[0] for name in rows if "@" in name}
     doubtful = {name for name, row in rows.items() if not row["identifiable"]}
-    values, left = {}, []
+    combined = _combined(result, after)
+    values, together, left = {}, [], []
     for name, leaf in after.leaves().items():
         changed = name not in own or not np.array_equal(after.get(name), before.get(name))
-        if not everything and any(row == name or row.startswith(f"{name}.") for row in doubtful):
+        doubted = any(row == name or row.startswith(f"{name}.") for row in doubtful)
+        if doubted and name not in combined and not everything:
             left.append(name)
         elif changed and leaf.tunable and name not in separate and (name in own or name in rows):
             values[name] = after.get(name)
-    return Calibrated(values, tuple(left), tuple(sorted(separate)))
+            together += [name] if doubted and name in combined else []
+    return Calibrated(values, tuple(together), tuple(left), tuple(sorted(separate)))
+
+
+def _combined(result: SavedResult, mechanism: Mechanism) -> set[str]:
+    """Numbers in the combinations that a result tells; of bodies all inertial ones, whose moments are made of them."""
+    names = [name for name, leaf in mechanism.leaves().items() if leaf.tunable]
+    found = set()
+    for one in (result.summary.get("base_parameters") or {}).get("combinations", ()):
+        for term in one["coefficients"]:
+            part = term.split(".")[0]
+            found |= set(members(f"{part}.inertial", names)) if part in mechanism.bodies else {term}
+    return found

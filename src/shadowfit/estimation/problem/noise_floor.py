@@ -33,7 +33,8 @@ def noise_floor(tracks: Sequence[Track], sensor: int) -> float:
 def _series(track: Track, sensor: int) -> list[Float[np.ndarray, " n"]]:
     """The readings of each component, in order."""
     readings = track.measured[sensor][track.present[sensor]]
-    return list(readings.reshape(len(readings), -1).T)
+    # A sensor that was not recorded has no readings, and still a number of components.
+    return list(readings.reshape(len(readings), math.prod(readings.shape[1:])).T)
 
 
 def _floor(readings: Float[np.ndarray, " n"]) -> float:
