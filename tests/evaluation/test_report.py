@@ -77,7 +77,7 @@ def test_in_a_browser(saved, tmp_path):
         [browser, *flags, "--dump-dom", f"file://{saved.folder / 'report.html'}"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     assert "CONSOLE" not in result.stderr, result.stderr

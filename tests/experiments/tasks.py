@@ -34,5 +34,5 @@ def sleep(arguments, folder):
     unfinished = Path(folder) / f".worker-{arguments['x']}"
     unfinished.write_text(str(os.getpid()))
     unfinished.rename(Path(folder) / f"worker-{arguments['x']}")
-    time.sleep(60.0)
+    time.sleep(600.0)
     return {}

@@ -123,14 +123,14 @@ def test_workers_end_when_the_program_is_killed(tmp_path):
         workers = [int(_awaited(tmp_path / f"worker-{x}")) for x in (1, 2)]
         parent.kill()
         parent.wait()
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 120.0
     while any(map(_runs, workers)) and time.monotonic() < until:
         time.sleep(0.1)
     assert not any(map(_runs, workers))
 
 
 def _awaited(path):
-    until = time.monotonic() + 60.0
+    until = time.monotonic() + 240.0
     while not path.exists() and time.monotonic() < until:
         time.sleep(0.1)
     return path.read_text()

@@ -9,7 +9,7 @@ import pytest
 from shadowfit.projects.runs import runs, start
 
 
-def ended(run, seconds=30.0):
+def ended(run, seconds=120.0):
     until = time.monotonic() + seconds
     while run.running and time.monotonic() < until:
         time.sleep(0.02)
@@ -33,7 +33,7 @@ def test_a_run_outlives_who_started_it_and_can_be_stopped(tmp_path):
     """The process is found by its lock from another process than the one that started it."""
     (tmp_path / "shadowfit").mkdir()
     (tmp_path / "shadowfit" / "__init__.py").touch()
-    (tmp_path / "shadowfit" / "__main__.py").write_text("import time\nprint('here', flush=True)\ntime.sleep(60)\n")
+    (tmp_path / "shadowfit" / "__main__.py").write_text("import time\nprint('here', flush=True)\ntime.sleep(600)\n")
     program = (
         "import sys, os, pathlib\n"
         "from shadowfit.projects.runs import start\n"
@@ -41,11 +41,11 @@ def test_a_run_outlives_who_started_it_and_can_be_stopped(tmp_path):
         f"os.environ['PYTHONPATH'] = {str(tmp_path)!r}\n"
         f"start(pathlib.Path({str(tmp_path)!r}), 'fit', lambda place: [])\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
     (run,) = runs(tmp_path)
     assert run.running
     run.stop()
-    assert ended(run, 10.0)
+    assert ended(run)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"number": 7}'])

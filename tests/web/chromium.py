@@ -15,7 +15,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--remote-debugging-port=0"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"),
 )
-PATIENCE = 40.0
+PATIENCE = 120.0
 
 # The innermost visible elements that a selector finds and whose own text, label or value is or begins with a text.
 FIND = """(selector, text) => {

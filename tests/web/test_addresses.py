@@ -16,7 +16,7 @@ def ask(address, path, method="GET", **headers):
     """Status, headers and text of an answer."""
     parts = urlsplit(address)
     body = headers.pop("body", None)
-    with contextlib.closing(http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)) as connection:
+    with contextlib.closing(http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)) as connection:
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
         return answer.status, dict(answer.getheaders()), answer.read().decode("utf-8", "replace")
