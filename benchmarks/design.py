@@ -23,7 +23,7 @@ import numpy as np
 from shadowfit.designs import Design, DesignSettings, Limits, design
 from shadowfit.designs.criteria import in_words
 from shadowfit.designs.drives import JointMotion
-from shadowfit.designs.experiment import experiment
+from shadowfit.designs.experiment import at_rest, experiment
 from shadowfit.designs.figures import growth_figure, motion_figure
 from shadowfit.designs.limits import InputLimits, JointLimits
 from shadowfit.dynamics import observe
@@ -252,7 +252,8 @@ def follow(found: Design, random: np.random.Generator) -> Recording:
     at = slice(FINER, -FINER, FINER)
     states = exact.bodies(motion.pose)
     pose = Pose(states.position[0, at], states.orientation[0, at])
-    readings = observe.readings(mechanism, State(pose, np.zeros((*pose.position.shape[:-1], 6))))
+    still = State(pose, np.zeros((*pose.position.shape[:-1], 6)))
+    readings = observe.readings(mechanism, still, at_rest(mechanism, len(pose.position)))
     channels = noisy(mechanism, readings, random)
     for joint, part in mechanism.joints.items():
         for law in part.laws.values:

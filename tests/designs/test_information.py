@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from shadowfit.designs.experiment import Sampling, _at_rest, experiment, typical_force_noise
+from shadowfit.designs.experiment import Sampling, at_rest, experiment, typical_force_noise
 from shadowfit.designs.information import exactly, informations, up_to
 from shadowfit.dynamics import observe
 from shadowfit.dynamics.state import State
@@ -35,7 +35,7 @@ def recorded(own, motions, index=0):
     """What is recorded of a motion, without noise."""
     pose = own.bodies(motions.pose[index])
     states = State(pose[1:-1], np.zeros((len(pose.position) - 2, len(own.mechanism.bodies), 6)))
-    channels = observe.readings(own.mechanism, states, _at_rest(own.mechanism, len(states.velocity)))
+    channels = observe.readings(own.mechanism, states, at_rest(own.mechanism, len(states.velocity)))
     channels |= {name: motions.inputs[index, 1:-1, i] for i, name in enumerate(own.mechanism.inputs)}
     return Recording(motions.time[1:-1], channels)
 

@@ -5,6 +5,7 @@ import pytest
 
 from estimation.scenes import spring_slider, twin
 from shadowfit.estimation import Options, fit
+from shadowfit.estimation.solve import objective
 from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.evidence import gather
 
@@ -26,5 +27,22 @@ def test_estimates_of_draws_scatter_as_the_error_bars_say(estimate, monkeypatch)
 
 
 def test_the_same_fit_gains_nothing(estimate):
-    fitted, along = (estimate.weights, estimate.evidence), estimate.outcome.linearisation.point
-    assert np.all(chance.gains_by_chance(estimate.problem, along, fitted, fitted) == 0.0)
+    weights, evidence, along = estimate.weights, estimate.evidence, estimate.outcome.linearisation.point
+    draws = chance.drawn(estimate.problem, along, weights, evidence)
+    assert np.all(draws.gains(weights, evidence) == 0.0)
+    assert draws.tried(weights, evidence).gain == 0.0
+
+
+def test_what_chance_may_gain_grows_with_every_weight_that_is_tried(estimate):
+    """A weight at which draws predict badly (here: far too small a one) takes nothing from what others gained."""
+    problem, along = estimate.problem, estimate.outcome.linearisation.point
+    draws = chance.drawn(problem, along, estimate.weights, estimate.evidence)
+    gains = []
+    for factor in (1e4, 1e-8):
+        weights = estimate.weights.scaled(factor)
+        evidence = gather(problem, objective.linearise(problem, along, weights), weights)
+        draws = draws.tried(weights, evidence)
+        gains.append(draws.best)
+    assert np.any(gains[0] > 0.0)
+    assert np.all(gains[1] >= gains[0])
+    assert draws.gain >= np.mean(gains[0])

@@ -160,7 +160,7 @@ class Experiment:
         states = State(Pose(*(x[1:-1] for x in pieces)), velocity)
         steps = len(velocity)
         # Of accelerations and commands only differences from readings are asked for, whose derivatives they are not in.
-        read = observe.readings(self.mechanism, states, _at_rest(self.mechanism, steps))
+        read = observe.readings(self.mechanism, states, at_rest(self.mechanism, steps))
         return tuple(np.asarray(read[name]).reshape(steps, 1, -1) for name in self.mechanism.sensors)
 
     def bodies(self, pose: Pose) -> Pose:
@@ -242,7 +242,7 @@ def experiment(mechanism: Mechanism, start: Start, free: FreeParameters, samplin
     return Experiment(mechanism, rest[0], sampling, problem, plain, default_weights(problem, 1.0))
 
 
-def _at_rest(mechanism: Mechanism, steps: int) -> Instant:
+def at_rest(mechanism: Mechanism, steps: int) -> Instant:
     """No accelerations, no commands."""
     return Instant(np.zeros((steps, len(mechanism.bodies), 6)), np.zeros((steps, len(mechanism.inputs))))
 
@@ -251,7 +251,7 @@ def _recording(mechanism: Mechanism, state: State, sampling: Sampling) -> Record
     """What is recorded of a machine that stays in a state."""
     steps = sampling.nodes - 2
     still = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x), (steps, *np.shape(x))).copy(), state)
-    read = observe.readings(mechanism, still, _at_rest(mechanism, steps))
+    read = observe.readings(mechanism, still, at_rest(mechanism, steps))
     channels: dict[str, np.ndarray] = {}
     for name, sensor in mechanism.sensors.items():
         values = np.asarray(read[name]).reshape(steps, -1)

@@ -18,9 +18,9 @@ matters for inertias, as far as errors are not in the known forces themselves.
 period. A fit that takes them for white lets the motion wander where the machine keeps its phase, and the parameters
 need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
 for, in strides of a hundred, as long as the model so fitted predicts better over windows from a few steps to the whole
-recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
-more weight gains nothing, or no more than it would if the errors were white (:mod:`uncertainty.chance`): there the
-likelihood is right, and knows more. Error bars follow from the most likely levels, not from the weights.
+recording (:mod:`solve.prediction`), by more than it would if the errors were white (:mod:`uncertainty.chance`): up to
+the fit of the output error where the motion is stable, and not at all where more weight gains nothing, or no more than
+that: there the likelihood is right, and knows more. Error bars follow from the most likely levels, not the weights.
 
 **Led machines.** Where sensors tell the path and the torque of every joint is known (an arm in its position loop) a
 controller may have answered to every error, so that no simulation from the torques alone would stay on the path. Weight
@@ -53,7 +53,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 from shadowfit.estimation.solve.prediction import Prediction, predict
 from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.uncertainty.chance import gains_by_chance
+from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
@@ -78,16 +78,17 @@ REFINEMENTS = 4
 # Most times that the pull of acting forces is found anew (it depends on the inertias that it moves), until they move by
 # less than a part of their standard deviations.
 PULLS, SETTLED = 10, 0.1
-# Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent), and so
-# often more: what adds up over the longest windows only is a small part of the mean, and may come late. Where less than
-# a tenth of it changes the equations of motion hold exactly, and nothing is to come.
+# Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent) and than
+# by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
+# late. Where less than a tenth of it changes the equations of motion hold exactly, and nothing is to come.
 WORTHWHILE, PATIENCE = 0.003, 4
 # Part of the errors of every equation of motion that the states leave where a machine is led along a path.
 LED = 0.5
 # Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
 FOLLOWED = 0.3
-# Below so many degrees of freedom the equations of motion already hold exactly: more weight changes nothing.
-RIGID = 3.0
+# Below so many degrees of freedom the equations of motion already hold exactly, and weight by prediction is not asked
+# for; below so many more weight changes nothing but the digits that are lost.
+RIGID, EXACT = 3.0, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +102,7 @@ class NoiseChoice:
     acting: bool | None
     """Whether errors are taken for white forces that act; False: for others; None: it makes no difference."""
     gain_by_chance: float
-    """How much better (in the logarithm of errors) a model would seem to predict if all errors were white."""
+    """How much better (in the logarithm of errors) a model may seem to predict if all errors are white."""
     at_end: bool
     """Whether the scan ended at a limit, and not by what the data say."""
     sensor_ratio: tuple[float, ...]
@@ -198,10 +199,8 @@ def estimate_noise(
     likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
     likely, acting = _acting_or_read(scan, likely, degrees)
     led = problem.plan.unknowns.reach == 3 and is_led(problem, likely)
-    better, predictions = _predictive(scan, likely, degrees, led)
-    by_chance = 0.0 if better is likely else _gain_by_chance(problem, likely, better)
-    gain = predictions[0][1].score - min(own.score for _, own in predictions) if predictions else 0.0
-    chosen = _with_unexplained(problem, likely, better) if gain > by_chance and better is not likely else likely
+    better, predictions, by_chance = _predictive(scan, likely, degrees, led)
+    chosen = likely if better is likely else _with_unexplained(problem, likely, better)
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
     if not _usable(outcome):
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
@@ -328,16 +327,17 @@ def is_led(problem: Problem, likely: _Candidate) -> bool:
 
 def _predictive(
     scan: _Scan, likely: _Candidate, degrees: float, led: bool
-) -> tuple[_Candidate, tuple[tuple[float, Prediction], ...]]:
-    """The fit with as much more weight on the equations of motion as makes it predict better."""
+) -> tuple[_Candidate, tuple[tuple[float, Prediction], ...], float]:
+    """The fit with as much more weight on the equations of motion as makes it predict better, and gains by chance."""
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or scan.stopped is not None:
-        return likely, ()
+        return likely, (), 0.0
     along = likely.point
     tried = [(1.0, predict(problem, along, along.values))]
     if degrees < RIGID:
-        return likely, tuple(tried)
+        return likely, tuple(tried), 0.0
     chosen = current = likely
+    draws: chance.Chance | None = None
     misses = 0
     while misses < PATIENCE and _within(current.weights, likely.weights, STRIDE) and scan.has_time:
         current = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False)
@@ -349,22 +349,20 @@ def _predictive(
         tried.append((current.state_weight / likely.state_weight, prediction))
         if change < 0.1 * WORTHWHILE:
             break
+        misses += 1
         if prediction.score < best - WORTHWHILE and (not led or _follows(prediction)):
-            chosen, misses = current, 0
-        else:
-            misses += 1
-    return chosen, tuple(tried)
+            draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
+            draws = draws.tried(current.weights, current.evidence)
+            if tried[0][1].score - prediction.score > draws.gain:
+                chosen, misses = current, 0
+        if current.evidence.noise[0].degrees < EXACT:
+            break
+    return chosen, tuple(tried), 0.0 if draws is None else draws.gain
 
 
 def _follows(prediction: Prediction) -> bool:
     """Whether a simulation from the inputs alone stays near the motion for the whole recording."""
     return bool(np.mean(np.log(np.maximum(prediction.errors[-1], np.finfo(float).tiny))) < np.log(FOLLOWED))
-
-
-def _gain_by_chance(problem: Problem, likely: _Candidate, better: _Candidate) -> float:
-    """The largest gain in the score of predictions that draws of white noise show."""
-    fits = [(one.weights, one.evidence) for one in (likely, better)]
-    return float(np.max(gains_by_chance(problem, likely.point, *fits), initial=0.0))
 
 
 def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) -> _Candidate:

@@ -8,10 +8,15 @@ them, all in the linearised problem. With errors ε of the weighted rows the two
     δ = −(TᵀT)⁻¹ Tᵀ ε,
 
 T being the rows of each with its states projected out, and predictions from parameters so far off are compared with
-samples of the drawn errors. Weight is added where the data show a larger gain than any draw.
+samples of the drawn errors. The weight of the data is the best of many that were tried, so that each draw counts with
+the best of the same ones: at far too large weights, where the equations are solved to rounding only, draws predict
+badly, and by themselves would let any gain pass. Weight is added where the data gain more than the draws do, by three
+of their standard deviations: weight that is added for nothing costs far more than weight that is not.
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 from jaxtyping import Float
@@ -19,30 +24,63 @@ from jaxtyping import Float
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve.prediction import linearised, window_errors
+from shadowfit.estimation.solve.prediction import Motion, linearised, window_errors
 from shadowfit.estimation.uncertainty.evidence import Evidence
 
-# Draws of the noise. Of so many and the data themselves, the data are the extreme one by chance in one of twenty cases.
+# Draws of the noise.
 DRAWS = 19
 SEED = 0
+# Standard deviations of the draws' gains beyond their mean that chance does not reach.
+BEYOND = 3.0
 
 
-def gains_by_chance(
-    problem: Problem, along: Point, likely: tuple[Weights, Evidence], chosen: tuple[Weights, Evidence]
-) -> Float[np.ndarray, " draws"]:
-    """Gains in the score of predictions, from likely to chosen weights, where noise is white and of likely levels."""
-    draws = _draws(problem, likely[0])
+@dataclasses.dataclass(frozen=True)
+class Chance:
+    """Draws of white noise, and how well models that are fitted to them predict."""
+
+    problem: Problem
+    motions: list[Motion]
+    """Equations along the most likely motion, of each recording."""
+    draws: list[Float[np.ndarray, "n d+m c"]]
+    """Errors of impulses [N m s, N s] and of readings, of each recording."""
+    before: Float[np.ndarray, " c"]
+    """Scores with the most likely weights."""
+    best: Float[np.ndarray, " c"]
+    """Largest gain of each draw, with any of the weights that were tried."""
+
+    @property
+    def gain(self) -> float:
+        """The gain in the score that chance does not reach."""
+        return float(np.mean(self.best) + BEYOND * np.std(self.best))
+
+    def tried(self, weights: Weights, evidence: Evidence) -> Chance:
+        """The same after fits of the draws with other weights."""
+        return dataclasses.replace(self, best=np.maximum(self.best, self.gains(weights, evidence)))
+
+    def gains(self, weights: Weights, evidence: Evidence) -> Float[np.ndarray, " c"]:
+        """Gains in the score of predictions, from likely to other weights."""
+        return self.before - _scores(self.problem, self.motions, self.draws, weights, evidence)
+
+
+def drawn(problem: Problem, along: Point, weights: Weights, evidence: Evidence) -> Chance:
+    """Draws of noise that is white and of the most likely levels."""
+    draws = _draws(problem, weights)
     motions = [linearised(problem, along, i) for i in range(len(draws))]
-    scores = []
-    for weights, evidence in (likely, chosen):
-        off = _estimates(problem, evidence, weights, draws)
-        # What steps and readings lack where the draws are true and parameters are off.
-        recordings = (
-            (motion, drawn + motion.parameters @ off[problem.parameters.places(i)])
-            for i, (motion, drawn) in enumerate(zip(motions, draws, strict=True))
-        )
-        scores.append([found.score for found in window_errors(problem, recordings)])
-    return np.array(scores[0]) - np.array(scores[1])
+    before = _scores(problem, motions, draws, weights, evidence)
+    return Chance(problem, motions, draws, before, np.zeros(len(before)))
+
+
+def _scores(
+    problem: Problem, motions: list[Motion], draws: list[np.ndarray], weights: Weights, evidence: Evidence
+) -> Float[np.ndarray, " c"]:
+    """Scores of the predictions of models that were fitted to the draws."""
+    off = _estimates(problem, evidence, weights, draws)
+    # What steps and readings lack where the draws are true and parameters are off.
+    recordings = (
+        (motion, errors + motion.parameters @ off[problem.parameters.places(i)])
+        for i, (motion, errors) in enumerate(zip(motions, draws, strict=True))
+    )
+    return np.array([found.score for found in window_errors(problem, recordings)])
 
 
 def _draws(problem: Problem, weights: Weights) -> list[Float[np.ndarray, "n d+m c"]]:
@@ -65,8 +103,8 @@ def _estimates(problem: Problem, evidence: Evidence, weights: Weights, draws: li
     """Errors of the parameters that a fit with these weights makes of the draws, shape (p, c)."""
     size, total = problem.plan.node_size, np.zeros((len(evidence.labels), DRAWS))
     readings = np.repeat(weights.std, problem.error_sizes)
-    for place, projection, drawn in zip(evidence.places, evidence.projections, draws, strict=True):
-        each = np.tile(readings, (drawn.shape[1] - size) // max(len(readings), 1))
-        weighted = np.concatenate([weights.dynamics @ drawn[:, :size], drawn[:, size:] / each[:, None]], axis=1)
+    for place, projection, errors in zip(evidence.places, evidence.projections, draws, strict=True):
+        each = np.tile(readings, (errors.shape[1] - size) // max(len(readings), 1))
+        weighted = np.concatenate([weights.dynamics @ errors[:, :size], errors[:, size:] / each[:, None]], axis=1)
         np.add.at(total, place, np.einsum("kmp,kmc->pc", projection.rows, weighted, optimize=True))
     return -evidence.bread(~evidence.at_bound) @ total
