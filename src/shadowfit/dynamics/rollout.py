@@ -141,7 +141,10 @@ def _rollout(
     return Trajectory(timestep * jnp.arange(steps + 1), states, readings, status, report)
 
 
-compiled_rollout = eqx.filter_jit(_rollout)
+# This compiler option takes a third off the time to compile; the code runs as fast.
+compiled_rollout = eqx.filter_jit(  # type: ignore[call-overload]
+    _rollout, compiler_options={"xla_cpu_use_fusion_emitters": False}
+)
 
 
 def _is_finite(state: State) -> Bool[Array, ""]:
