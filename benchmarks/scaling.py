@@ -2,8 +2,8 @@
 
     python -m benchmarks.scaling [--recordings 20 200] [--workers 1 2] [--iterations N] [--fits 24] [--folder FOLDER]
 
-Recordings are those of the swing-up twin (encoders, 100 Hz), kept as CSV files in the folder: twenty motions, and the
-same ones with other noise beyond that. For each number of recordings the same fit of thirteen shared parameters runs in
+Recordings are those of the swing-up twin (100 Hz), kept as CSV files in the folder: twenty motions, each seen by as
+many pairs of encoders as are needed. For each number of recordings the same fit of thirteen shared parameters runs in
 threads of a process and on clusters of worker processes: time, memory of driver and workers, efficiency, digits. Each
 fit has a driver process of its own, so that memory is that of one fit; the driver's includes Dask's scheduler.
 ``--iterations`` ends fits early, all alike: enough for times, memory and digits. Then a sweep of small fits runs on the
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -38,35 +39,57 @@ from shadowfit.experiments.cases import Case
 from shadowfit.experiments.runner import run_cases
 from shadowfit.models import builtin
 from shadowfit.models.atomic import write_text
-from shadowfit.models.twins import furuta_swing_up
+from shadowfit.models.twins import COUNTS, FurutaTruth, advance, counted, furuta_swing_up
 from shadowfit.parallel import Crew, crew, tree
 from shadowfit.recordings import RecordingFile
 from shadowfit.runtime import start_jax
 
 MOTIONS = 20
-# Added to the counts of the encoders [rad].
-NOISE = 5e-4
+# Wobble of the encoders [rad], and the error of their readings with that of whole counts.
+NOISE = 3e-4
+READING = float(np.hypot(NOISE, 2.0 * np.pi / COUNTS / np.sqrt(12.0)))
 # Weight of the dynamics; given, so that all sizes do the same work. The truth has no noise of its own in the forces.
 OPTIONS = Options(state_weight=1e4)
 STARTS = {"inertia": 0.01, "viscous": 1e-4, "dry": 1e-4, "gain": 0.1}
 
 
+@dataclasses.dataclass(frozen=True)
+class Motion:
+    """A swing-up as it was, before any encoder."""
+
+    time: np.ndarray
+    angles: np.ndarray
+    voltage: np.ndarray
+
+    @classmethod
+    def of(cls, seconds: float, seed: int) -> Motion:
+        """The motion of a twin: its voltages, and the angles that follow from them."""
+        seen = furuta_swing_up(seconds, seed=seed).recording
+        step, voltage = seen.sample_interval, seen.channels["u"]
+        states = itertools.accumulate(
+            voltage[:-1], lambda state, u: advance(FurutaTruth(), state, u, step), initial=(0.0, 0.0, 0.0, 0.0)
+        )
+        return cls(np.asarray(seen.time), np.array([state[:2] for state in states]), np.asarray(voltage))
+
+    def read(self, random: np.random.Generator) -> np.ndarray:
+        """What a pair of encoders shows of it, which wobble a little and whose counts lie anywhere."""
+        wobbling = self.angles + NOISE * random.standard_normal(self.angles.shape)
+        return np.column_stack([counted(own, random.uniform()) for own in wobbling.T])
+
+
 def recordings(folder: Path, count: int, seconds: float) -> list[RecordingFile]:
     """Files of the recordings, made where they are missing."""
-    folder = folder / f"{seconds:g}s"
+    folder = folder / f"encoders-{seconds:g}s"
     folder.mkdir(parents=True, exist_ok=True)
-    motions: dict[int, Any] = {}
+    motions: dict[int, Motion] = {}
     found = []
     for number in range(count):
         path = folder / f"swing-{number:05d}.csv"
         if not path.exists():
-            motion = number % MOTIONS
-            if motion not in motions:
-                motions[motion] = furuta_swing_up(seconds, seed=motion).recording
-            own, random = motions[motion], np.random.default_rng(number)
-            size = NOISE if number >= MOTIONS else 0.0
-            angles = [own.channels[name] + size * random.standard_normal(len(own)) for name in ("theta1", "theta2")]
-            table = np.column_stack([own.time, *angles, own.channels["u"]])
+            if number % MOTIONS not in motions:
+                motions[number % MOTIONS] = Motion.of(seconds, number % MOTIONS)
+            own = motions[number % MOTIONS]
+            table = np.column_stack([own.time, own.read(np.random.default_rng(number)), own.voltage])
             rows = "\n".join(",".join(map(repr, row)) for row in table.tolist())
             write_text(path, f"time,theta1,theta2,u\n{rows}\n")
         found.append(RecordingFile(str(path.absolute())))
@@ -79,18 +102,35 @@ def peak() -> float:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
 
 
-class Clock:
-    """When the first iteration was there: before it, recordings are read, and a pilot fit finds levels of the noise."""
+@dataclasses.dataclass(frozen=True)
+class Spent:
+    """Time since a moment [s]: of the clock, and of all processors of driver and workers."""
 
-    def __init__(self) -> None:
-        self.first: float | None = None
+    clock: float
+    processors: float
+
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(self.clock - other.clock, self.processors - other.processors)
+
+
+class Clock:
+    """What was spent at each iteration: before the first, recordings are read, and a pilot fit finds noise levels."""
+
+    def __init__(self, hands: Crew) -> None:
+        self._hands = hands
+        self.began, self.iterations = self.now(), list[Spent]()
+
+    def now(self) -> Spent:
+        """What has been spent so far."""
+        workers = {} if self._hands.client is None else self._hands.client.run(time.process_time)
+        return Spent(time.perf_counter(), time.process_time() + sum(workers.values()))
 
     def recall(self) -> None:
         """Nothing is known of an earlier run."""
 
     def keep(self, pilot: Pilot) -> None:
-        """Note the time."""
-        self.first = self.first or time.perf_counter()
+        """An iteration has ended."""
+        self.iterations.append(self.now())
 
 
 def digest(estimate: FleetEstimate) -> str:
@@ -121,29 +161,44 @@ def measured(files: list[RecordingFile], hands: Crew, iterations: int) -> dict[s
     """One fit: time, iterations, memory, digits."""
     twin = furuta_swing_up(0.1)
     starts = {name: next((v for word, v in STARTS.items() if word in name), None) for name in twin.free}
-    model = builtin.furuta().set(dict(twin.settings))
-    began, clock = time.perf_counter(), Clock()
+    model = builtin.furuta().set(dict(twin.settings) | {"theta1.std": READING, "theta2.std": READING})
+    clock = Clock(hands)
     optimiser = LevenbergMarquardt(max_iterations=iterations)
     found = fit_fleet(model, files, starts, options=OPTIONS, optimiser=optimiser, crew=hands, memory=clock)
-    seconds = time.perf_counter() - began
-    iterating = time.perf_counter() - (clock.first or began)
+    ended = clock.now()
+    whole, setting_up = ended - clock.began, clock.iterations[0] - clock.began
+    iterating, judging = clock.iterations[-1] - clock.iterations[0], ended - clock.iterations[-1]
     trials = sum(entry.trials for entry in found.log) + 1
     memory = {} if hands.client is None else hands.client.run(peak)
-    gain = found.values["hinge1.motor.gain"]
     return {
         "recordings": len(files),
-        "seconds": seconds,
-        "before_iterations": seconds - iterating,
+        "seconds": whole.clock,
+        "before_iterations": setting_up.clock,
         "status": found.status.name,
         "iterations": len(found.log) - 1,
         "evaluations": trials,
-        "iterating": iterating,
-        "milliseconds_per_recording_and_evaluation": 1e3 * iterating / (trials - 1) / len(files),
+        "iterating": iterating.clock,
+        "judging": judging.clock,
+        "processors": {
+            "seconds": whole.processors,
+            "before_iterations": setting_up.processors,
+            "iterating": iterating.processors,
+            "judging": judging.processors,
+            "milliseconds_per_recording_and_evaluation": 1e3 * iterating.processors / (trials - 1) / len(files),
+        },
+        "milliseconds_per_recording_and_evaluation": 1e3 * iterating.clock / (trials - 1) / len(files),
         "driver_mb": peak(),
         "worker_mb": list(memory.values()),
-        "gain": gain,
+        "refused": sum(entry.trials for entry in found.log) - len(found.log) + 1,
+        "parameters": against_truth(found, twin.truth),
         "digits": digest(found),
     }
+
+
+def against_truth(found: FleetEstimate, truth: Mapping[str, float]) -> dict[str, tuple[float, float, float]]:
+    """Value, standard deviation and error in units of it, of the parameters whose truth is known and that can be."""
+    rows = [row for row in found.parameters if row.name in truth and row.identifiable and row.std]
+    return {row.name: (row.value, row.std, (row.value - truth[row.name]) / row.std) for row in rows}
 
 
 def small_fit(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:

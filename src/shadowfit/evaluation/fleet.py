@@ -51,7 +51,8 @@ class FleetMemory:
                 None if impulses is None else tuple(impulses),
             )
             values = {name: np.array(own) if isinstance(own, list) else own for name, own in kept["values"].items()}
-            return Pilot(believed, values, kept["spread"], tuple(Iteration(**entry) for entry in kept["log"]))
+            log = tuple(Iteration(**entry) for entry in kept["log"])
+            return Pilot(believed, values, kept["spread"], kept["near"], log)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -60,7 +61,14 @@ class FleetMemory:
         weights = dataclasses.asdict(pilot.weights) | {"dynamics": pilot.weights.dynamics.tolist()}
         values = {name: own.tolist() if isinstance(own, np.ndarray) else own for name, own in pilot.values.items()}
         log = [dataclasses.asdict(entry) for entry in pilot.log]
-        record = {"key": self._key, "weights": weights, "values": values, "spread": pilot.spread, "log": log}
+        record = {
+            "key": self._key,
+            "weights": weights,
+            "values": values,
+            "spread": pilot.spread,
+            "near": pilot.near,
+            "log": log,
+        }
         try:
             write_text(self._path, json.dumps(record, indent=1) + "\n")
         except WriteError:

@@ -14,11 +14,11 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Progress,
     descend,
 )
-from shadowfit.estimation.solve.system import LocalSystem, System
+from shadowfit.estimation.solve.system import LocalSystem, System, share_of, worth
 
 # Most rounds. What is left of an error falls by a factor of ten or more in each, except where dry friction reverses.
 ROUNDS = 6
-# Rounds end when χ² changes by less than this.
+# Rounds end when χ² changes by less than this for each recording, and parameters by what is worth this much of it.
 SETTLED = 0.1
 
 
@@ -45,11 +45,20 @@ def descend_corrected(
     for _ in range(ROUNDS - 1):
         if not outcome.status.converged:
             break
-        before = outcome.linearisation.cost.total
-        again = system.renewed(outcome.linearisation.point)
+        before = outcome.linearisation
+        again = system.renewed(before.point)
         outcome = descend(system, again, settings.warm(log[-1].number - first_number), progress, log[-1].number)
         log.extend(outcome.log[1:])
-        change = abs(outcome.linearisation.cost.total - before)
-        if change <= SETTLED / max(system.samples, 1) * before:
+        if _stands(system, before, outcome):
             break
     return dataclasses.replace(outcome, log=tuple(log))
+
+
+def _stands(system: System, before: Any, outcome: Outcome) -> bool:
+    """Whether a round has changed nothing that matters."""
+    here, limit = outcome.linearisation, SETTLED * share_of(system.samples, before)
+    if abs(here.cost.total - before.cost.total) > system.recordings * limit:
+        return False
+    if system.recordings == 1 or outcome.curvature is None:
+        return True
+    return worth(outcome.curvature, system.parameters.minus(here.point.values, before.point.values)) <= limit

@@ -31,7 +31,7 @@ from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve.system import INSIGNIFICANT, Damping, LocalSystem, System, share_of
+from shadowfit.estimation.solve.system import INSIGNIFICANT, Damping, LocalSystem, Proposal, System, share_of
 
 # The paper's limit on α.
 LARGEST_DAMPING = 2.0**32
@@ -139,6 +139,8 @@ class Outcome:
     log: tuple[Iteration, ...]
     damping: float
     bounds: BoxStep | None
+    curvature: np.ndarray | None = None
+    """Of the cost in the parameters, the states eliminated, where the last step began."""
 
 
 Progress = Callable[[Iteration], None]
@@ -171,6 +173,7 @@ def descend(
     alpha = _start_damping(system, here, settings)
     log = [_log(system.parameters, first_number, here, alpha, np.nan, np.nan, 0, began)]
     status, last, small, creeps, near = Status.ITERATIONS, None, 0, 0, settings.starts_near
+    curvature = None
     try:
         _report(progress, log[-1], system, here)
         for number in range(first_number + 1, first_number + settings.max_iterations + 1):
@@ -182,10 +185,11 @@ def descend(
                 status = trial.ended or Status.STUCK
                 break
             decrease = here.cost.total - trial.accepted.cost.total
-            small = small + 1 if decrease <= _insignificant(system.samples, here, settings) else 0
-            creeps = creeps + 1 if decrease <= CREEPING * share_of(system.samples, here) else 0
+            small = small + 1 if _vain(system, decrease, trial.told, _insignificant(system, here, settings)) else 0
+            creeping = CREEPING * share_of(system.samples, here)
+            creeps = creeps + 1 if _vain(system, decrease, trial.told, creeping) else 0
             near = near or decrease <= NEARLY_THERE * share_of(system.samples, here)
-            here, alpha, last = trial.accepted, trial.damping, trial.box
+            here, alpha, last, curvature = trial.accepted, trial.damping, trial.box, trial.curvature
             log.append(_log(system.parameters, number, here, alpha, trial.gain, trial.step, trial.count, began))
             _report(progress, log[-1], system, here)
             if trial.ended is not None or small >= 2 or creeps >= CREEPS:
@@ -193,13 +197,18 @@ def descend(
                 break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    return Outcome(here, status, tuple(log), alpha, last)
+    return Outcome(here, status, tuple(log), alpha, last, curvature)
 
 
 def _linearise(system: System, point: Any) -> Any:
     # Wild values overflow, and the cost tells.
     with np.errstate(over="ignore", invalid="ignore"):
         return system.linearise(point)
+
+
+def _follow(system: System, here: Any, proposal: Proposal) -> Any:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return system.follow(here, proposal)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,6 +223,8 @@ class _Trial:
     step: float
     count: int
     box: BoxStep | None
+    told: float = 0.0
+    curvature: np.ndarray | None = None
 
 
 def _search(
@@ -226,7 +237,7 @@ def _search(
 ) -> _Trial:
     """Raise the damping until a step decreases the cost."""
     grow, count, was_finite = 2.0, 0, False
-    insignificant = _insignificant(system.samples, here, settings)
+    insignificant = _insignificant(system, here, settings)
     while alpha <= LARGEST_DAMPING:
         count += 1
         proposal = system.propose(here, alpha, settings.damping, guess, near)
@@ -235,15 +246,18 @@ def _search(
             ended = None
             if proposal.size <= settings.step_tolerance:
                 ended = Status.STEP
-            elif promised <= (settings.decrease_tolerance * here.cost.total if count == 1 else insignificant):
+            elif _vain(system, promised, proposal.told, insignificant) and (
+                count > 1 or promised <= settings.decrease_tolerance * here.cost.total
+            ):
                 ended = Status.DECREASE
-            there = _linearise(system, system.moved(here, proposal))
+            there = _follow(system, here, proposal)
             finite = bool(np.isfinite(there.cost.total))
             was_finite |= finite
             gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
             if gain > 0.0:
                 relaxed = max(alpha * _relax(gain, settings.damping), SMALLEST_DAMPING)
-                return _Trial(there, ended, relaxed, gain, proposal.size, count, proposal.box)
+                found = proposal.size, count, proposal.box, proposal.told, proposal.curvature
+                return _Trial(there, ended, relaxed, gain, *found)
             if ended is not None:
                 # The model promises next to nothing, and kinks of friction or rounding eat it up: this is the minimum.
                 return _Trial(None, ended, alpha, gain, proposal.size, count, proposal.box)
@@ -252,9 +266,19 @@ def _search(
     return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
 
 
-def _insignificant(samples: int, here: Any, settings: LevenbergMarquardt) -> float:
-    """Decrease of the cost that does not matter."""
-    return max(settings.decrease_tolerance * here.cost.total, INSIGNIFICANT * share_of(samples, here))
+def _insignificant(system: System, here: Any, settings: LevenbergMarquardt) -> float:
+    """Decrease of the cost of a recording that does not matter."""
+    least = settings.decrease_tolerance * here.cost.total / system.recordings
+    return max(least, INSIGNIFICANT * share_of(system.samples, here))
+
+
+def _vain(system: System, decrease: float, told: float, each: float) -> bool:
+    """Whether a step was not worth it: it lowers the cost by this much for each recording, at most.
+
+    Of many recordings there is always one whose friction goes on to creep. Parameters do not follow it: their own part
+    of the step, ``told``, must not be worth more than the decrease of a single recording.
+    """
+    return decrease <= system.recordings * each and (system.recordings == 1 or told <= each)
 
 
 def _relax(gain: float, damping: Damping) -> float:

@@ -10,7 +10,7 @@ squared readings.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import jax
@@ -43,15 +43,15 @@ class Cost:
     """For each recording."""
     sensors: tuple[tuple[float, ...], ...]
     """For each recording and sensor."""
-    start: float
-    """Initial states."""
+    start: tuple[float, ...]
+    """Initial states of each recording."""
     prior: float
     """Priors of the parameters."""
 
     @property
     def total(self) -> float:
         """The objective."""
-        return sum(self.dynamics) + self.observation + self.start + self.prior
+        return sum(self.dynamics) + self.observation + sum(self.start) + self.prior
 
     @property
     def observation(self) -> float:
@@ -104,8 +104,27 @@ def held(problem: Problem, point: Point, weights: Weights) -> Point:
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
     """Evaluate and condense, in threads; the Jacobian of a few chunks at a time exists."""
-    recordings = [RecordingRows(problem, point, weights, index) for index in range(len(problem.tracks))]
-    assemblies = [own.assembly() for own in recordings]
+    parts = condensed(problem, point, weights, range(len(problem.tracks)))
+    matrix, gradient, known = prior(problem.parameters, point.values, weights)
+    dynamics, sensors = tuple(part.dynamics for part in parts), tuple(part.sensors for part in parts)
+    cost = Cost(dynamics, sensors, tuple(part.start for part in parts), known)
+    return Linearisation(point, tuple(part.normal for part in parts), cost, matrix, gradient)
+
+
+@dataclasses.dataclass(frozen=True)
+class Condensed:
+    """Normal equations of one recording, and the parts of its cost."""
+
+    normal: front.Normal
+    dynamics: float
+    sensors: tuple[float, ...]
+    start: float
+
+
+def condensed(problem: Problem, point: Point, weights: Weights, which: Sequence[int]) -> list[Condensed]:
+    """Some of the recordings, evaluated and condensed."""
+    recordings = {index: RecordingRows(problem, point, weights, index) for index in which}
+    assemblies = {index: own.assembly() for index, own in recordings.items()}
 
     def condense(work: tuple[int, int, Chunk]) -> tuple[float, np.ndarray]:
         recording, begin, chunk = work
@@ -113,21 +132,18 @@ def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation
         dynamics, observed = assemblies[recording].add(rows, begin)
         return float(np.sum(dynamics)), recordings[recording].sensor_costs(observed)
 
-    places = [(index, begin) for index, own in enumerate(recordings) for begin in own.starts]
+    places = [(index, begin) for index, own in recordings.items() for begin in own.starts]
     # Chunks are cut out here, and threads have little but machine code to run: Python runs in one of them at a time.
     waiting = in_threads(condense, ((index, begin, recordings[index].chunk(begin)) for index, begin in places))
-    starts = [start_rows_of(problem, point, weights, index) for index in range(len(recordings))]
+    starts = {index: start_rows_of(problem, point, weights, index) for index in which}
     costs = list(waiting)
-    normals, dynamics, sensors, start_cost = [], [], [], 0.0
-    for index, (assembly, start) in enumerate(zip(assemblies, starts, strict=True)):
-        normals.append(assembly.normal(start))
+    found = []
+    for index in which:
         own = [cost for cost, (recording, _) in zip(costs, places, strict=True) if recording == index]
-        dynamics.append(sum(cost for cost, _ in own))
-        sensors.append(tuple(np.sum([parts for _, parts in own], axis=0).tolist()))
-        start_cost += sum_of_squares(start.residual)
-    matrix, gradient, known = prior(problem.parameters, point.values, weights)
-    cost = Cost(tuple(dynamics), tuple(sensors), start_cost, known)
-    return Linearisation(point, tuple(normals), cost, matrix, gradient)
+        dynamics, sensors = sum(cost for cost, _ in own), np.sum([parts for _, parts in own], axis=0)
+        start = sum_of_squares(starts[index].residual)
+        found.append(Condensed(assemblies[index].normal(starts[index]), dynamics, tuple(sensors.tolist()), start))
+    return found
 
 
 def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> Iterator[front.Rows]:

@@ -21,6 +21,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.solve.settling import settled, slack
 from shadowfit.estimation.solve.truncation import renewed
 
 Damping = Literal["scaled", "identity"]
@@ -50,6 +51,11 @@ class System(Protocol):
         ...
 
     @property
+    def recordings(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
     def corrects(self) -> bool:
         """Whether something that was held or taken off is to be found anew at the minimum."""
         ...
@@ -70,8 +76,8 @@ class System(Protocol):
         """The damped step; None if the damped model is not positive definite."""
         ...
 
-    def moved(self, here: Any, proposal: Proposal) -> Any:
-        """The point that a proposal leads to."""
+    def follow(self, here: Any, proposal: Proposal) -> Any:
+        """Normal equations where a proposal leads; recordings that go astray in it are set right (:mod:`settling`)."""
         ...
 
     def seen(self, here: Any) -> Any:
@@ -105,6 +111,20 @@ class Proposal:
     size: float
     """Largest relative step of a parameter, or step of a state."""
     box: BoxStep
+    curvature: np.ndarray
+    """Of the cost in the parameters, the states eliminated, undamped but for these."""
+    promised: tuple[float, ...] = ()
+    """The cost of each recording by the quadratic model, to which it is held (:mod:`settling`); empty: none is."""
+
+    @property
+    def told(self) -> float:
+        """What the step of the parameters is worth: a change of χ² by one is a standard deviation of one of them."""
+        return worth(self.curvature, self.parameters)
+
+
+def worth(curvature: np.ndarray, step: np.ndarray) -> float:
+    """``δᵀHδ``."""
+    return float(step @ curvature @ step)
 
 
 def propose(
@@ -130,13 +150,17 @@ def propose(
     if box is None:
         return None
     states = tuple(factor.states(box.step[place]) for factor, place in zip(factors, places, strict=True))
-    change = sum(
+    changes = [
         normal.change(own, box.step[place]) for normal, own, place in zip(here.normals, states, places, strict=True)
-    )
-    change += float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
+    ]
+    # The paper's method takes its steps as they are; and to damp the step of all is to damp that of a single one.
+    several = damping == "scaled" and len(changes) > 1
+    pairs = zip(here.normals, changes, strict=True) if several else ()
+    promised = tuple(normal.cost + own for normal, own in pairs)
+    change = sum(changes) + float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
     largest = [float(np.max(np.abs(own))) for own in states]
     size = max(float(np.max(np.abs(box.step) / typical_sizes(parameters, here), initial=0.0)), *largest)
-    return Proposal(states, box.step, change, size, box)
+    return Proposal(states, box.step, change, size, box, reduced.matrix + np.diag(here.prior_matrix), promised)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -225,6 +249,11 @@ class LocalSystem:
         return self.problem.sample_count()
 
     @property
+    def recordings(self) -> int:
+        """How many there are."""
+        return len(self.problem.tracks)
+
+    @property
     def corrects(self) -> bool:
         """Whether errors of the discretisation are taken off, or widths of friction held."""
         return self.problem.options.correction != "none" or objective.holds(self.problem)
@@ -247,9 +276,11 @@ class LocalSystem:
         """See :func:`propose`."""
         return propose(self.problem, here, alpha, damping, guess, near)
 
-    def moved(self, here: Linearisation, proposal: Proposal) -> Point:
-        """``x ⊞ δ`` of all unknowns."""
-        return objective.plus(self.problem, here.point, proposal.states, proposal.parameters)
+    def follow(self, here: Linearisation, proposal: Proposal) -> Linearisation:
+        """Normal equations at ``x ⊞ δ`` of all unknowns."""
+        there = self.linearise(objective.plus(self.problem, here.point, proposal.states, proposal.parameters))
+        least = slack(-proposal.change, self.recordings, share_of(self.samples, here))
+        return settled(self.problem, there, self.weights, proposal.promised, least)
 
     def seen(self, here: Linearisation) -> tuple[Problem, Point]:
         """Problem and point."""

@@ -58,6 +58,9 @@ class Pilot:
     """By name; the mean of the recordings' own."""
     spread: dict[str, float]
     """Standard deviation of the recordings' own numbers."""
+    near: bool = True
+    """Whether it found a minimum, from which the whole fit goes on undamped. Damping would hold back states, which
+    start at filtered readings, until they are in the wrong place when they are let go."""
     log: tuple[Iteration, ...] = ()
     """Iterations of the whole fit, where it has gone on from the pilot's."""
 
@@ -193,7 +196,7 @@ def pilot_fit(
     }
     spread = {name: float(np.std([own[name] for own in values])) for name in asked.scatter}
     # The pull of acting forces is that of the pilot's own parameters and steps.
-    return Pilot(dataclasses.replace(estimate.weights, pull=None), mean, spread)
+    return Pilot(dataclasses.replace(estimate.weights, pull=None), mean, spread, estimate.converged)
 
 
 @dataclasses.dataclass
@@ -227,11 +230,12 @@ class _Fleet:
                 self.problems,
                 parameters,
                 samples,
+                len(names),
                 self.pilot.weights,
                 self._pull(spread),
                 holds,
             )
-            settings = self.settings if number == 0 else self.settings.warm()
+            settings = self.settings if number == 0 and not self.pilot.near else self.settings.warm()
             outcome = descend_corrected(system, point, settings, self.journal.note, log[-1].number if log else 0)
             log.extend(outcome.log[1 if log else 0 :])
             found = self._judged(system, outcome)

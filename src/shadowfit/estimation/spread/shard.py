@@ -25,6 +25,7 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.solve.settling import settled
 from shadowfit.estimation.solve.system import Restraint, parameter_damping, state_damping, typical_sizes
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.spread import own
@@ -131,6 +132,8 @@ class Stance:
     weights: Weights
     pull: Float[np.ndarray, " q"]
     """λ of each own parameter; zero where there is no mean."""
+    slack: float = 0.0
+    """By how much a recording may miss the cost that it was promised (:mod:`settling`)."""
 
 
 def build(found: Sequence[Recording], task: Task) -> Problem:
@@ -154,6 +157,8 @@ class Motion:
     """Of the model's cost, in the step that led here."""
     largest: float = 0.0
     """Largest step of a state [m, rad], or relative one of an own parameter, in that step."""
+    promised: tuple[float, ...] = ()
+    """The cost of each recording after that step, by the quadratic model; empty: they are not held to it."""
 
     def __sizeof__(self) -> int:
         """Of the arrays, which tells a cluster what it costs to move it."""
@@ -169,13 +174,13 @@ def begin(problem: Problem, start: Mapping[str, Any]) -> Motion:
         return Motion(Point(values, nodes))
 
 
-def corrected(problem: Problem, motion: Motion) -> Motion:
+def corrected(problem: Problem, motion: Motion | Linear) -> Motion:
     """The same with the discretisation errors of its own motion."""
     with alone():
         return Motion(renewed(problem, motion.point))
 
 
-def hold(problem: Problem, motion: Motion, weights: Weights) -> Motion:
+def hold(problem: Problem, motion: Motion | Linear, weights: Weights) -> Motion:
     """The same with widths of dry friction from its own motion, for a descent from it."""
     with alone():
         return Motion(objective.held(problem, motion.point, weights))
@@ -194,15 +199,21 @@ class Linear:
     pulls: tuple[Pull, ...]
     """Of each recording."""
 
+    @property
+    def point(self) -> Point:
+        """Where the shard's unknowns are."""
+        return self.here.point
+
     def __sizeof__(self) -> int:
         """Of the arrays."""
         return 1000 + sum(own.pivot.nbytes + own.after.nbytes for own in self.here.normals)
 
 
 def linearise(problem: Problem, motion: Motion, task: Task, stance: Stance) -> Linear:
-    """Evaluate and condense the rows of a shard."""
+    """Evaluate and condense the rows of a shard; recordings that went astray are set right."""
     with alone(), np.errstate(over="ignore", invalid="ignore"):
         here = objective.linearise(problem, motion.point, stance.weights)
+        here = settled(problem, here, stance.weights, motion.promised, stance.slack)
         pulls = tuple(_pull(problem, here, task.roles, stance, i) for i in range(len(problem.tracks)))
         return Linear(here, pulls)
 
@@ -268,7 +279,7 @@ def report(linear: Linear, task: Task) -> Report:
     return Report(
         sum(cost.dynamics),
         np.sum(cost.sensors, axis=0),
-        cost.start,
+        sum(cost.start),
         sum(pull.cost for pull in linear.pulls),
         diagonal,
         largest,
@@ -326,14 +337,12 @@ def _eliminated(problem: Problem, linear: Linear, task: Task, restraint: Restrai
     return front.Reduced(matrix, gradient, left.value - fall, left.margin)
 
 
-def move(
-    problem: Problem, motion: Motion, linear: Linear, task: Task, restraint: Restraint, step: np.ndarray
-) -> Motion:
+def move(problem: Problem, linear: Linear, task: Task, restraint: Restraint, step: np.ndarray) -> Motion:
     """Where the shard's unknowns go with a step of the common ones."""
     with alone():
         roles, parameters = task.roles, problem.parameters
         increments, states = np.zeros(parameters.size), []
-        change, largest = 0.0, 0.0
+        change, largest, costs = 0.0, 0.0, []
         for recording, normal in enumerate(linear.here.normals):
             factor = _factored(linear, recording, restraint)
             found = _model(problem, linear, task, restraint, recording, factor.reduced())
@@ -343,14 +352,17 @@ def move(
             places = parameters.places(recording)
             increments[places] = local
             states.append(factor.states(local))
-            change += normal.change(states[-1], local)
+            promised = normal.change(states[-1], local)
+            costs.append(normal.cost + promised)
+            change += promised
             mean = np.zeros(len(roles.own))
             mean[roles.scattering] = step[roles.mean[roles.scattering]]
             change += linear.pulls[recording].change(mine, mean)
             relative = np.abs(mine) / typical_sizes(parameters, linear.here)[places[roles.own]]
             largest = max(largest, float(np.max(np.abs(states[-1]))), float(np.max(relative, initial=0.0)))
-        moved = objective.plus(problem, motion.point, tuple(states), increments)
-        return Motion(moved, change, largest)
+        moved = objective.plus(problem, linear.point, tuple(states), increments)
+        # The paper's method takes its steps as they are.
+        return Motion(moved, change, largest, tuple(costs) if restraint.damping == "scaled" else ())
 
 
 @dataclasses.dataclass(frozen=True)

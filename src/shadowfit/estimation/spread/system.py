@@ -18,7 +18,15 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Cost
-from shadowfit.estimation.solve.system import Damping, Proposal, parameter_step, restraint_of, typical_sizes
+from shadowfit.estimation.solve.settling import slack
+from shadowfit.estimation.solve.system import (
+    Damping,
+    Proposal,
+    parameter_step,
+    restraint_of,
+    share_of,
+    typical_sizes,
+)
 from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.shard import Report, Stance, Task
 from shadowfit.parallel.engine import Column, Engine, Handle
@@ -33,6 +41,7 @@ class SpreadPoint:
 
     values: Values
     motions: Column
+    """Or linearisations, which know their motions."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +71,7 @@ class SpreadSystem:
     parameters: ParameterSet
     """The common ones."""
     samples: int
+    recordings: int
     weights: Weights
     pull: Float[np.ndarray, " q"]
     """λ of the own parameters."""
@@ -89,13 +99,17 @@ class SpreadSystem:
 
     def linearise(self, point: SpreadPoint) -> SpreadLinearisation:
         """Have the shards linearised, and add up their reports."""
-        stance = Stance(point.values, self.weights, self.pull)
+        return self._linearised(point, 0.0)
+
+    def _linearised(self, point: SpreadPoint, least: float) -> SpreadLinearisation:
+        """The same, with recordings set right that miss the cost they were promised by more than the least."""
+        stance = Stance(point.values, self.weights, self.pull, least)
         linears = self.engine.each(shard.linearise, self.problems, point.motions, shared=(self.placed, stance))
         report = self.engine.total(shard.report, linears, shared=(self.placed,))
         matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights)
         diagonal, common = report.diagonal + matrix, report.common_gradient + gradient
         return SpreadLinearisation(
-            point,
+            SpreadPoint(point.values, linears),
             linears,
             _cost(report, prior),
             matrix,
@@ -116,20 +130,19 @@ class SpreadSystem:
         box = parameter_step(self.parameters, here, reduced, here.diagonal, restraint, guess)
         if box is None:
             return None
-        motions = self.engine.each(
-            shard.move, self.problems, here.point.motions, here.linears, shared=(self.placed, restraint, box.step)
-        )
+        motions = self.engine.each(shard.move, self.problems, here.linears, shared=(self.placed, restraint, box.step))
         step = self.engine.total(shard.step_of, motions)
         change = step.change + float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
         if change > ROUNDING * here.cost.total:
             return None  # own parameters met a bound that was not reckoned with
         relative = np.abs(box.step) / typical_sizes(self.parameters, here)
         largest = max(float(np.max(relative, initial=0.0)), step.largest)
-        return Proposal(motions, box.step, change, largest, box)
+        return Proposal(motions, box.step, change, largest, box, reduced.matrix + np.diag(here.prior_matrix))
 
-    def moved(self, here: SpreadLinearisation, proposal: Proposal) -> SpreadPoint:
-        """Where a proposal leads."""
-        return SpreadPoint(self.parameters.plus(here.point.values, proposal.parameters), proposal.states)
+    def follow(self, here: SpreadLinearisation, proposal: Proposal) -> SpreadLinearisation:
+        """Normal equations where a proposal leads."""
+        there = SpreadPoint(self.parameters.plus(here.point.values, proposal.parameters), proposal.states)
+        return self._linearised(there, slack(-proposal.change, self.recordings, share_of(self.samples, here)))
 
     def seen(self, here: SpreadLinearisation) -> None:
         """Nothing: motions stay with their workers."""
@@ -145,4 +158,4 @@ class SpreadSystem:
 
 
 def _cost(report: Report, prior: float) -> Cost:
-    return Cost((report.dynamics,), (tuple(report.sensors.tolist()),), report.start, prior + report.pulls)
+    return Cost((report.dynamics,), (tuple(report.sensors.tolist()),), (report.start,), prior + report.pulls)
