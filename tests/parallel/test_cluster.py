@@ -1,6 +1,9 @@
 """A real local Dask cluster behind joblib, and what is said when there is none that can be used."""
 
 import os
+import signal
+import time
+import uuid
 
 import joblib
 import numpy as np
@@ -60,6 +63,29 @@ def test_values_stay_where_they_are_made_and_engines_agree(cluster):
         return engine.gather(total, first, second)
 
     assert through(Cluster(cluster.client)) == through(Threads(2)) == [6.0 * place + 1.5 for place in range(5)]
+
+
+def noted(value, folder):
+    """One more, and a trace of it."""
+    (folder / f"{value}-{uuid.uuid4().hex}").touch()
+    return value + 1
+
+
+def test_a_dead_worker_costs_what_was_made_since_values_were_kept(cluster, tmp_path):
+    """Ten rounds, of which each is kept; then a worker dies. One round is done again, not ten."""
+    cluster.client.wait_for_workers(2)
+    engine, rounds = Cluster(cluster.client), 10
+    column = engine.each(int, range(4))
+    for _ in range(rounds):
+        column = engine.each(noted, column, shared=(tmp_path,))
+        engine.keep(column)
+    beyond = engine.each(noted, column, shared=(tmp_path,))
+    before = engine.gather(add, beyond, shared=(0,))
+    time.sleep(0.5)  # second copies are made meanwhile
+    done = len(list(tmp_path.iterdir()))
+    os.kill(next(iter(cluster.client.run(os.getpid).values())), signal.SIGKILL)
+    assert engine.gather(add, beyond, shared=(0,)) == before
+    assert len(list(tmp_path.iterdir())) - done <= 4
 
 
 def test_what_one_worker_compiled_is_given_to_the_others(cluster):

@@ -3,15 +3,18 @@
 An engine applies a function to each of many values and keeps the results where they were made, as a *column*; only what
 is gathered or added up comes here. On a cluster the values of a column are with the workers in groups, one for each
 thread of a worker: a group is one task, whatever the number of its values, and stays where it is. Functions are pure: a
-group is a function and what it was given, so that a worker that dies costs what it held, which is made again from its
-origin on another one, with the same digits.
+group is a function and what it was given, so that what a worker held that dies is made again by another one, with the
+same digits. Dask would begin at the origin, and repeat all that has happened since. Of columns that are *kept* another
+worker has a second copy; what hangs on them is made again from there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import uuid
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -24,6 +27,8 @@ from shadowfit.parallel.run import run
 
 # Times that work is begun again which Dask has given up, after several workers that did it have died.
 PERSEVERANCE = 3
+# While something is waited for, time after which workers are counted [s].
+LOOK = 1.0
 
 Handle = Any
 """A value, or where it is."""
@@ -44,6 +49,14 @@ class Engine(Protocol):
 
     def total(self, work: Callable[..., Any], *columns: Column, shared: tuple[Any, ...] = ()) -> Any:
         """The same added up over a fixed tree (:mod:`tree`), whose lower nodes are added where the values are."""
+        ...
+
+    def release(self, column: Column) -> None:
+        """What a column was made from may go. It is made again from the origin where a worker dies."""
+        ...
+
+    def keep(self, column: Column) -> None:
+        """See to it that a column outlives a worker, and what is made from it is made again from there."""
         ...
 
     def place(self, value: Any) -> Handle:
@@ -77,6 +90,12 @@ class Threads:
         values = self.gather(work, *columns, shared=shared)
         return tree.ended(tree.begun(values), len(values))
 
+    def release(self, column: Column) -> None:
+        del column  # nothing knows what it was made from
+
+    def keep(self, column: Column) -> None:
+        del column  # it ends with this process, and everything else with it
+
     def place(self, value: Any) -> Handle:
         return value
 
@@ -92,19 +111,35 @@ def _applied(values: tuple[Any, ...], work: Callable[..., Any], shared: tuple[An
 
 
 @dataclasses.dataclass(frozen=True)
-class Groups:
-    """A column on a cluster."""
+class Recipe:
+    """How a group is made."""
 
-    futures: tuple[Any, ...]
+    how: Callable[..., Any]
+    work: Callable[..., Any]
+    common: Handle
+    columns: tuple[Groups, ...]
+    firsts: tuple[int, ...]
+    """Place of the first value of each group."""
+
+
+@dataclasses.dataclass(eq=False)
+class Groups:
+    """A column on a cluster; where workers have died, its groups are replaced."""
+
+    futures: list[Any]
     """Each is a list of values."""
     sizes: tuple[int, ...]
+    recipe: Recipe | None = None
+    """None: nothing that it was made from is kept, and Dask makes it again from the origin."""
+    copies: list[Any] = dataclasses.field(default_factory=list)
+    """Second ones, with other workers, of a column that is kept."""
 
 
 class Cluster:
     """The workers of a Dask cluster; what happens to a value happens where it is.
 
     Groups are bound to workers, because Dask would move values between them, which costs more than it knows. Where a
-    worker is gone, Dask chooses another.
+    worker is gone, another takes its place.
     """
 
     def __init__(self, client: Any) -> None:
@@ -112,6 +147,8 @@ class Cluster:
         self._homes = [address for address, threads in sorted(client.nthreads().items()) for _ in range(threads)]
         # A scheduler may have results of other runs.
         self._run, self._numbers = uuid.uuid4().hex[:12], itertools.count()
+        # Columns that are in use, in the order in which they were made.
+        self._columns: weakref.WeakValueDictionary[int, Groups] = weakref.WeakValueDictionary()
 
     def each(self, work: Callable[..., Any], *columns: Column, shared: tuple[Any, ...] = ()) -> Column:
         return self._submitted(_listed, work, columns, shared)
@@ -127,46 +164,96 @@ class Cluster:
     def _submitted(
         self, how: Callable[..., Any], work: Callable[..., Any], columns: Sequence[Column], shared: tuple[Any, ...]
     ) -> Groups:
-        grouped = [column if isinstance(column, Groups) else self._split(column) for column in columns]
+        grouped = tuple(column if isinstance(column, Groups) else self._split(column) for column in columns)
         sizes = grouped[0].sizes
-        name = f"{work.__name__.strip('_')}-{self._run}-{next(self._numbers)}"
         # The scheduler keeps what a task was given for as long as it may have to be done again: what is shared is one
         # value with the workers, and a task of some bytes refers to it.
-        common = self.place(shared)
-        firsts = [0, *itertools.accumulate(sizes)]
-        return Groups(
-            tuple(
-                self._client.submit(
-                    how,
-                    work,
-                    firsts[place],
-                    common,
-                    *given,
-                    key=f"{name}-{place}",
-                    workers=[self._homes[place]],
-                    allow_other_workers=True,
-                    pure=False,
-                )
-                for place, given in enumerate(zip(*(own.futures for own in grouped), strict=True))
-            ),
-            sizes,
+        recipe = Recipe(how, work, self.place(shared), grouped, (0, *itertools.accumulate(sizes)))
+        made = Groups([self._made(recipe, place) for place in range(len(sizes))], sizes, recipe)
+        self._columns[next(self._numbers)] = made
+        return made
+
+    def _made(self, recipe: Recipe, place: int) -> Any:
+        """A group, where it belongs."""
+        given = (recipe.firsts[place], recipe.common, *(own.futures[place] for own in recipe.columns))
+        return self._at(place, recipe.work.__name__, recipe.how, recipe.work, *given)
+
+    def _at(self, place: int, name: str, *task: Any, beside: bool = False) -> Any:
+        """A task at the home of a group, or beside it."""
+        home = self._beside(place) if beside else self._homes[place]
+        return self._client.submit(
+            *task,
+            key=f"{name.strip('_')}-{self._run}-{next(self._numbers)}-{place}",
+            workers=[home],
+            allow_other_workers=True,
+            pure=False,
         )
+
+    def _beside(self, place: int) -> str | None:
+        """The home of the next group that lives elsewhere."""
+        own = self._homes[place]
+        return next((home for home in self._homes[place:] + self._homes[:place] if home != own), None)
+
+    def release(self, column: Groups) -> None:
+        column.recipe = None
+
+    def keep(self, column: Groups) -> None:
+        if not column.copies and self._beside(0) is not None:
+            column.copies = [self._at(i, "copy", _same, own, beside=True) for i, own in enumerate(column.futures)]
+        self.release(column)
 
     def _split(self, values: Sequence[Any]) -> Groups:
         """Values that are here, in groups of nearly equal size, in order."""
         count = min(len(self._homes), len(values))
         ends = [len(values) * (place + 1) // count for place in range(count)]
-        groups = tuple(list(values[first:last]) for first, last in zip([0, *ends], ends, strict=False))
+        groups = [list(values[first:last]) for first, last in zip([0, *ends], ends, strict=False)]
         return Groups(groups, tuple(map(len, groups)))
 
     def _brought(self, found: Groups) -> list[Any]:
-        futures = list(found.futures)
         for _ in range(PERSEVERANCE):
+            self._wait(found)
             try:
-                return list(self._client.gather(futures))
+                return list(self._client.gather(found.futures))
             except distributed().KilledWorker:
-                self._client.retry(futures)
-        return list(self._client.gather(futures))
+                self._client.retry(found.futures)
+        return list(self._client.gather(found.futures))
+
+    def _wait(self, found: Groups) -> None:
+        """Until a column is there; groups of workers that die meanwhile are made again by others."""
+        while True:
+            self._replace_lost()
+            with contextlib.suppress(TimeoutError), self._client.as_current():
+                distributed().wait(found.futures, timeout=LOOK)
+                return
+
+    def _replace_lost(self) -> None:
+        """Give the groups of workers that are gone to others, from second copies on where there are any."""
+        here = sorted(self._client.nthreads())
+        lost = [place for place, home in enumerate(self._homes) if home not in here]
+        if not here or not lost:
+            return
+        for place in lost:
+            self._homes[place] = min(here, key=self._homes.count)
+        replaced: set[int] = set()
+        for column in [own for _, own in sorted(self._columns.items())]:
+            if self._again(column, [place for place in lost if place < len(column.sizes)], replaced):
+                replaced.add(id(column))
+
+    def _again(self, column: Groups, lost: Sequence[int], replaced: set[int]) -> bool:
+        """Whether groups of a column had to be replaced; without a copy of it, or of what it hangs on, Dask does it."""
+        if column.copies:
+            # Where a worker died before its copy was made, Dask repeats what led to it.
+            lost = [place for place in lost if column.copies[place].status == "finished"]
+            for place in lost:
+                column.futures[place] = self._at(place, "again", _same, column.copies[place])
+                if self._beside(place) is not None:
+                    column.copies[place] = self._at(place, "copy", _same, column.futures[place], beside=True)
+            return bool(lost)
+        if column.recipe is None or not any(id(own) in replaced for own in column.recipe.columns):
+            return False
+        for place in lost:
+            column.futures[place] = self._made(column.recipe, place)
+        return True
 
     def place(self, value: Any) -> Handle:
         # The result of a task, which is made again where its worker dies.

@@ -128,6 +128,7 @@ def fit_fleet(
         task = Task(mechanism, asked, chosen, asked.roles(mechanism), pilot.weights.reference)
         placed = work.place(task)
         problems = work.each(shard.build, opened, shared=(placed,))
+        work.release(problems)
         fleet = _Fleet(work, task, placed, problems, pilot, settings, _Journal(pilot, progress, memory))
         del opened
         return fleet.fitted([own.name for own in sources], began)

@@ -42,6 +42,8 @@ class SpreadPoint:
     values: Values
     motions: Column
     """Or linearisations, which know their motions."""
+    origin: Column = None
+    """The motions that these are the linearisations of."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +96,7 @@ class SpreadSystem:
         """The point with the discretisation errors of its own motion."""
         if self.task.options.correction == "none":
             return point
+        self._keep(point)
         motions = self.engine.each(shard.corrected, self.problems, point.motions)
         return dataclasses.replace(point, motions=motions)
 
@@ -109,7 +112,7 @@ class SpreadSystem:
         matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights)
         diagonal, common = report.diagonal + matrix, report.common_gradient + gradient
         return SpreadLinearisation(
-            SpreadPoint(point.values, linears),
+            SpreadPoint(point.values, linears, point.motions),
             linears,
             _cost(report, prior),
             matrix,
@@ -123,6 +126,7 @@ class SpreadSystem:
         self, here: SpreadLinearisation, alpha: float, damping: Damping, guess: BoxStep | None, near: bool
     ) -> Proposal | None:
         """The damped step, which the shards have already tried on."""
+        self._keep(here.point)
         restraint = restraint_of(self.samples, here, alpha, damping, near)
         reduced = self.engine.total(shard.reduce, self.problems, here.linears, shared=(self.placed, restraint))
         if not reduced.ok:
@@ -138,6 +142,11 @@ class SpreadSystem:
         relative = np.abs(box.step) / typical_sizes(self.parameters, here)
         largest = max(float(np.max(relative, initial=0.0)), step.largest)
         return Proposal(motions, box.step, change, largest, box, reduced.matrix + np.diag(here.prior_matrix))
+
+    def _keep(self, point: SpreadPoint) -> None:
+        """Motions that were accepted outlive their workers: one that dies costs the iteration that was under way."""
+        if point.origin is not None:
+            self.engine.keep(point.origin)
 
     def follow(self, here: SpreadLinearisation, proposal: Proposal) -> SpreadLinearisation:
         """Normal equations where a proposal leads."""
