@@ -86,6 +86,7 @@ def test_a_dead_worker_costs_what_was_made_since_values_were_kept(cluster, tmp_p
     os.kill(next(iter(cluster.client.run(os.getpid).values())), signal.SIGKILL)
     assert engine.gather(add, beyond, shared=(0,)) == before
     assert len(list(tmp_path.iterdir())) - done <= 4
+    cluster.client.wait_for_workers(2)  # for the next test
 
 
 def test_what_one_worker_compiled_is_given_to_the_others(cluster):

@@ -221,10 +221,10 @@ class Cluster:
     def _wait(self, found: Groups) -> None:
         """Until a column is there; groups of workers that die meanwhile are made again by others."""
         while True:
-            self._replace_lost()
             with contextlib.suppress(TimeoutError), self._client.as_current():
                 distributed().wait(found.futures, timeout=LOOK)
                 return
+            self._replace_lost()
 
     def _replace_lost(self) -> None:
         """Give the groups of workers that are gone to others, from second copies on where there are any."""
