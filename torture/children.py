@@ -11,6 +11,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from torture.patience import Stopwatch
+
 LONGEST = 180.0  # s
 
 
@@ -46,15 +48,17 @@ class Child:
 
     def wait(self, longest: float = LONGEST) -> Ended:
         """Wait for the end; one that does not come is brought about."""
-        end = time.monotonic() + longest
+        watch, end = Stopwatch(self.pid), time.monotonic() + longest
         while True:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 return self._ended(os.waitstatus_to_exitcode(status), False)
             if time.monotonic() > end:
-                self.kill()
-                os.waitpid(self.pid, 0)
-                return self._ended(-signal.SIGKILL, True)
+                end = time.monotonic() + longest - watch.passed()
+                if time.monotonic() > end:
+                    self.kill()
+                    os.waitpid(self.pid, 0)
+                    return self._ended(-signal.SIGKILL, True)
             time.sleep(0.005)
 
     def _ended(self, code: int, hung: bool) -> Ended:

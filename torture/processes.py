@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -82,27 +83,50 @@ def bit_flips(place: Place, count: int, number: int = 0) -> Tally:
     return tally
 
 
+FREE = FIT[3:]
+# A command, and the files that it replaces: a kill leaves them as they were, or as they are to be. The folder of a fit
+# is judged by its numbers.
+COMMANDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "fit": ((*FIT, "--out", "killed"), ()),
+    "simulate": (
+        ("simulate", "pendulum", "--start", "hinge=1", "--duration", "1", "--out", "killed.csv"),
+        ("killed.csv",),
+    ),
+    "report": (("report", "killed"), ()),
+    "validate": (("validate", "killed", "run.csv", "--quiet"), ()),
+    "show": (("show", "pendulum"), ()),
+    "check": (("check", "pendulum", "run.csv", *FREE, "--out", "killed.html"), ("killed.html",)),
+    "convert": (("convert", "pendulum", "killed.toml"), ("killed.toml",)),
+    "export": (("export", "sound", "killed.toml", "--out", "exported.toml", "--all"), ("exported.toml",)),
+    "advise": (("advise", "sound", "--refits", "0", "--quiet"), ()),
+    "models": (("models",), ()),
+    "fleet": (
+        ("fleet", "pendulum", "run.csv", *FREE, "--out", "fleet"),
+        ("fleet/fleet.json", "fleet/recordings.csv", "fleet/model.toml"),
+    ),
+    "design": (
+        ("design", "pendulum", "--free", "hinge.viscous", "--duration", "1", "--seconds", "600", "--out", "drive.csv"),
+        ("drive.csv", "drive.yaml"),
+    ),
+    "demo": (("demo", "--quiet", "--out", "demonstration"), ("demonstration/model.toml",)),
+}
+
+
 def kills(place: Place, count: int, number: int = 0) -> Tally:
-    """SIGKILL, SIGTERM and SIGINT at random moments of commands that replace something: old or new, whole."""
+    """SIGKILL, SIGTERM and SIGINT at random moments of every command: what it replaces is old or new, and whole."""
     random, tally = np.random.default_rng(number), Tally("kills")
-    commands = {
-        "fit": (*FIT, "--out", "killed"),
-        "simulate": ("simulate", "pendulum", "--start", "hinge=1", "--duration", "1", "--out", "killed.csv"),
-        "report": ("report", "killed"),
-        "validate": ("validate", "killed", "run.csv", "--quiet"),
-        "show": ("show", "pendulum"),
-    }
     lasts, whole = {}, {}
     shutil.copytree(place.folder / "sound", place.folder / "killed")
-    for name, arguments in commands.items():
+    for name, (arguments, files) in COMMANDS.items():
         child = Child(arguments, place.folder, place.environment)
-        child.wait()
+        ended = child.wait()
+        assert not ended.crashed, f"{name}: {ended.errors}"
         lasts[name] = time.monotonic() - child.began
-        whole[name] = _contents(place.folder)
+        whole[name] = _contents(place.folder, files)
     for turn in range(count):
-        name = list(commands)[0 if turn % 2 else turn // 2 % len(commands)]
+        name = list(COMMANDS)[0 if turn % 2 else turn // 2 % len(COMMANDS)]
         number_sent = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[turn % 3]
-        child = Child(commands[name], place.folder, place.environment)
+        child = Child(COMMANDS[name][0], place.folder, place.environment)
         with contextlib.suppress(ProcessLookupError):
             moment = child.began + lasts[name] * float(random.uniform(0.0, 1.1))
             time.sleep(max(moment - time.monotonic(), 0.0))
@@ -114,17 +138,20 @@ def kills(place: Place, count: int, number: int = 0) -> Tally:
             tally.note("hangs", what)
         elif ended.crashed:
             tally.note("tracebacks", what)
-        elif place.answer("killed") is None or _contents(place.folder)[1] != whole["simulate"][1]:
+        elif place.answer("killed") is None or _contents(place.folder, COMMANDS[name][1]) != whole[name]:
             tally.note("lost", what)
         else:
             tally.note("answers" if ended.code >= 0 else "clean")
     return tally
 
 
-def _contents(folder: Path) -> tuple[bytes, bytes]:
-    """Of what the commands replace: the page, and the simulated readings."""
-    table = folder / "killed.csv"
-    return (folder / "killed" / "report.html").read_bytes(), table.read_bytes() if table.exists() else b""
+def _contents(folder: Path, files: tuple[str, ...]) -> list[bytes]:
+    return [_without_times((folder / file).read_bytes()) for file in files]
+
+
+def _without_times(content: bytes) -> bytes:
+    """Times that a run took, or when it was, may differ."""
+    return re.sub(rb'("seconds"|"date"|"created"): *[^,}\n]*', b"", content)
 
 
 def together(place: Place, rounds: int) -> Tally:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from shadowfit.errors import ShadowfitError
+from torture.patience import Stopwatch
 
 LONGEST = 30.0  # s: an input that takes longer counts as hanging
 BAD = ("tracebacks", "hangs", "wrong", "lost")
@@ -70,10 +71,14 @@ class Tally:
 
 @contextlib.contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise in the block when the time is over; in the main thread only."""
+    """Raise in the block when the time is over, waiting for a processor not counted; in the main thread only."""
+    watch = Stopwatch()
 
     def over(number: int, frame: Any) -> None:
-        raise HangError
+        left = seconds - watch.passed()
+        if left <= 0.0:
+            raise HangError
+        signal.setitimer(signal.ITIMER_REAL, left)
 
     before = signal.signal(signal.SIGALRM, over)
     signal.setitimer(signal.ITIMER_REAL, seconds)
