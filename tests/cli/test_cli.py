@@ -6,6 +6,8 @@ import sys
 import jax
 import numpy as np
 import pytest
+import typer
+from rich.text import Text
 from typer.testing import CliRunner
 
 from shadowfit.cli.app import app
@@ -70,6 +72,16 @@ def test_help_lists_the_commands():
         for command in ("demo", "design", "fit", "models", "report", "run", "show", "simulate", "validate")
     )
     assert run().exit_code == 2
+
+
+def test_help_is_shown_as_it_is_written():
+    """Text in square brackets would be taken for a style, and left out."""
+    commands = typer.main.get_command(app).commands
+    texts = [
+        text for one in commands.values() for text in (one.help, *(getattr(part, "help", "") for part in one.params))
+    ]
+    assert len(texts) > 100
+    assert [text for text in texts if text and Text.from_markup(text).plain != text] == []
 
 
 # ---- show

@@ -7,6 +7,7 @@ from shadowfit.dynamics import simulate
 from shadowfit.estimation import fit
 from shadowfit.estimation.linear import threads
 from shadowfit.estimation.solve.chunks import CHUNK
+from shadowfit.kernels import processors
 from shadowfit.models import load_model
 from shadowfit.recordings import Recording
 
@@ -29,7 +30,7 @@ def test_any_number_of_threads_gives_the_same_digits(swing, monkeypatch):
     monkeypatch.setattr(threads, "_pool", lambda: (used.add(pool()._max_workers), pool())[1])
     found = []
     for count in ("1", "2", "5"):
-        monkeypatch.setenv(threads.VARIABLE, count)
+        monkeypatch.setenv(processors.VARIABLE, count)
         estimate = fit(mechanism, recording, ("hinge.viscous", "pendulum.inertia.yy"))
         found.append((estimate.cost, estimate.values, estimate.covariance.tolist()))
     assert used == {1, 2, 5}
@@ -38,6 +39,6 @@ def test_any_number_of_threads_gives_the_same_digits(swing, monkeypatch):
 
 @pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", "99999"])
 def test_numbers_of_threads_that_are_none(monkeypatch, said):
-    monkeypatch.setenv(threads.VARIABLE, said)
-    with pytest.raises(threads.ThreadsError, match="SHADOWFIT_THREADS"):
+    monkeypatch.setenv(processors.VARIABLE, said)
+    with pytest.raises(processors.ThreadsError, match="SHADOWFIT_THREADS"):
         list(threads.in_threads(str, [1]))

@@ -1,9 +1,12 @@
 """Steps that start where the last one ended, with rounds until they settle: machine code, XLA and Python agree."""
 
+import concurrent.futures
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from shadowfit.kernels import processors
 from shadowfit.kernels.sequence import Layout, Sequence, sequence_by_xla
 
 H = [np.asarray(0.1)]
@@ -63,6 +66,18 @@ def test_a_batch_is_its_members_whatever_fills_the_lanes(starts, pushes, count):
     for i in range(count):
         alone = run([np.asarray(1.0)], H, [starts[i], starts[i]], [pushes[i]])[0]
         np.testing.assert_array_equal(together[i], alone)
+
+
+def test_groups_run_in_as_many_threads_as_the_environment_says(starts, pushes, monkeypatch):
+    run, counts = Sequence(implicit_euler, LAYOUT, None), []
+    pool = concurrent.futures.ThreadPoolExecutor
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", lambda count: (counts.append(count), pool(count))[1])
+    found = []
+    for said in ("1", "3"):
+        monkeypatch.setenv(processors.VARIABLE, said)
+        found.append(run([np.asarray(1.0)], H, [starts, starts], [pushes])[0])
+    assert counts == [1, 3]
+    np.testing.assert_array_equal(*found)
 
 
 def test_other_numbers_need_no_other_code(starts, pushes):

@@ -59,7 +59,7 @@ def design(
     ] = Criterion.worst,
     start: Annotated[
         list[str] | None,
-        typer.Option("--start", metavar="JOINT=VALUE", help="Where the machine rests [rad or m]. May be repeated."),
+        typer.Option("--start", metavar="JOINT=VALUE", help="Where the machine rests, in rad or m. May be repeated."),
     ] = None,
     band: Annotated[float | None, typer.Option(metavar="HZ", help="Highest frequency; default: by its size.")] = None,
     seconds: Annotated[float, typer.Option(metavar="S", help="Time after which the search ends.")] = 20.0,

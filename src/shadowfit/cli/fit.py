@@ -152,7 +152,7 @@ def fit(
             "--report",
             metavar="[NAME=]EXPRESSION",
             help="A quantity that follows from the parameters, such as 'sqrt(arm.mass / 2)', with error bars. May be "
-            "repeated; the model file's table [derived] has more.",
+            "repeated; the model file's table 'derived' has more.",
         ),
     ] = None,
     memory: Annotated[

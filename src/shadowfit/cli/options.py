@@ -27,7 +27,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A number of the model, such as hinge1.viscous=1e-3. A rotation is a rotation vector x,y,z [rad] or a "
+        help="A number of the model, such as hinge1.viscous=1e-3. A rotation is a rotation vector x,y,z in rad or a "
         "quaternion w,x,y,z. May be repeated.",
     ),
 ]

@@ -29,7 +29,7 @@ def run(
 ) -> None:
     """Run a project: the command line that its file stands for, in its folder.
 
-    `shadowfit web` writes such files; further options go into the table [options]. Exit status: that of the command.
+    `shadowfit web` writes such files; further options go into its table 'options'. Exit status: that of the command.
     """
     from shadowfit.projects import commands
     from shadowfit.projects.project import FILE, read_project

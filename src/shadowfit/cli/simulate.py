@@ -67,7 +67,7 @@ def simulate(
         typer.Option(
             "--start",
             metavar="JOINT=VALUE",
-            help="Start position of a joint [rad or m], or JOINT.speed=VALUE [rad/s or m/s]. May be repeated.",
+            help="Start position of a joint in rad or m, or JOINT.speed=VALUE in rad/s or m/s. May be repeated.",
         ),
     ] = None,
 ) -> None:

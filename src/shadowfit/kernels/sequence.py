@@ -18,14 +18,13 @@ import concurrent.futures
 import dataclasses
 import functools
 import itertools
-import os
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
-from shadowfit.kernels import codegen, sequence_code, store
+from shadowfit.kernels import codegen, processors, sequence_code, store
 from shadowfit.kernels.arrays import Nodes
 from shadowfit.kernels.background import background
 from shadowfit.kernels.batched import say_once
@@ -94,7 +93,7 @@ class Sequence:
         def run(group: slice) -> list[np.ndarray]:
             return self._run(settings, constants, [x[group] for x in start], [x[group] for x in given])
 
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        with concurrent.futures.ThreadPoolExecutor(processors.threads()) as threads:
             parts = list(threads.map(run, groups))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 

@@ -13,23 +13,15 @@ import contextlib
 import contextvars
 import functools
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from shadowfit.errors import ShadowfitError
+from shadowfit.kernels import processors
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
-
-# Environment variable: how many threads a fit uses; by default one for each processor.
-VARIABLE, MOST = "SHADOWFIT_THREADS", 1024
-
-
-class ThreadsError(ShadowfitError):
-    """A number of threads that is none."""
 
 
 @functools.cache
@@ -66,7 +58,7 @@ def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator
     if _alone.get():
         return map(work, items)
     left = iter(items)
-    waiting = collections.deque(_submit(work, item) for item in itertools.islice(left, _workers()))
+    waiting = collections.deque(_submit(work, item) for item in itertools.islice(left, processors.threads()))
 
     def results() -> Iterator[Found]:
         while waiting:
@@ -81,17 +73,8 @@ def _submit(work: Callable[[Item], Found], item: Item) -> concurrent.futures.Fut
     return _pool().submit(contextvars.copy_context().run, work, item)
 
 
-def _workers() -> int:
-    said = os.environ.get(VARIABLE, "").strip()
-    if not said:
-        return os.cpu_count() or 1
-    if not (said.isascii() and said.isdigit() and 0 < int(said) <= MOST):
-        raise ThreadsError(f"the environment variable {VARIABLE} is {said!r}; it must be a number from 1 to {MOST}")
-    return int(said)
-
-
 def _pool() -> concurrent.futures.ThreadPoolExecutor:
-    return _pool_of(_workers())
+    return _pool_of(processors.threads())
 
 
 @functools.cache
