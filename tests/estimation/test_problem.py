@@ -8,7 +8,6 @@ from shadowfit.dynamics.requests import step_commands
 from shadowfit.errors import RecordingError, UnknownNameError
 from shadowfit.estimation.problem.commands import commands
 from shadowfit.estimation.problem.options import ProblemError
-from shadowfit.estimation.problem.problem import default_timestep
 from shadowfit.mechanism import JointLimit, Mechanism
 from shadowfit.mechanism.body import Body
 from shadowfit.mechanism.joint import Compliance
@@ -51,11 +50,6 @@ def test_missing_samples_are_not_counted():
     assert problem.sample_count() == len(TIME) - 1
     assert not problem.tracks[0].present[0][7, 0]
     assert np.all(np.isfinite(problem.tracks[0].measured[0]))
-
-
-@pytest.mark.parametrize(("interval", "expected"), [(0.01, 0.01), (0.002, 0.01), (0.003, 0.009), (0.02, 0.02)])
-def test_default_timestep_is_a_multiple_of_the_sampling_interval(interval, expected):
-    assert default_timestep([1.0, interval]) == pytest.approx(expected)
 
 
 def test_sampling_faster_than_the_step_keeps_every_sample():

@@ -1,4 +1,5 @@
-"""The same machine in other units, a thousand million times as heavy or in tenths of millimetres: the same answer."""
+"""The same machine in other units, a thousand million times as heavy, in tenths of millimetres, or ten thousand times
+as fast: the same answer."""
 
 import numpy as np
 import pytest
@@ -21,13 +22,14 @@ def swing():
     return truth, Recording(0.01 * np.arange(201), {"theta": noisy})
 
 
-def relative(swing, mass, length):
-    """Estimates, standard deviations and marks, brought back to kilogrammes and metres."""
+def relative(swing, *units):
+    """Estimates, standard deviations and marks, brought back to kilogrammes, metres and seconds."""
     mechanism, recording = swing
-    free = {name: Free(start=value * factor(mechanism.unit(name), mass, length)) for name, value in START.items()}
-    estimate = fit(in_other_units(mechanism, mass, length), recording, free)
+    free = {name: Free(start=value * factor(mechanism.unit(name), *units)) for name, value in START.items()}
+    slower = Recording(factor("s", *units) * recording.time, recording.channels)
+    estimate = fit(in_other_units(mechanism, *units), slower, free)
     rows = estimate.parameters
-    sizes = np.array([factor(row.unit, mass, length) for row in rows])
+    sizes = np.array([factor(row.unit, *units) for row in rows])
     marks = [(row.identifiable, row.at_bound) for row in rows]
     values, spread = ([getattr(row, key) for row in rows] / sizes for key in ("value", "std"))
     return estimate.status, marks, values, spread
@@ -47,3 +49,13 @@ def test_a_fit_in_other_units(swing, here, mass, length):
     assert (other_status, other_marks) == (status, marks)
     np.testing.assert_allclose(other_values, values, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(other_spread, spread, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("mass", "length", "time"), [(1.0, 1.0, 1e-4), (1e-9, 1e-4, 1e-2), (1.0, 3e-2, 0.1)])
+def test_a_fit_of_a_faster_machine(swing, here, mass, length, time):
+    """Steps and filters are as fine as the motion asks for: to all digits that other filters behind the start leave."""
+    status, marks, values, spread = here
+    other_status, other_marks, other_values, other_spread = relative(swing, mass, length, time)
+    assert (other_status, other_marks) == (status, marks)
+    np.testing.assert_allclose(other_values, values, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(other_spread, spread, rtol=1e-3)

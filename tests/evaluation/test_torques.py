@@ -122,7 +122,7 @@ def test_torques_are_compared_below_the_noise_of_the_readings(mechanism, recordi
     }
     rough = dataclasses.replace(recording, channels=noisy)
     problem = build_problem(mechanism, [rough], parameter_set(mechanism, ()), Options(correction="none"))
-    assert torque_cutoff(problem, 0) < 0.6 * Options().cutoff
+    assert torque_cutoff(problem, 0) < 0.6 * problem.options.cutoff
     found = predicted_torques(at_start(problem))
     assert whole_share(found) < 0.3
 

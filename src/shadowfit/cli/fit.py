@@ -72,7 +72,10 @@ def fit(
     end: End = None,
     timestep: Annotated[
         float | None,
-        typer.Option(metavar="S", help="Time-step; default: the sampling interval, or a multiple of at most 10 ms."),
+        typer.Option(
+            metavar="S",
+            help="Time-step; default: the sampling interval, or a multiple of at most 10 ms (less for fast motions).",
+        ),
     ] = None,
     paper: Annotated[
         bool,
@@ -134,7 +137,10 @@ def fit(
         typer.Option(metavar="N", help="Robust loss: residuals beyond N standard deviations count linearly."),
     ] = None,
     cutoff: Annotated[
-        float | None, typer.Option(metavar="HZ", help="Low-pass filter behind the first trajectory; default: 10.")
+        float | None,
+        typer.Option(
+            metavar="HZ", help="Low-pass filter behind the first trajectory; default: 10, or more for fast motions."
+        ),
     ] = None,
     max_iterations: Annotated[
         int | None, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of all iterations; default: 200.")

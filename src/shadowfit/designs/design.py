@@ -20,8 +20,8 @@ from shadowfit.designs.motions import Motions
 from shadowfit.designs.seek import Progress, Seeker
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.setup import Setup, check_rest, set_up, without_stops
+from shadowfit.estimation.problem.pacing import default_timestep
 from shadowfit.estimation.problem.parameters import FreeParameters
-from shadowfit.estimation.problem.problem import default_timestep
 from shadowfit.estimation.uncertainty.identifiability import Finding
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.mechanism.mechanism import Mechanism

@@ -129,6 +129,7 @@ def torque_cutoff(problem: Problem, recording: int) -> float:
         for name, sensor in problem.mechanism.sensors.items()
         if isinstance(sensor, JointPosition) and name in measured.channels
     ]
+    assert problem.options.cutoff is not None, "build_problem settles what is left open"
     return float(min([problem.options.cutoff, *([np.median(found)] if found else [])]))
 
 

@@ -30,7 +30,8 @@ class Options:
     """
 
     timestep: float | None = None
-    """Time-step of the model [s]; None: the sampling interval, made a whole multiple of it of at most 10 ms."""
+    """Time-step of the model [s]; None: the sampling interval, or a whole multiple of it of at most 10 ms, less for
+    motions that swing faster than twice a second (48 steps for a period)."""
     residual: transition.Residual = "implicit"
     """Dynamics residual: ``implicit`` (mass times the error of the predicted velocity) or the paper's ``inverse``."""
     discretization: Discretization = "exact"
@@ -59,8 +60,9 @@ class Options:
     """Regularisation of sticking during the fit [s]; None: the mechanism's own. Dry friction fades at speeds that it
     would stop within this time. Less than half a step counts as that with deferred correction; without, too
     small a value makes the cost creep along the kinks of friction."""
-    cutoff: float = 10.0
-    """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory."""
+    cutoff: float | None = None
+    """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory; None: 10 Hz, or five times the
+    frequency of faster swings."""
     memory: float | None = None
     """Most memory that the fit may use [bytes]; None: half of what is free. A larger problem is refused before it is
     built."""

@@ -27,6 +27,7 @@ from shadowfit.estimation.problem.options import (
     check_impulse_covariance,
     check_options,
 )
+from shadowfit.estimation.problem.pacing import default_cutoff, default_timestep, pace_of
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.size import check_size
@@ -181,11 +182,14 @@ def build_problem(
     check_options(options)
     _check_mechanism(mechanism, options)
     given = mechanism
+    quickest = min(pace_of(mechanism, recording) for recording in recordings)
     timestep = (
-        default_timestep([recording.sample_interval for recording in recordings])
+        default_timestep([recording.sample_interval for recording in recordings], quickest)
         if options.timestep is None
         else options.timestep
     )
+    if options.cutoff is None:
+        options = dataclasses.replace(options, cutoff=default_cutoff(quickest))
     stick_time = 0.5 * timestep if options.stick_time == "half a step" else options.stick_time
     mechanism = _with_stick_time(mechanism, stick_time).write(parameters.named(parameters.start()))
     check_size(mechanism, recordings, parameters.local_size, timestep, options)
@@ -216,13 +220,6 @@ def _suited(problem: Problem) -> Problem:
     except MechanismError as error:
         raise ProblemError(str(error)) from error
     return dataclasses.replace(problem, plan=dataclasses.replace(problem.plan, unknowns=unknowns))
-
-
-def default_timestep(intervals: Sequence[float], largest: float = 0.01) -> float:
-    """The smallest of the sampling intervals [s], or the largest whole multiple of it that is at most ``largest``."""
-    interval = min(intervals)
-    # Twelve digits: time stamps that are written in decimals give intervals like 0.0099999999999998.
-    return float(f"{interval * max(1, int(largest / interval * (1.0 + 1e-9))):.12g}")
 
 
 def _check_recordings(recordings: Sequence[Recording]) -> None:

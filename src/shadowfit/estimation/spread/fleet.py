@@ -23,8 +23,8 @@ from shadowfit.estimation.fit import solve
 from shadowfit.estimation.linear.box_step import solve_on
 from shadowfit.estimation.linear.threads import alone, one_thread
 from shadowfit.estimation.problem.options import Options, ProblemError
+from shadowfit.estimation.problem.pacing import default_cutoff, default_timestep
 from shadowfit.estimation.problem.parameters import FreeParameters
-from shadowfit.estimation.problem.problem import default_timestep
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.deferred_correction import descend_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration, LevenbergMarquardt, Outcome, Progress
@@ -116,11 +116,14 @@ def fit_fleet(
     with one_thread():
         work = engine(crew or Crew(-1))
         opened = work.each(shard.read, shard.shards(sources), shared=(mechanism,))
-        facts = [one for some in work.gather(shard.survey, opened) for one in some]
+        facts = [one for some in work.gather(shard.survey, opened, shared=(mechanism,)) for one in some]
         _check(facts, sources, work)
         chosen = (options or Options()).resolved(mechanism)
+        quickest = min(own.pace for own in facts)
         if chosen.timestep is None:
-            chosen = dataclasses.replace(chosen, timestep=default_timestep([own.interval for own in facts]))
+            chosen = dataclasses.replace(chosen, timestep=default_timestep([own.interval for own in facts], quickest))
+        if chosen.cutoff is None:
+            chosen = dataclasses.replace(chosen, cutoff=default_cutoff(quickest))
         pilot = None if memory is None else memory.recall()
         if pilot is None:
             pilots = [sources[i] for i in np.unique(np.linspace(0, len(sources) - 1, PILOTS).round().astype(int))]

@@ -19,6 +19,7 @@ from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import alone
 from shadowfit.estimation.problem.initial import initial_nodes
 from shadowfit.estimation.problem.options import Options
+from shadowfit.estimation.problem.pacing import pace_of
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import Weights
@@ -85,6 +86,8 @@ class Facts:
     name: str
     interval: float
     """Sampling interval [s]; NaN if it could not be read."""
+    pace: float = np.inf
+    """Of its quickest motion [s]."""
     error: str = ""
     host: str = ""
     """Where it could not be read."""
@@ -100,12 +103,15 @@ def _read(source: Source, mechanism: Mechanism) -> Recording | Facts:
     try:
         return matched(mechanism, source.read())
     except (ShadowfitError, OSError) as error:
-        return Facts(source.name, np.nan, str(error), socket.gethostname())
+        return Facts(source.name, np.nan, error=str(error), host=socket.gethostname())
 
 
-def survey(found: Iterable[Recording | Facts]) -> list[Facts]:
+def survey(found: Iterable[Recording | Facts], mechanism: Mechanism) -> list[Facts]:
     """Facts about the recordings of a shard."""
-    return [one if isinstance(one, Facts) else Facts(one.name, one.sample_interval) for one in found]
+    return [
+        one if isinstance(one, Facts) else Facts(one.name, one.sample_interval, pace_of(mechanism, one))
+        for one in found
+    ]
 
 
 # --- the problem of a shard ---
