@@ -49,13 +49,25 @@ def test_a_ratio_knows_the_correlation(rows, estimate):
     assert rows["time"]["value"] == pytest.approx(spread.values[0] / spread.values[1], rel=1e-12)
 
 
+def test_units_follow_from_those_of_the_parameters(rows):
+    units = {name: row["unit"] for name, row in rows.items()}
+    assert units == {"inertia": "kg m²", "twice": None, "time": "s", "period": None, "fixed": "kg"}
+
+
+def test_a_unit_may_be_stated(estimate):
+    expressions = read_expressions({"period [s]": QUANTITIES["period"]}, estimate.mechanism())
+    assert list(expressions) == ["period"]
+    assert derived(estimate, expressions)["period"]["unit"] == "s"
+
+
 def test_in_the_result_and_the_report(estimate, tmp_path):
-    expressions = read_expressions({"period": QUANTITIES["period"]}, estimate.mechanism())
+    expressions = read_expressions({"period [ms]": QUANTITIES["period"]}, estimate.mechanism())
     summary = save_estimate(estimate, tmp_path, derived=expressions)
     assert summary["derived"]["period"]["expression"] == QUANTITIES["period"]
     text = page(load_result(tmp_path))
     assert 'id="derived"' in text
     assert f"{summary['derived']['period']['value']:.6g}" in text
+    assert "<td>ms</td>" in text
 
 
 def test_a_quantity_without_a_value_is_no_loss(estimate):

@@ -157,8 +157,8 @@ def fit(
         typer.Option(
             "--report",
             metavar="[NAME=]EXPRESSION",
-            help="A quantity that follows from the parameters, such as 'sqrt(arm.mass / 2)', with error bars. May be "
-            "repeated; the model file's table 'derived' has more.",
+            help="A quantity that follows from the parameters, such as 'length=sqrt(arm.inertia.zz / arm.mass)', with "
+            "error bars. May be repeated; the model file's table 'derived' has more.",
         ),
     ] = None,
     memory: Annotated[
@@ -267,7 +267,7 @@ def fit_and_save(
     from shadowfit.evaluation.checkpoint import Checkpoint
     from shadowfit.evaluation.derived import derived as derived_quantities
     from shadowfit.evaluation.destination import check_destination, expected_size
-    from shadowfit.evaluation.summary import base_parameters, leaves_open, parameters
+    from shadowfit.evaluation.summary import base_parameters, parameters, worth_a_table
 
     check_destination(out, expected_size(mechanism, recordings, [len(recording) for recording in recordings]))
     before = runtime.compile_seconds()
@@ -279,7 +279,7 @@ def fit_and_save(
         # At once: writing the result, with its rollout, takes longer than the fit.
         console.output().print(parameter_table(parameters(estimate, kind, truth)))
         found = base_parameters(estimate)
-        if found is not None and leaves_open(found):
+        if found is not None and worth_a_table(found):
             console.output().print(base_table(found))
     if not json and derived:
         console.output().print(derived_table(derived_quantities(estimate, derived, kind)))

@@ -11,14 +11,11 @@ if TYPE_CHECKING:
     from shadowfit.evaluation.notices import Notice
 
 
-# More parameters than this that are not identifiable are left out of the table.
-MOST_UNKNOWN = 6
-
-
 def parameter_table(rows: Mapping[str, Any]) -> Table:
     """The parameters of a result: start, value, deviation, interval, and the truth where it is known."""
     from shadowfit.cli import console
     from shadowfit.evaluation.intervals import interval
+    from shadowfit.evaluation.notices import MOST_UNKNOWN
 
     known = any("truth" in row for row in rows.values())
     numeric = ("start", "value", "std", "95 % interval", *(["truth"] if known else []))
@@ -42,11 +39,12 @@ def derived_table(rows: Mapping[str, Any]) -> Table:
     from shadowfit.evaluation.intervals import interval
 
     numeric = ("value", "std", "95 % interval")
-    table = console.table("Derived", "name", *numeric, "", numeric=numeric)
+    table = console.table("Derived", "name", *numeric, "unit", "", numeric=numeric)
     for name, row in rows.items():
         std = "" if row["std"] is None else f"{row['std']:.2g}"
         note = row["problem"] or ("a parameter in it is at its bound" if row["at_bound"] else "")
-        table.add_row(name, _number(row["value"]), std, interval(row), note)
+        unit = "" if row["unit"] in (None, "1") else row["unit"]
+        table.add_row(name, _number(row["value"]), std, interval(row), unit, note)
     return table
 
 

@@ -9,6 +9,8 @@ with t of the covariance's degrees of freedom (the delta method): right where f 
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,19 +22,23 @@ from shadowfit.estimation import Estimate
 from shadowfit.estimation.uncertainty.distributions import student_quantile
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.mechanism import Mechanism
+from shadowfit.models.dimensions import unit_of
 from shadowfit.models.expressions import Expression, ExpressionError, parse_expression
 
 
 def read_expressions(texts: Mapping[str, str], mechanism: Mechanism) -> dict[str, Expression]:
     """Name → expression, checked against the names of a mechanism's numbers.
 
+    A name may state a unit, as headings do: ``period [s]``.
+
     Raises:
         ExpressionError: one cannot be read, or names what is not a number of the mechanism.
     """
     leaves = mechanism.leaves()
     found = {}
-    for label, text in texts.items():
-        found[label] = parse_expression(text)
+    for heading, text in texts.items():
+        label, unit = _told(heading)
+        found[label] = dataclasses.replace(parse_expression(text), unit=unit)
         for name in found[label].names:
             if name not in leaves:
                 raise ExpressionError(f"{text}: there is no number {name!r}{nearest(name, leaves)}")
@@ -42,18 +48,27 @@ def read_expressions(texts: Mapping[str, str], mechanism: Mechanism) -> dict[str
     return found
 
 
+def _told(heading: str) -> tuple[str, str | None]:
+    """Name and unit of ``period [s]``."""
+    match = re.fullmatch(r"(.*\S)\s*\[([^\[\]]*)\]", heading.strip())
+    return (match[1], match[2].strip() or None) if match else (heading, None)
+
+
 def derived(
     estimate: Estimate, expressions: Mapping[str, Expression], kind: Kind = "blocks", level: float = 0.95
 ) -> dict[str, dict[str, Any]]:
-    """Name → ``expression``, ``value``, ``std``, ``interval``, ``at_bound``, ``identifiable`` and ``problem``.
+    """Name → ``expression``, ``unit``, ``value``, ``std``, ``interval``, ``at_bound``, ``identifiable``, ``problem``.
 
-    ``at_bound``: a parameter in it sits on a bound, and the error bars are conditional on that. ``identifiable``: the
-    standard deviation is below the value's own size. ``problem`` says why there is no value, where there is none.
+    ``unit``: as stated, or as it follows from the units of the numbers; None where neither tells. ``at_bound``: a
+    parameter in it sits on a bound, and the error bars are conditional on that. ``identifiable``: the standard
+    deviation is below the value's own size. ``problem`` says why there is no value, where there is none.
     """
     spread, mechanism = estimate.uncertainty(kind), estimate.mechanism()
     found = {}
     for label, expression in expressions.items():
-        row: dict[str, Any] = {"expression": expression.text, "value": None, "std": None, "interval": None}
+        unit = expression.unit or unit_of(expression, mechanism.unit)
+        row: dict[str, Any] = {"expression": expression.text, "unit": unit}
+        row |= {"value": None, "std": None, "interval": None}
         try:
             value, slopes = _linearised(expression, mechanism, spread.labels)
         except ExpressionError as error:
@@ -64,7 +79,7 @@ def derived(
         degrees = float(np.min(spread.degrees[slopes != 0.0], initial=np.inf))
         factor = float(student_quantile(degrees, 0.5 + 0.5 * level))
         found[label] = {
-            "expression": expression.text,
+            **row,
             "value": value,
             "std": std,
             "interval": [value - factor * std, value + factor * std],

@@ -22,7 +22,7 @@ def section(saved: SavedResult) -> str:
     shown = _shown(saved)
     if not shown:
         return ""
-    rows = saved.summary["disagreement"]["parameters"]
+    rows = _known(saved)
     apart = {name: row for name, row in rows.items() if row["spread"] > 0.0}
     if apart:
         listed = ", ".join(
@@ -32,7 +32,7 @@ def section(saved: SavedResult) -> str:
         count = f"{len(apart)} of {len(rows)} parameters"
         text = f"From piece to piece of the data {count} differ by more than noise: {listed}."
     else:
-        text = f"Pieces of the data agree about all {len(rows)} parameters."
+        text = f"Pieces of the data agree about all {len(rows)} parameters that they tell."
     left = f" Of {len(rows)} parameters {len(shown)} are drawn; result.json has all." if len(shown) < len(rows) else ""
     return (
         f'<p>{text}</p><p class="soft">Each piece by itself with the 95 % interval of its noise; the last row is all '
@@ -45,8 +45,14 @@ def numbers(saved: SavedResult) -> list[dict[str, Any]]:
     return [_chart(saved, name) for name in _shown(saved)]
 
 
-def _shown(saved: SavedResult) -> list[str]:
+def _known(saved: SavedResult) -> dict[str, Any]:
+    """Parameters that the data tell: pieces say nothing of what the whole does not."""
     rows = (saved.summary.get("disagreement") or {}).get("parameters") or {}
+    return {name: row for name, row in rows.items() if saved.summary["parameters"][name]["identifiable"]}
+
+
+def _shown(saved: SavedResult) -> list[str]:
+    rows = _known(saved)
     first = sorted(rows, key=lambda name: -rows[name]["wider"])[:MOST]
     return [name for name in rows if name in first]
 

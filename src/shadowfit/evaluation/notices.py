@@ -21,6 +21,9 @@ MEANING: Mapping[Colour, str] = {
     "red": "Do not use these numbers yet",
 }
 
+MOST_UNKNOWN = 6
+"""Parameters that are not identifiable are named one by one up to this many."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Notice:

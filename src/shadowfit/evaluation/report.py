@@ -20,7 +20,7 @@ from shadowfit.evaluation.diagnostics import ResidualDiagnostics, diagnose
 from shadowfit.evaluation.html_page import banner, frame, rounded, split, stage
 from shadowfit.evaluation.intervals import interval
 from shadowfit.evaluation.store import SavedResult
-from shadowfit.evaluation.summary import leaves_open
+from shadowfit.evaluation.summary import worth_a_table
 from shadowfit.models.atomic import write_text
 
 # Samples of a recording that the page holds; more are thinned out.
@@ -113,20 +113,21 @@ def _derived(saved: SavedResult) -> str:
     rows = saved.summary.get("derived") or {}
     if not rows:
         return ""
-    head = "".join(_th(text) for text in ("value", "± std", "95 % interval", "expression"))
+    head = "".join(_th(text) for text in ("value", "± std", "95 % interval", "unit", "expression"))
     lines = [f"<tr><th>derived</th>{head}</tr>"]
     for name, row in rows.items():
         std = "" if row["std"] is None else f"{row['std']:.2g}"
         cells = "".join(f'<td class="n">{text}</td>' for text in (_number(row["value"]), std, interval(row)))
+        unit = "" if row.get("unit") in (None, "1") else escape(row["unit"])
         note = escape(row["problem"] or row["expression"])
-        lines.append(f'<tr><td class="name">{escape(name)}</td>{cells}<td class="soft">{note}</td></tr>')
+        lines.append(f'<tr><td class="name">{escape(name)}</td>{cells}<td>{unit}</td><td class="soft">{note}</td></tr>')
     return f'<div class="scroll"><table id="derived">{"".join(lines)}</table></div>'
 
 
 def _base_parameters(saved: SavedResult) -> str:
     """What the motion determines, where that is not every parameter by itself."""
     found = saved.summary.get("base_parameters")
-    if not found or not leaves_open(found):
+    if not found or not worth_a_table(found):
         return ""
     lines = [f"<tr><th>combination</th>{_th('value')}{_th('± std')}<th>unit</th></tr>"]
     for one in found["combinations"]:

@@ -15,7 +15,7 @@ from shadowfit.estimation import Estimate
 from shadowfit.evaluation.compliance import giving_joints
 from shadowfit.evaluation.diagnostics import autocorrelation
 from shadowfit.evaluation.forest import Compared, compared, piece_label
-from shadowfit.evaluation.notices import Notice, Severity, ordered
+from shadowfit.evaluation.notices import MOST_UNKNOWN, Notice, Severity, ordered
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.unexplained import Unexplained, unexplained
 from shadowfit.evaluation.verdict import STRONG, correlation
@@ -41,8 +41,6 @@ WIDER, MOST_PIECES = 1.5, 3
 PULLED = 4.0
 # Part of a parameter below which a standard deviation is not told from rounding.
 ROUNDING = 1e-13
-# Parameters that are not identifiable are named one by one up to this many.
-MOST_UNKNOWN = 6
 # Names of numbers that take energy out of the motion.
 FRICTION = ("viscous", "dry", "coulomb", "drag", "damping")
 # Names of numbers whose sign is a direction: which way an input drives, or a sensor counts.

@@ -21,7 +21,7 @@ from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation import forest
 from shadowfit.evaluation.choices import choices
 from shadowfit.evaluation.derived import derived as derived_quantities
-from shadowfit.evaluation.notices import Notice, colour
+from shadowfit.evaluation.notices import MOST_UNKNOWN, Notice, colour
 from shadowfit.evaluation.series import SensorSeries
 from shadowfit.evaluation.unexplained import unexplained
 from shadowfit.models.expressions import Expression
@@ -175,9 +175,10 @@ def base_parameters(estimate: Estimate) -> dict[str, Any] | None:
     return as_json({"combinations": listed, "unseen": found.unseen})
 
 
-def leaves_open(found: Mapping[str, Any]) -> bool:
-    """Whether the motion determines less than every parameter by itself."""
-    return bool(found["unseen"]) or any(one["text"] not in one["coefficients"] for one in found["combinations"])
+def worth_a_table(found: Mapping[str, Any]) -> bool:
+    """Whether base parameters tell more than the parameters' own rows: some are combinations, or many are not seen."""
+    combined = any(one["text"] not in one["coefficients"] for one in found["combinations"])
+    return combined or len(found["unseen"]) > MOST_UNKNOWN
 
 
 def parameters(estimate: Estimate, kind: Kind, truth: Mapping[str, float] | None = None) -> dict[str, dict[str, Any]]:

@@ -48,6 +48,8 @@ class Expression:
 
     text: str
     tree: ast.expr
+    unit: str | None = None
+    """As it was stated."""
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -95,7 +97,7 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return
-        case ast.Name() | ast.Attribute() if _dotted(node):
+        case ast.Name() | ast.Attribute() if dotted(node):
             return
         case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=inner):
             _check(inner, text, depth + 1)
@@ -113,12 +115,12 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
             )
 
 
-def _dotted(node: ast.expr) -> str:
+def dotted(node: ast.expr) -> str:
     """``a.b.c`` of a chain of names; empty for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        before = _dotted(node.value)
+        before = dotted(node.value)
         return f"{before}.{node.attr}" if before else ""
     return ""
 
@@ -128,7 +130,7 @@ def _names(node: ast.expr) -> list[str]:
         case ast.Name(id=name) if name in CONSTANTS:
             return []
         case ast.Name() | ast.Attribute():
-            return [_dotted(node)]
+            return [dotted(node)]
         case ast.UnaryOp(operand=inner):
             return _names(inner)
         case ast.BinOp(left=left, right=right):
@@ -145,7 +147,7 @@ def _evaluate(node: ast.expr, values: Mapping[str, float]) -> Dual:
         case ast.Name(id=name) if name in CONSTANTS:
             return Dual(CONSTANTS[name])
         case ast.Name() | ast.Attribute():
-            name = _dotted(node)
+            name = dotted(node)
             if name not in values:
                 raise ExpressionError(f"there is no number {name!r}{nearest(name, values)}")
             return Dual(values[name], {name: 1.0})

@@ -17,7 +17,8 @@ function ticks(low, high, count) {
   const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= raw * 0.999);
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
-  return found;
+  // One number alone tells nothing about the scale.
+  return found.length < 2 && count < 10 ? ticks(low, high, count + 1) : found;
 }
 
 function decades(low, high, count) {
