@@ -14,7 +14,7 @@ TORTURE ?=
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-all lint format docs bench bench-own torture wheel-test pins clean
+.PHONY: help setup demo test test-slow test-all lint format docs bench bench-own torture wheel-test audit pins clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,12 @@ wheel-test: $(VENV)/.runtime  ## Build a wheel, install it into an empty environ
 	cd $(VENV)-wheel && env -u PYTHONPATH bin/shadowfit demo --quiet --out demo && test -s demo/report.html
 	rm -rf $(VENV)-wheel
 
+audit:  ## Compare the pinned packages with published lists of known holes (needs the network)
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/python -m pip --disable-pip-version-check install --quiet pip-audit
+	$(VENV)-audit/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/runtime.txt
+	rm -rf $(VENV)-audit
+
 pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject.toml allows
 	rm -rf $(VENV)-pins
 	$(PYTHON) -m venv $(VENV)-pins
@@ -94,5 +100,5 @@ pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject
 	rm -rf $(VENV)-pins
 
 clean:  ## Remove everything that can be made again, the environment included
-	rm -rf $(VENV) $(VENV)-pins $(VENV)-wheel .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build demo dist site
+	rm -rf $(VENV) $(VENV)-audit $(VENV)-pins $(VENV)-wheel .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build demo dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -264,7 +264,7 @@ def levels(estimate: Estimate) -> Iterator[Notice]:
         )
     for (name, sensor), ratio in zip(estimate.problem.given.sensors.items(), choice.sensor_ratio, strict=True):
         if not 1.0 / LOUD < ratio < LOUD:
-            times = f"{ratio:.1f} times" if ratio > 1.0 else f"a {1.0 / ratio:.0f}th of"
+            times = f"{ratio:.1f} times" if ratio > 1.0 else f"1/{1.0 / ratio:.0f} of"
             yield Notice(
                 "amber",
                 f"the noise of {name} was estimated as {ratio * float(sensor.std):.2g} {sensor.unit()}, {times} the "
