@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import polars
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shadowfit.errors import RecordingError, UnknownNameError
@@ -372,6 +372,8 @@ def test_damaged_archives_are_read_or_refused(folder, archive_bytes, data):
     reads_or_refuses(folder / "run.npz", data.draw(damaged(archive_bytes)))
 
 
+# Each is read in a process of its own, which takes as long as fifty archives.
+@settings(max_examples=30)
 @given(data=st.data())
 def test_damaged_parquet_files_are_read_or_refused(folder, parquet_bytes, data):
     reads_or_refuses(folder / "run.parquet", data.draw(damaged(parquet_bytes)))
