@@ -39,7 +39,7 @@ from jaxtyping import Float
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.weights import Pull, Weights
+from shadowfit.estimation.problem.weights import Pull, Weights, unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import RecordingRows
 from shadowfit.estimation.uncertainty.evidence import Evidence
@@ -66,6 +66,17 @@ def acting_share(problem: Problem, point: Point, weights: Weights) -> Float[np.n
     least = np.finfo(float).tiny
     read = np.clip(shared / np.maximum(changes, least), 0.0, 1.0)
     return np.where(products < MEMORY * squares, 1.0 - read, 0.0)
+
+
+def log_volume(problem: Problem, point: Point) -> float:
+    """``Σ_k log|det A_k|`` over the steps of all recordings, A in N m s and N s a radian and metre.
+
+    Zero where impulses of bodies are weighed by fixed masses (poses as unknowns): it does not depend on parameters.
+    """
+    if problem.plan.unknowns.reach != 3:
+        return 0.0
+    inertia = _inertias(problem, point, unit_weights(problem))
+    return sum(track.steps for track in problem.tracks) * float(np.mean(np.linalg.slogdet(inertia)[1]))
 
 
 def pull(

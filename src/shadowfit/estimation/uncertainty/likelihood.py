@@ -1,8 +1,13 @@
 """How likely noise levels are, states and parameters integrated out (Laplace's approximation).
 
-    −2 log L = Σ_g S_g/σ_g² + log det H + Σ_g N_g log σ_g² + const,     H = Σ_g J_gᵀJ_g/σ_g²,
+    −2 log L = Σ_g S_g/σ_g² + log det H − 2 Σ_k log|det A_k| + Σ_g N_g log σ_g² + const,     H = Σ_g J_gᵀJ_g/σ_g²,
 
 for the groups g of residuals (equations of motion, sensors) with sums of squares ``S_g`` and ``N_g`` residuals.
+
+Fits at different levels have different parameters, and with them another inertia A, which H carries: ``log det H`` of
+two fits differs by ``2 Σ_k log|det A_k|`` for no reason but their units. That is taken off (it is the determinant of
+:mod:`uncertainty.determinant` as a whole). Without it the most likely machine is one without mass, whose readings have
+no noise: every error of an encoder is then a motion that takes no force.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.uncertainty.determinant import log_volume
 
 
 def deviance(
@@ -37,6 +43,7 @@ def deviance(
     scale = float(np.clip(np.sqrt(squares / freedom), *limits)) if adapt else 1.0
     total = squares / scale**2 + 2.0 * freedom * np.log(scale)
     total += log_determinant(problem, here) - 2.0 * unknowns * np.log(reference)
+    total -= 2.0 * log_volume(problem, here.point)
     each = 2.0 * np.linalg.slogdet(weights.dynamics / reference)[1] / len(weights.dynamics)
     total -= dynamics * each
     for std, count in zip(weights.std, samples, strict=True):
