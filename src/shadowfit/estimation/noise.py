@@ -18,13 +18,15 @@ matters for inertias, as far as errors are not in the known forces themselves.
 period. A fit that takes them for white lets the motion wander where the machine keeps its phase, and the parameters
 need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
 for, in strides of a hundred, as long as the model so fitted predicts better over windows from a few steps to the whole
-recording (:mod:`solve.prediction`), by more than it would if the errors were white (:mod:`uncertainty.chance`): up to
-the fit of the output error where the motion is stable, and not at all where more weight gains nothing, or no more than
-that: there the likelihood is right, and knows more. Error bars follow from the most likely levels, not the weights.
+recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
+more weight gains nothing. Where errors do look white (:mod:`uncertainty.whiteness`) it must gain more than it would by
+chance (:mod:`uncertainty.chance`): there the likelihood is right, and knows more. Error bars follow from the most
+likely levels, not from the weights.
 
 **Led machines.** Where sensors tell the path and the torque of every joint is known (an arm in its position loop) a
 controller may have answered to every error, so that no simulation from the torques alone would stay on the path. Weight
-is then added only if one does; else what is asked of the model is the force along the path.
+is then added only if one does, and short predictions gain as well; else what is asked of the model is the force along
+the path.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Status,
     minimise,
 )
-from shadowfit.estimation.solve.prediction import Prediction, predict
+from shadowfit.estimation.solve.prediction import Prediction, predict, predict_as_fitted
 from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty import chance
@@ -58,6 +60,7 @@ from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
+from shadowfit.estimation.uncertainty.whiteness import are_white
 from shadowfit.mechanism.laws import TorqueMotor
 
 # Factor between neighbouring values of κ in the scan. It ends where errors would be as large as the impulses
@@ -101,8 +104,10 @@ class NoiseChoice:
     """Added weight → what a model so fitted predicts; the first is that of the most likely levels."""
     acting: bool | None
     """Whether errors are taken for white forces that act; False: for others; None: it makes no difference."""
+    white: bool
+    """Whether errors of the equations of motion look white; True where no weight was to be added anyway."""
     gain_by_chance: float
-    """How much better (in the logarithm of errors) a model may seem to predict if all errors are white."""
+    """How much better (in the logarithm of errors) a model would seem to predict by chance, where errors are white."""
     at_end: bool
     """Whether the scan ended at a limit, and not by what the data say."""
     sensor_ratio: tuple[float, ...]
@@ -199,8 +204,8 @@ def estimate_noise(
     likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
     likely, acting = _acting_or_read(scan, likely, degrees)
     led = problem.plan.unknowns.reach == 3 and is_led(problem, likely)
-    better, predictions, by_chance = _predictive(scan, likely, degrees, led)
-    chosen = likely if better is likely else _with_unexplained(problem, likely, better)
+    search = _predictive(scan, likely, degrees, led)
+    chosen = likely if search.chosen is likely else _with_unexplained(problem, likely, search.chosen)
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
     if not _usable(outcome):
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
@@ -208,7 +213,8 @@ def estimate_noise(
     added = chosen.state_weight / likely.state_weight
     ended = not _within(chosen.weights, weights, 1.0, margin=STRIDE)
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
-    choice = NoiseChoice(added, predictions, acting, by_chance, ended, tuple(ratio.tolist()), led)
+    told = search.predictions, acting, search.white, search.by_chance
+    choice = NoiseChoice(added, *told, ended, tuple(ratio.tolist()), led)
     return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 
@@ -325,17 +331,26 @@ def is_led(problem: Problem, likely: _Candidate) -> bool:
     return known == problem.plan.node_size and bool(np.all(left > LED))
 
 
-def _predictive(
-    scan: _Scan, likely: _Candidate, degrees: float, led: bool
-) -> tuple[_Candidate, tuple[tuple[float, Prediction], ...], float]:
-    """The fit with as much more weight on the equations of motion as makes it predict better, and gains by chance."""
+@dataclasses.dataclass(frozen=True)
+class _Search:
+    """The search for as much weight on the equations of motion as makes a fit predict better."""
+
+    chosen: _Candidate
+    predictions: tuple[tuple[float, Prediction], ...] = ()
+    white: bool = True
+    by_chance: float = 0.0
+
+
+def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _Search:
+    """Fits with more and more weight, the best of which is chosen if it predicts better than the most likely one."""
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or scan.stopped is not None:
-        return likely, (), 0.0
+        return _Search(likely)
     along = likely.point
     tried = [(1.0, predict(problem, along, along.values))]
     if degrees < RIGID:
-        return likely, tuple(tried), 0.0
+        return _Search(likely, tuple(tried))
+    white = are_white(likely.evidence.projections, problem.plan.node_size, likely.weights.reference)
     chosen = current = likely
     draws: chance.Chance | None = None
     misses = 0
@@ -344,25 +359,27 @@ def _predictive(
         if not _usable(current.outcome):
             break
         best = min(prediction.score for _, prediction in tried)
-        prediction = predict(problem, along, current.point.values)
+        prediction = predict_as_fitted(problem, along, current.point)
         change = abs(prediction.score - tried[-1][1].score)
         tried.append((current.state_weight / likely.state_weight, prediction))
         if change < 0.1 * WORTHWHILE:
             break
         misses += 1
-        if prediction.score < best - WORTHWHILE and (not led or _follows(prediction)):
-            draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
-            draws = draws.tried(current.weights, current.evidence)
-            if tried[0][1].score - prediction.score > draws.gain:
+        if prediction.score < best - WORTHWHILE and (not led or _follows(prediction, tried[0][1])):
+            if white:
+                draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
+                draws = draws.tried(current.weights, current.evidence)
+            if draws is None or tried[0][1].score - prediction.score > draws.gain:
                 chosen, misses = current, 0
         if current.evidence.noise[0].degrees < EXACT:
             break
-    return chosen, tuple(tried), 0.0 if draws is None else draws.gain
+    return _Search(chosen, tuple(tried), white, 0.0 if draws is None else draws.gain)
 
 
-def _follows(prediction: Prediction) -> bool:
-    """Whether a simulation from the inputs alone stays near the motion for the whole recording."""
-    return bool(np.mean(np.log(np.maximum(prediction.errors[-1], np.finfo(float).tiny))) < np.log(FOLLOWED))
+def _follows(prediction: Prediction, likely: Prediction) -> bool:
+    """Whether a simulation from the inputs alone stays near the motion, and short predictions are no worse for it."""
+    whole = np.mean(np.log(np.maximum(prediction.errors[-1], np.finfo(float).tiny)))
+    return bool(whole < np.log(FOLLOWED)) and prediction.even < likely.even
 
 
 def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) -> _Candidate:

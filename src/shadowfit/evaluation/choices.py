@@ -72,11 +72,10 @@ def _weight(choice: NoiseChoice) -> Choice:
     if len(choice.predictions) < 2:
         return Choice(what, "none", "they hold as well as the sensors can tell")
     gain = choice.predictions[0][1].score - min(own.score for _, own in choice.predictions)
-    tried = f"predictions over all horizons would get better by {_percent(gain)}"
+    tried = f"predictions over long horizons would get better by {_percent(gain)}"
     if choice.added_weight > 1.0:
-        reason = (
-            f"{tried.replace('would get', 'get')}, by {_percent(choice.gain_by_chance)} at most if errors were white"
-        )
+        at_most = f"by {_percent(choice.gain_by_chance)} at most by chance"
+        reason = f"{tried.replace('would get', 'get')}, {at_most if choice.white else 'and errors are not white'}"
         return Choice(what, f"{choice.added_weight:.0e} times (in κ)", reason)
     return Choice(what, "none", f"{tried}, and by {_percent(choice.gain_by_chance)} by chance alone")
 

@@ -153,6 +153,7 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
         "sensor_ratio": dict(zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)),
         "predictions": predictions,
         "acting": choice.acting,
+        "white": choice.white,
         "gain_by_chance": choice.gain_by_chance,
     }
 
