@@ -5,7 +5,7 @@ import pytest
 
 from estimation.scenes import spring_slider, twin
 from shadowfit.estimation import Options, fit
-from shadowfit.estimation.uncertainty.blocks import random_effects
+from shadowfit.estimation.uncertainty.blocks import Scatter, random_effects, trend
 
 OPTIONS = Options(timestep=0.02, unknowns="joint", correction="none", state_weight=1e6)
 FREE = {"rail.spring.stiffness": 8.0, "rail.spring.damping": 0.5}
@@ -17,20 +17,35 @@ def recorded(stiffness, seed):
 
 
 def test_values_that_agree_add_nothing():
-    assert random_effects(np.array([1.0, 1.1, 0.9, 1.0]), np.full(4, 0.1)) == (0.0, 0.0, 0.0)
+    assert random_effects(np.array([1.0, 1.1, 0.9, 1.0]), np.full(4, 0.1)) == Scatter()
 
 
 def test_equal_bars_leave_the_spread_of_the_values():
     """With equal bars DerSimonian and Laird's variance of the mean is that of the values, divided by their number."""
     values, std = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), np.full(6, 0.1)
-    growth, mean, effect = random_effects(values, std)
-    assert mean == pytest.approx(0.1**2 / 6)
-    assert (1.0 + growth) * mean == pytest.approx(np.var(values, ddof=1) / 6)
-    assert effect**2 + 0.1**2 == pytest.approx(np.var(values, ddof=1))
+    found = random_effects(values, std)
+    assert found.variance == pytest.approx(0.1**2 / 6)
+    assert (1.0 + found.growth) * found.variance == pytest.approx(np.var(values, ddof=1) / 6)
+    assert found.effect**2 + 0.1**2 == pytest.approx(np.var(values, ddof=1))
+
+
+def test_a_trend_is_found_where_no_two_neighbours_differ():
+    """Eight values along a line of half a bar a piece: their scatter may be chance, their order is not."""
+    times, values, std = np.arange(8.0), 0.05 * np.arange(8.0), np.full(8, 0.1)
+    assert random_effects(values, std) == Scatter()
+    found = trend(times, values, std)
+    # β² var(t), less what noise makes of it, is not divided by the number of pieces.
+    assert found.effect**2 == pytest.approx(0.05**2 * np.var(times) - 0.1**2 / 8)
+    assert found.growth * found.variance == pytest.approx(found.effect**2)
+
+
+def test_shuffled_values_have_no_trend():
+    shuffled = 0.05 * np.array([3.0, 6.0, 0.0, 5.0, 2.0, 7.0, 1.0, 4.0])
+    assert trend(np.arange(8.0), shuffled, np.full(8, 0.1)) == Scatter()
 
 
 def test_pieces_without_information_have_no_say():
-    assert random_effects(np.array([1.0, 7.0]), np.array([0.1, np.inf])) == (0.0, 0.0, 0.0)
+    assert random_effects(np.array([1.0, 7.0]), np.array([0.1, np.inf])) == Scatter()
 
 
 def test_bars_stay_where_pieces_agree():

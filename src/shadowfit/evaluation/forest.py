@@ -78,7 +78,7 @@ def compared(estimate: Estimate) -> list[Compared]:
         columns = [
             (np.array([p.difference[i] for p in cut]), np.array([p.std[i] for p in cut])) for cut in found.pieces
         ]
-        growth = [random_effects(*column)[0] for column in columns]
+        growth = [random_effects(*column).growth for column in columns]
         best = int(np.argmax(growth)) if max(growth) > 0.0 else len(columns) - 1
         difference, std = columns[best]
         listed.append(

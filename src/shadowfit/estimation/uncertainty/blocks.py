@@ -17,8 +17,9 @@ but by no larger factor than theirs. (Short pieces of a machine with many parame
 share, and what they add to the variance of *their* mean says little about a fit that knows more.)
 
 Errors of a model change slowly (with the amplitude of a decaying swing, say), so that neighbours agree by chance: the
-data are cut into about two, four and eight pieces, and the largest disagreement that is no coincidence counts. Where
-all pieces agree nothing is added.
+data are cut into about two, four and eight pieces, and the largest disagreement that is no coincidence counts. A trend
+over the pieces of a recording, χ_b = χ + β (t_b − t̄), is looked for by itself: it shows where no two neighbours differ,
+and does not average out, so that all of its variance β² var(t) counts. Where all pieces agree nothing is added.
 """
 
 from __future__ import annotations
@@ -51,8 +52,10 @@ STEPS_PER_UNKNOWN = 4
 # Disagreement at a scale is believed if pieces that agree would show it with less than this probability: at one of the
 # three scales, then, once in a hundred parameters.
 COINCIDENCE = 0.003
-# Pieces hold on to the estimate of all by this fraction of its information: what a piece cannot tell stays.
+# Pieces hold on to the estimate of all by this fraction of what all pieces tell: what one cannot tell stays.
 HOLD = 1e-3
+# Fewer pieces show no trend.
+LEAST_FOR_TREND = 4
 
 Found = TypeVar("Found")
 
@@ -100,47 +103,101 @@ def disagreement(
     point: Point,
     weights: Weights,
     free: Bool[np.ndarray, " p"],
-    total: Float[np.ndarray, "p p"],
     noise: Noise,
 ) -> Disagreement:
-    """Cut the data into pieces and compare what they say; ``total`` is the information of all data, as rows have it."""
+    """Cut the data into pieces and compare what they say."""
     size = problem.parameters.size
     added, spread, degrees = np.zeros(size), np.zeros(size), np.full(size, np.inf)
     scales = []
     for cuts in _partitions(problem):
         with one_thread():
-            told = (_piece(problem, point, weights, cut, free, total) for cut in cuts)
-            pieces = tuple(dataclasses.replace(piece, std=noise.wider * piece.std) for piece in told)
+            said = [_said(problem, point, weights, cut) for cut in cuts]
+        pieces = _pieces(problem, cuts, said, free, noise)
         scales.append(pieces)
         difference = np.array([piece.difference for piece in pieces])
         std = np.array([piece.std for piece in pieces])
         for i in np.flatnonzero(free):
-            growth, mean, effect = random_effects(difference[:, i], std[:, i])
-            extra = growth * min(mean, noise.variance[i])
-            if extra > 0.0:
-                # Many pieces that differ as well make the size of what few of them show better known.
-                degrees[i] = len(pieces) - 1
-            if extra > added[i]:
-                added[i], spread[i] = extra, effect
+            for told in (random_effects(difference[:, i], std[:, i]), _trends(pieces, i)):
+                extra = told.growth * min(told.variance, noise.variance[i])
+                if extra > 0.0:
+                    # Many pieces that differ as well make the size of what few of them show better known.
+                    degrees[i] = told.degrees
+                if extra > added[i]:
+                    added[i], spread[i] = extra, told.effect
     return Disagreement(tuple(scales), added, degrees, spread)
 
 
-def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> tuple[float, float, float]:
-    """How many times the variance of their mean the values' disagreement adds, that variance, and τ; zeros if none."""
-    # Pieces that know nothing, or (with absurd weights) all, have no say.
+@dataclasses.dataclass(frozen=True)
+class Scatter:
+    """What the values of pieces add to the variance of their mean, beyond noise."""
+
+    growth: float = 0.0
+    """How many times the variance of their mean; zero if they agree."""
+    variance: float = 0.0
+    """That variance, by noise alone."""
+    effect: float = 0.0
+    """τ: the standard deviation from piece to piece."""
+    degrees: float = np.inf
+
+
+def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> Scatter:
+    """Values that scatter about their mean (DerSimonian and Laird)."""
+    values, weight = _with_a_say(values, std)
+    if len(values) < 2:
+        return Scatter()
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        weight = 1.0 / np.square(std)
-        known = np.isfinite(weight) & (weight > 0.0) & np.isfinite(values)
-        values, weight = values[known], weight[known]
-        if len(values) < 2:
-            return 0.0, 0.0, 0.0
         mean = np.sum(weight * values) / np.sum(weight)
         cochran, degrees = float(np.sum(weight * (values - mean) ** 2)), len(values) - 1
-        if not (np.isfinite(cochran) and chi_square_tail(degrees, cochran) < COINCIDENCE):
-            return 0.0, 0.0, 0.0
+        if not _is_no_coincidence(cochran, degrees):
+            return Scatter()
         effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
         growth = float(np.sum(weight) / np.sum(1.0 / (1.0 / weight + effect)) - 1.0)
-    return (growth, float(1.0 / np.sum(weight)), float(np.sqrt(effect))) if np.isfinite(growth) else (0.0, 0.0, 0.0)
+        found = Scatter(growth, float(1.0 / np.sum(weight)), float(np.sqrt(effect)), degrees)
+    return found if np.isfinite(growth) else Scatter()
+
+
+def trend(times: Float[np.ndarray, " b"], values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> Scatter:
+    """Values that drift along a straight line in time."""
+    if len(values) < LEAST_FOR_TREND:
+        return Scatter()
+    values, weight, times = _with_a_say(values, std, times)
+    if len(values) < LEAST_FOR_TREND:
+        return Scatter()
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        share = weight / np.sum(weight)
+        centred = times - share @ times
+        leverage = float(share @ centred**2)
+        slope, total = float(share @ (centred * values)) / leverage, float(np.sum(weight))
+        # β²/var(β) with var(β) = 1/(Σw var(t)).
+        evidence = slope**2 * leverage * total
+        if not _is_no_coincidence(evidence, 1):
+            return Scatter()
+        variance = (1.0 - 1.0 / evidence) * slope**2 * leverage
+    return Scatter(variance * total, 1.0 / total, float(np.sqrt(variance)), len(values) - 2)
+
+
+def _with_a_say(
+    values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"], *others: Float[np.ndarray, " b"]
+) -> tuple[Float[np.ndarray, " b"], ...]:
+    """Values and weights of the pieces that know something, but (with absurd weights) not all."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        weight = 1.0 / np.square(std)
+    known = np.isfinite(weight) & (weight > 0.0) & np.isfinite(values)
+    return (values[known], weight[known], *(other[known] for other in others))
+
+
+def _is_no_coincidence(squares: float, degrees: int) -> bool:
+    return bool(np.isfinite(squares) and chi_square_tail(degrees, squares) < COINCIDENCE)
+
+
+def _trends(pieces: Sequence[Piece], parameter: int) -> Scatter:
+    """The strongest trend over the pieces of a recording."""
+    found = []
+    for recording in {piece.recording for piece in pieces}:
+        own = [piece for piece in pieces if piece.recording == recording]
+        columns = ((0.5 * (p.begin + p.end), p.difference[parameter], p.std[parameter]) for p in own)
+        found.append(trend(*(np.array(column) for column in zip(*columns, strict=True))))
+    return max(found, key=lambda one: one.growth)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,15 +226,31 @@ def _partitions(problem: Problem) -> list[list[_Cut]]:
     return found
 
 
-def _piece(
-    problem: Problem,
-    point: Point,
-    weights: Weights,
-    cut: _Cut,
-    free: Bool[np.ndarray, " p"],
-    total: Float[np.ndarray, "p p"],
-) -> Piece:
-    plan, place = problem.plan, problem.parameters.places(cut.recording)
+@dataclasses.dataclass(frozen=True)
+class _Said:
+    """What a piece says, states projected out: H_b, g_b, M_b."""
+
+    information: Float[np.ndarray, "p p"]
+    gradient: Float[np.ndarray, " p"]
+    variance: Float[np.ndarray, "p p"]
+
+
+def _pieces(
+    problem: Problem, cuts: Sequence[_Cut], said: Sequence[_Said], free: Bool[np.ndarray, " p"], noise: Noise
+) -> tuple[Piece, ...]:
+    """Estimates of the pieces by themselves."""
+    held = HOLD * np.sum([one.information for one in said], axis=0)
+    found = []
+    for cut, one in zip(cuts, said, strict=True):
+        told, std = _own_estimate(one.information + held, one.gradient, one.variance, free)
+        times = problem.tracks[cut.recording].times(problem.timestep)
+        span = float(times[cut.first]), float(times[cut.last - 1])
+        found.append(Piece(cut.recording, *span, told, noise.wider * std))
+    return tuple(found)
+
+
+def _said(problem: Problem, point: Point, weights: Weights, cut: _Cut) -> _Said:
+    plan, place, size = problem.plan, problem.parameters.places(cut.recording), problem.parameters.size
     own = RecordingRows(problem, point, weights, cut.recording)
     steps, begins = cut.last - cut.first, range(cut.first, cut.last, CHUNK)
     nodes = jax.tree.map(lambda x: x[cut.first :], point.nodes[cut.recording])
@@ -190,16 +263,13 @@ def _piece(
     factor, ridge = objective.undamped(normal)
     chunks = functools.partial(_each_chunk, own, plan.window, begins)
     projected = projection.project(chunks, start, factor, steps, ridge)
-    information, gradient = np.zeros_like(total), np.zeros(len(total))
-    variance = np.zeros_like(total)
+    information, gradient, variance = np.zeros((size, size)), np.zeros(size), np.zeros((size, size))
     np.add.at(information, np.ix_(place, place), projected.information)
     np.add.at(gradient, place, projected.gradient)
     layout, assumed = rows.groups(problem, cut.recording), weights.reference**2
     own_variance = score_variance(layout, projected, weights.impulse_ratio, assumed)
     np.add.at(variance, np.ix_(place, place), own_variance)
-    told, std = _own_estimate(information + HOLD * total, gradient, variance, free)
-    times = problem.tracks[cut.recording].times(problem.timestep)
-    return Piece(cut.recording, float(times[cut.first]), float(times[cut.last - 1]), told, std)
+    return _Said(information, gradient, variance)
 
 
 def _own_estimate(

@@ -62,7 +62,7 @@ class Evidence:
     present: tuple[Bool[np.ndarray, "n m"], ...]
     impulse_ratio: Float[np.ndarray, " r"]
     """Standard deviation of each weighted impulse residual in units of ``σ₀``; one where the weights are believed."""
-    compare_pieces: Callable[[Bool[np.ndarray, " p"], Float[np.ndarray, "p p"], Noise], Disagreement]
+    compare_pieces: Callable[[Bool[np.ndarray, " p"], Noise], Disagreement]
     on_edge: bool = False
     """Whether some body sits on the edge of what a body can have."""
 
@@ -161,7 +161,7 @@ class Evidence:
         plain, whole = (np.diagonal(bread @ meat @ bread) for meat in (white, white + self._added_by_memory))
         known = plain > 0.0
         wider = np.sqrt(np.maximum(np.divide(whole, plain, out=np.ones_like(plain), where=known), 1.0))
-        return self.compare_pieces(free, self.matrix, Noise(whole, wider))
+        return self.compare_pieces(free, Noise(whole, wider))
 
     # --- the variance of Tᵀe, in the scaling of the rows ---
 
