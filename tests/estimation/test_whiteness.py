@@ -1,0 +1,52 @@
+"""Are errors white? Random forces are taken for such, what a model lacks is not; levels do not depend on inertia."""
+
+import numpy as np
+import pytest
+
+from estimation.test_determinant import DAMPING, MASS, STEP, cart, recording
+from shadowfit.estimation import Options, fit
+from shadowfit.estimation.uncertainty.determinant import log_volume
+from shadowfit.estimation.uncertainty.evidence import gather
+from shadowfit.estimation.uncertainty.whiteness import are_white
+
+OPTIONS = Options(timestep=STEP, unknowns="joint")
+
+
+def white(estimate):
+    evidence = gather(estimate.problem, estimate.outcome.linearisation, estimate.weights)
+    return are_white(evidence.projections, 1, estimate.weights.reference)
+
+
+def test_random_forces_are_white():
+    estimate = fit(cart(MASS, DAMPING), recording(acting=3.0, read=0.0, loop=False), ["cart.mass"], options=OPTIONS)
+    assert white(estimate)
+    assert estimate.noise_choice.added_weight == 1.0
+
+
+def test_what_a_model_lacks_is_not():
+    """Friction that a model does not have is a function of the motion."""
+    given = Options(timestep=STEP, unknowns="joint", force_noise={"rail": 0.3})
+    estimate = fit(cart(MASS, 0.0), recording(acting=0.1, read=0.0, loop=False), [], options=given)
+    assert not white(estimate)
+
+
+def test_volume_is_that_of_the_inertia():
+    """One body without friction: ``Σ log|det A|`` grows by ``log m`` a step."""
+    data = recording(acting=1.0, read=0.0, loop=False, count=500)
+    fixed = Options(timestep=STEP, unknowns="joint", state_weight=1e2)
+    light, heavy = (fit(cart(mass, 0.0), data, [], options=fixed) for mass in (MASS, 3.0 * MASS))
+    steps = light.problem.tracks[0].steps
+    grown = [log_volume(one.problem, one.outcome.linearisation.point) for one in (heavy, light)]
+    assert grown[0] - grown[1] == pytest.approx(steps * np.log(3.0), rel=1e-9)
+
+
+def test_no_machine_is_most_likely_without_mass():
+    """Short steps and a noisy encoder: the noise of the second differences is far above all forces."""
+    data = recording(acting=0.0, read=0.3, loop=True)
+    machine = cart().set({"x.std": 1e-4})  # the encoder is better than stated
+    estimate = fit(machine, data, ["cart.mass", "rail.viscous"], options=Options(timestep=STEP / 5, unknowns="joint"))
+    [row, _] = estimate.parameters
+    assert abs(row.value - MASS) < 4.0 * row.std
+    assert row.std < 0.02 * MASS
+    [ratio] = estimate.noise_choice.sensor_ratio
+    assert 0.07 < ratio < 0.14
