@@ -9,6 +9,7 @@ from shadowfit.estimation.uncertainty.determinant import log_volume
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.estimation.uncertainty.whiteness import are_white
+from shadowfit.recordings import Recording
 
 OPTIONS = Options(timestep=STEP, unknowns="joint")
 
@@ -41,10 +42,13 @@ def test_volume_is_that_of_the_inertia():
     assert grown[0] - grown[1] == pytest.approx(steps * np.log(3.0), rel=1e-9)
 
 
-def test_no_machine_is_most_likely_without_mass():
-    """With next to no mass any noise of an encoder is a motion that takes no force; that explains nothing."""
-    data = recording(acting=0.0, read=1.0, loop=True)
-    options = Options(timestep=STEP / 5, unknowns="joint")
-    right, light = (fit(cart(mass, DAMPING), data, [], options=options) for mass in (MASS, 0.01 * MASS))
-    unlikely = [deviance(one.problem, one.outcome.linearisation, one.weights, adapt=False)[0] for one in (right, light)]
-    assert unlikely[0] < unlikely[1]
+def test_likelihood_of_levels_does_not_depend_on_the_unit_of_force():
+    """The same motion of a machine a hundred times as heavy, under forces and errors a hundred times as large."""
+    data = recording(acting=1.0, read=0.0, loop=False, count=500)
+    found = []
+    for factor in (1.0, 100.0):
+        own = Recording(data.time, {"x": data.channels["x"], "F": factor * data.channels["F"]}, units=data.units)
+        options = Options(timestep=STEP, unknowns="joint", state_weight=1e2 / factor**2)
+        estimate = fit(cart(factor * MASS, factor * DAMPING), own, [], options=options)
+        found.append(deviance(estimate.problem, estimate.outcome.linearisation, estimate.weights, adapt=False)[0])
+    assert found[0] == pytest.approx(found[1], abs=1e-3)
