@@ -359,7 +359,10 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
         if not _usable(current.outcome):
             break
         best = min(prediction.score for _, prediction in tried)
-        prediction = predict_as_fitted(problem, along, current.point)
+        # With enough freedom some simulation follows any path; of a led machine one along the path itself has to.
+        prediction = (
+            predict(problem, along, current.point.values) if led else predict_as_fitted(problem, along, current.point)
+        )
         change = abs(prediction.score - tried[-1][1].score)
         tried.append((current.state_weight / likely.state_weight, prediction))
         if change < 0.1 * WORTHWHILE:
