@@ -369,7 +369,8 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
             break
         misses += 1
         if prediction.score < best - WORTHWHILE and (not led or _follows(prediction, tried[0][1])):
-            if white:
+            # Errors of torques that were read have a memory without being functions of the state.
+            if white or led:
                 draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
                 draws = draws.tried(current.weights, current.evidence)
             if draws is None or tried[0][1].score - prediction.score > draws.gain:
