@@ -19,9 +19,9 @@ period. A fit that takes them for white lets the motion wander where the machine
 need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
 for, in strides of a hundred, as long as the model so fitted predicts better over windows from a few steps to the whole
 recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
-more weight gains nothing. Where errors do look white (:mod:`uncertainty.whiteness`) it must gain more than it would by
-chance (:mod:`uncertainty.chance`): there the likelihood is right, and knows more. Error bars follow from the most
-likely levels, not from the weights.
+more weight gains nothing. Where errors do look white (:mod:`uncertainty.whiteness`), or may be those of forces that
+were read at every joint, it must gain more than it would by chance (:mod:`uncertainty.chance`): there the likelihood is
+right, and knows more. Error bars follow from the most likely levels, not from the weights.
 
 **Led machines.** Where sensors tell the path and the torque of every joint is known (an arm in its position loop) a
 controller may have answered to every error, so that no simulation from the torques alone would stay on the path. Weight
@@ -326,9 +326,16 @@ def is_led(problem: Problem, likely: _Candidate) -> bool:
     """Whether sensors tell the path and all joints' forces are known: the fit is one of forces along a given path."""
     dynamics = likely.evidence.noise[0]
     left = np.diagonal(dynamics.freedom) / max(dynamics.count, 1)
-    laws = (law for joint in problem.mechanism.joints.values for law in joint.laws.values)
-    known = sum(isinstance(law, TorqueMotor) and law.input is not None for law in laws)
-    return known == problem.plan.node_size and bool(np.all(left > LED))
+    return _driven(problem, TorqueMotor) == problem.plan.node_size and bool(np.all(left > LED))
+
+
+def _driven(problem: Problem, kind: type = object) -> int:
+    """How many joints have a motor (of a kind) that follows an input."""
+    joints = problem.mechanism.joints.values
+    return sum(
+        any(isinstance(law, kind) and getattr(law, "input", None) is not None for law in joint.laws.values)
+        for joint in joints
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -351,6 +358,8 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
     if degrees < RIGID:
         return _Search(likely, tuple(tried))
     white = are_white(likely.evidence.projections, problem.plan.node_size, likely.weights.reference)
+    # Errors of forces that were read have a memory without being functions of the state.
+    driven = _driven(problem) == problem.plan.node_size
     chosen = current = likely
     draws: chance.Chance | None = None
     misses = 0
@@ -369,8 +378,7 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
             break
         misses += 1
         if prediction.score < best - WORTHWHILE and (not led or _follows(prediction, tried[0][1])):
-            # Errors of torques that were read have a memory without being functions of the state.
-            if white or led:
+            if white or driven:
                 draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
                 draws = draws.tried(current.weights, current.evidence)
             if draws is None or tried[0][1].score - prediction.score > draws.gain:
