@@ -162,7 +162,8 @@ def colours(estimate: Estimate) -> Iterator[Notice]:
 def parameters(estimate: Estimate) -> Iterator[Notice]:
     """Parameters on a bound, or not told by the data."""
     idle = _joints_without_friction(estimate)
-    for row in estimate.parameters:
+    by_noise = estimate.uncertainty("gauss-newton").std
+    for row, noise in zip(estimate.parameters, by_noise, strict=True):
         joint, _, number = row.name.partition(".")
         unit = "" if row.unit == "1" else f" {row.unit}"
         if row.at_bound and row.value == 0.0 and number.split("@")[0] in FRICTION:
@@ -179,10 +180,11 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
                 f"{row.name} sits on its bound {row.value:.4g}{unit}",
                 "Widen the bound if it was a guess; else the model lacks something that the parameter tries to make up",
             )
-        elif row.value != 0.0 and row.std <= ROUNDING * abs(row.value):
+        elif row.value != 0.0 and noise <= ROUNDING * abs(row.value):
             yield Notice(
                 "red",
-                f"the standard deviation of {row.name}, {row.std:.2g}{unit}, is below the rounding of its value",
+                f"the standard deviation of {row.name} by noise alone, {noise:.2g}{unit}, is below the "
+                "rounding of its value",
                 "The equations of motion outweigh the readings so far that these drown in rounding: leave "
                 "`--state-weight` to the data, and check the stated noise of the sensors",
             )

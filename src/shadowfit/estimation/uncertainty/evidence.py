@@ -225,7 +225,10 @@ class Evidence:
         free = ~self.at_bound if free is None else free
         bread, ignorance = self.bread(free), self.ignorance(free)
         meat, degrees = self.meat(kind, free)
-        covariance = self._less_pulled(bread @ meat @ bread, free) + ignorance
+        # Weights of 1e300 overflow here, and their error bars are then unknown.
+        with np.errstate(over="ignore", invalid="ignore"):
+            plain = bread @ meat @ bread
+        covariance = self._less_pulled(plain, free) + ignorance
         return self._widened(covariance, free) if kind == "blocks" else (covariance, np.full(len(free), degrees))
 
     def _less_pulled(
