@@ -116,7 +116,7 @@ def disagreement(
         scales.append(pieces)
         difference = np.array([piece.difference for piece in pieces])
         std = np.array([piece.std for piece in pieces])
-        for i in np.flatnonzero(free):
+        for i in np.flatnonzero(free).tolist():
             for told in (random_effects(difference[:, i], std[:, i]), _trends(pieces, i)):
                 extra = told.growth * min(told.variance, noise.variance[i])
                 if extra > 0.0:
