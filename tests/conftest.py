@@ -19,6 +19,9 @@ import hypothesis
 import jax
 import pytest
 
+from array_shapes import check_shapes
+
+check_shapes(["shadowfit.geometry", "shadowfit.complementarity", "shadowfit.mechanism"])
 jax.config.update("jax_enable_x64", True)
 
 # Each pytest-xdist worker keeps a cache of its own: JAX writes entries in place, so a worker could read half

@@ -168,11 +168,11 @@ class Factor(eqx.Module):
     """
 
     plan: Plan = eqx.field(static=True)
-    blocks: dict[tuple[int, int], Float[Array, "rows columns"]]
+    blocks: dict[tuple[int, int], Float[Array, "_rows _columns"]]
     """The caller's blocks (i, j), i ≥ j."""
-    roots: tuple[Float[Array, "g g"], ...]
+    roots: tuple[Float[Array, "_g _g"], ...]
     """``C_k``, lower triangular, of each group."""
-    couplings: tuple[Float[Array, "g later"], ...]
+    couplings: tuple[Float[Array, "_g _later"], ...]
     """``W_k = C_k⁻¹ [S_ki …]`` over the later groups of each group, side by side."""
 
     def multiply(self, vector: Float[Array, "n *k"]) -> Float[Array, "n *k"]:

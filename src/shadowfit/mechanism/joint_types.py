@@ -24,10 +24,10 @@ from shadowfit.mechanism.leaves import number
 
 
 class Frame(eqx.Module):
-    """An attachment frame in the world: its origin [m] and its axes as the columns of a rotation matrix."""
+    """An attachment frame in the world, or several: origin [m], and axes as the columns of a rotation matrix."""
 
-    point: Float[Array, "3"]
-    axes: Float[Array, "3 3"]
+    point: Float[Array, "*n 3"]
+    axes: Float[Array, "*n 3 3"]
 
     def moved(self, twist: Float[Array, "6"]) -> Frame:
         """The frame shifted by ``twist[:3]`` [m] and turned by the vector ``twist[3:]`` [rad] about its origin."""
@@ -38,8 +38,8 @@ class Frame(eqx.Module):
 class FrameRows(eqx.Module):
     """Derivatives of functions of two frames by twists (translation, rotation about the frame's origin) of each."""
 
-    a: Float[Array, "m 6"]
-    b: Float[Array, "m 6"]
+    a: Float[Array, "*n m 6"]
+    b: Float[Array, "*n m 6"]
 
 
 def differentiate(function: Any, a: Frame, b: Frame) -> FrameRows:

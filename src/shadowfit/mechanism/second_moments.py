@@ -42,6 +42,6 @@ def second_moments(inertia: Float[np.ndarray, "*n 3 3"], margin: float = 0.0) ->
     return (0.5 - margin) * trace * np.eye(3) - inertia
 
 
-def thickness(inertia: Float[np.ndarray, "*n 3 3"]) -> Float[np.ndarray, "*n"]:
+def thickness(inertia: Float[np.ndarray, "*n 3 3"]) -> Float[np.ndarray, "*n"] | np.float64:
     """Smallest principal second moment over the trace of J: 1/6 for a ball, 0 for flat bodies, below for none."""
     return np.linalg.eigvalsh(second_moments(inertia))[..., 0] / np.trace(inertia, axis1=-2, axis2=-1)
