@@ -90,9 +90,9 @@ def solve_lcp(
         return LcpSolution(q, q, jnp.zeros(0, bool), solved, jnp.zeros((), jnp.int32))
     guess = jnp.zeros(n, bool) if guess is None else guess
     max_pivots = 20 * (n + 1) if max_pivots is None else max_pivots
-    found = _search(lax.stop_gradient(H), lax.stop_gradient(q), guess, max_pivots)
-    z, w = _implicit(H, q, found.z, found.w, found.active)
-    return LcpSolution(z, w, found.active, found.status, found.pivots)
+    solution = _search(lax.stop_gradient(H), lax.stop_gradient(q), guess, max_pivots)
+    z, w = _implicit(H, q, solution.z, solution.w, solution.active)
+    return LcpSolution(z, w, solution.active, solution.status, solution.pivots)
 
 
 def violation(H: Float[Array, "n n"], q: Float[Array, " n"], z: Float[Array, " n"]) -> Float[Array, ""]:
@@ -157,8 +157,8 @@ def _search(
     def next_round(state: _Search) -> _Search:
         # The limit depends on the round so that the compiler cannot move the pivoting out of this loop.
         end = lemke.find_active_set(H, q, jnp.where(state.round == 0, 0, max_pivots))
-        found = _newton(H, q, jnp.where(state.round == 0, guess, end.active))
-        return _Search(_better(found, state.best), state.round + 1, end.status, end.pivots)
+        candidate = _newton(H, q, jnp.where(state.round == 0, guess, end.active))
+        return _Search(_better(candidate, state.best), state.round + 1, end.status, end.pivots)
 
     zero = jnp.zeros((), jnp.int32)
     best, _, ending, pivots = lax.while_loop(unfinished, next_round, _Search(_nowhere(q), zero, zero, zero))

@@ -70,8 +70,8 @@ def solve_mlcp(
     """
     a, b = b_A.shape[0], b_B.shape[0]
     if S_AB.shape != (a, b) or S_BA.shape != (b, a) or S_BB.shape != (b, b):
-        found = f"S_AB {S_AB.shape}, S_BA {S_BA.shape}, S_BB {S_BB.shape}"
-        raise LcpShapeError(f"{found} do not fit b_A {b_A.shape} and b_B {b_B.shape}")
+        shapes = f"S_AB {S_AB.shape}, S_BA {S_BA.shape}, S_BB {S_BB.shape}"
+        raise LcpShapeError(f"{shapes} do not fit b_A {b_A.shape} and b_B {b_B.shape}")
     # One call for the matrix and the vector: small solves cost by the call.
     eliminated = equality.solve(jnp.concatenate([S_AB, b_A[:, None]], axis=1))  # [a, b+1]
     response, offset = eliminated[:, :b], eliminated[:, b]

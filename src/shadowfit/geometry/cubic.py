@@ -33,9 +33,9 @@ def cubic(values: Float[np.ndarray, "k *d"], at: Float[np.ndarray, " n"]) -> Flo
     left = np.clip(np.floor(at).astype(int), 0, count - 2)
     up = (np.asarray(at, float) - left)[:, None]
     down = 1.0 - up
-    found = down * flat[left] + up * flat[left + 1]
-    found += ((down**3 - down) * second[left] + (up**3 - up) * second[left + 1]) / 6.0
-    return found.reshape(len(at), *table.shape[1:])
+    values = down * flat[left] + up * flat[left + 1]
+    values += ((down**3 - down) * second[left] + (up**3 - up) * second[left + 1]) / 6.0
+    return values.reshape(len(at), *table.shape[1:])
 
 
 def tridiagonal(

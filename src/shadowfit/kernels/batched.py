@@ -59,8 +59,8 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
     @compiled
     def one_after_another(settings: Any, constants: Any, varying: Any, carry: Any) -> Any:
         def advance(carry: Any, now: Any) -> tuple[Any, Any]:
-            found = jax.tree.leaves(function(settings, constants, [*carry, *now]))
-            return found[:carried], found
+            leaves = jax.tree.leaves(function(settings, constants, [*carry, *now]))
+            return leaves[:carried], leaves
 
         return jax.lax.scan(advance, carry, varying)[1]
 
@@ -68,7 +68,7 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
         settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None, _: Workspace | None = None
     ) -> list[np.ndarray]:
         given = [list(settings), list(constants), list(varying)]
-        found = side_by_side(*given) if carry is None else one_after_another(*given, list(carry))
-        return [np.asarray(leaf) for leaf in jax.tree.leaves(found)]
+        outputs = side_by_side(*given) if carry is None else one_after_another(*given, list(carry))
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(outputs)]
 
     return run

@@ -84,10 +84,10 @@ def chain(step: Code) -> Code:
     """An operation on two, along any number of operands."""
 
     def write(lines: Lines, width: Width, operands: Sequence[str]) -> str:
-        found = operands[0]
+        result = operands[0]
         for x in operands[1:]:
-            found = step(lines, width, [found, x])
-        return found
+            result = step(lines, width, [result, x])
+        return result
 
     return write
 

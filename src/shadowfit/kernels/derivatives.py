@@ -65,8 +65,8 @@ def extreme(s: Scalars, operands: Sequence[Node], moving: Sequence[Slopes], valu
     count = share[0]
     for one in share[1:]:
         count = s.add(count, one)
-    found = weighted(s, list(zip(share, moving, strict=True)))
-    return {column: s.div(node, count) for column, node in found.items()}
+    total = weighted(s, list(zip(share, moving, strict=True)))
+    return {column: s.div(node, count) for column, node in total.items()}
 
 
 def share(s: Scalars, own: Node, other: Node, value: Node) -> Node:
@@ -85,5 +85,5 @@ def within(s: Scalars, *tests: tuple[str, Node, Node]) -> Node:
 
 
 def _columnwise(s: Scalars, first: Slopes, second: Slopes, join: Callable[[Node, Node], Node]) -> Slopes:
-    found = {c: join(first.get(c, s.zero), second.get(c, s.zero)) for c in {**first, **second}}
-    return {column: node for column, node in found.items() if node != s.zero}
+    joined = {c: join(first.get(c, s.zero), second.get(c, s.zero)) for c in {**first, **second}}
+    return {column: node for column, node in joined.items() if node != s.zero}

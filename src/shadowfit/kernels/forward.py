@@ -71,13 +71,13 @@ def _slope_rule(name: str) -> SlopeRule:
 
 def _needed(program: Scalars, outputs: Sequence[Node]) -> list[Node]:
     """Operations that the outputs depend on; operands come before what uses them."""
-    found, stack = set(), list(outputs)
+    needed, stack = set(), list(outputs)
     while stack:
         node = stack.pop()
-        if node in found:
+        if node in needed:
             continue
-        found.add(node)
+        needed.add(node)
         name, *operands = program.operations[node]
         if name not in ("const", "input"):
             stack.extend(int(x) for x in operands)
-    return sorted(found)
+    return sorted(needed)

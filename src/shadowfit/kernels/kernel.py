@@ -119,9 +119,9 @@ def kernel(
     traced = None if key is not None else trace(function, list(settings), list(constants), list(varying))
     name = fingerprint(layout, key if traced is None else str(traced))
     if name not in _loaded:
-        found = store.load(name)
-        if found is not None:
-            _loaded[name] = _Code(found.shapes, found.scratch, found)
+        stored = store.load(name)
+        if stored is not None:
+            _loaded[name] = _Code(stored.shapes, stored.scratch, stored)
         else:
             with _making():
                 traced = traced or trace(function, list(settings), list(constants), list(varying))

@@ -37,8 +37,8 @@ def operation(unroll: Rule) -> Callable[[Callable[..., jax.Array]], Callable[...
             return jax.jit(functools.partial(function, **dict(settings)))
 
         def shape(*arrays: Any, **settings: Any) -> Any:
-            found = jax.eval_shape(functools.partial(function, **settings), *arrays)
-            return jax.core.ShapedArray(found.shape, found.dtype)
+            result = jax.eval_shape(functools.partial(function, **settings), *arrays)
+            return jax.core.ShapedArray(result.shape, result.dtype)
 
         def derivative(primals: Any, tangents: Any, **settings: Any) -> Any:
             moving = [ad.instantiate_zeros(tangent) for tangent in tangents]

@@ -140,11 +140,11 @@ def scratch_size(scalars: Scalars) -> int:
 
 
 def _varying(scalars: Scalars, order: Iterable[Node], constant_inputs: int) -> dict[Node, bool]:
-    found: dict[Node, bool] = {}
+    varies: dict[Node, bool] = {}
     for node in order:
         name, *operands = scalars.operations[node]
         if name == "input":
-            found[node] = operands[0] >= constant_inputs
+            varies[node] = operands[0] >= constant_inputs
         else:
-            found[node] = any(found[x] for x in operands_of(scalars, node))
-    return found
+            varies[node] = any(varies[x] for x in operands_of(scalars, node))
+    return varies

@@ -25,13 +25,13 @@ def reach(function: Callable[[np.ndarray], Any], given: np.ndarray) -> list[np.n
     inputs = np.array([scalars.input(i) for i in range(given.size)], dtype=np.int64)
     outputs = unroll(scalars, trace(function, given), [Nodes(inputs.reshape(given.shape))])
     reached = _reached_by_all(scalars)
-    found = []
+    masks = []
     for output in outputs:
         bits = 0
         for node in output.ravel().tolist():
             bits |= reached[node]
-        found.append(np.array([bool(bits >> i & 1) for i in range(given.size)], dtype=bool))
-    return found
+        masks.append(np.array([bool(bits >> i & 1) for i in range(given.size)], dtype=bool))
+    return masks
 
 
 def _reached_by_all(scalars: Scalars) -> Sequence[int]:

@@ -35,14 +35,14 @@ class Scalars:
         self.zero, self.one = self.const(0.0), self.const(1.0)
 
     def _node(self, *operation: int | float | str) -> Node:
-        found = self._known.get(operation)
-        if found is None:
-            found = len(self.operations)
-            if found >= self.largest:
+        node = self._known.get(operation)
+        if node is None:
+            node = len(self.operations)
+            if node >= self.largest:
                 raise TooLargeError(f"the program has more than {self.largest} operations")
             self.operations.append(operation)
-            self._known[operation] = found
-        return found
+            self._known[operation] = node
+        return node
 
     def const(self, value: float) -> Node:
         """A number known now."""

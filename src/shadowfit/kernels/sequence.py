@@ -139,9 +139,9 @@ class Sequence:
         traced = None if self.key is not None else trace(self.function, *given)
         name = fingerprint("sequence", kind, codegen.processor(), self.key if traced is None else str(traced))
         if name not in _loaded:
-            found = store.load(name)
-            if found is not None:
-                _loaded[name] = _Code(found.shapes, found.scratch, found)
+            stored = store.load(name)
+            if stored is not None:
+                _loaded[name] = _Code(stored.shapes, stored.scratch, stored)
             else:
                 with _making():
                     written = _written(traced or trace(self.function, *given), given, self.layout, lanes, self.largest)
@@ -197,8 +197,8 @@ def sequence_by_xla(function: Callable[..., Any], layout: Layout) -> Callable[..
             return jax.tree.leaves(function(settings, constants, varying))
 
         first = once(now[carried:])
-        found = jax.lax.while_loop(lambda x: x[kept] != 0.0, lambda x: once(x[carried:kept]), first)
-        return found[:kept], found[kept + 1 :]
+        last = jax.lax.while_loop(lambda x: x[kept] != 0.0, lambda x: once(x[carried:kept]), first)
+        return last[:kept], last[kept + 1 :]
 
     @functools.partial(jax.jit, compiler_options={"xla_cpu_use_fusion_emitters": False})
     def run(settings: Any, constants: Any, start: Any, given: Any) -> Any:

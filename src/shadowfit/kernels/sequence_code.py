@@ -88,15 +88,15 @@ def assembly(scalars: Scalars, sizes: Sizes, outputs: Sequence[Node], lanes: int
 def _levels(scalars: Scalars, order: Sequence[Node], sizes: Sizes) -> dict[Node, int]:
     constant, carried, iterated, _ = sizes
     first = constant + carried
-    found: dict[Node, int] = {}
+    level: dict[Node, int] = {}
     for node in order:
         name, *operands = scalars.operations[node]
         if name == "input":
             place = int(operands[0])
-            found[node] = CONSTANT if place < constant else ROUND if first <= place < first + iterated else STEP
+            level[node] = CONSTANT if place < constant else ROUND if first <= place < first + iterated else STEP
         else:
-            found[node] = max((found[x] for x in operands_of(scalars, node)), default=CONSTANT)
-    return found
+            level[node] = max((level[x] for x in operands_of(scalars, node)), default=CONSTANT)
+    return level
 
 
 def _write_loop(module: Module, parts: Sequence[Sequence[Part]], sizes: Sizes, lanes: int) -> None:

@@ -32,8 +32,8 @@ def _by_jacfwd(*given: Array, jaxpr: Any) -> list[Array]:
     *consts, at = given
 
     def both(at: Array) -> tuple[Array, Array]:
-        (found,) = jax.core.eval_jaxpr(jaxpr, consts, at)
-        return found, found
+        (value,) = jax.core.eval_jaxpr(jaxpr, consts, at)
+        return value, value
 
     table, value = jax.jacfwd(both, has_aux=True)(at)
     return [value, table]
@@ -45,8 +45,8 @@ def _shapes(*given: Any, jaxpr: Any) -> list[Any]:
 
 
 def _batched(given: Any, axes: Any, *, jaxpr: Any) -> tuple[Any, Any]:
-    found = jax.vmap(lambda *own: _by_jacfwd(*own, jaxpr=jaxpr), in_axes=axes)(*given)
-    return found, [0] * len(found)
+    outputs = jax.vmap(lambda *own: _by_jacfwd(*own, jaxpr=jaxpr), in_axes=axes)(*given)
+    return outputs, [0] * len(outputs)
 
 
 _slopes.def_impl(_by_jacfwd)

@@ -100,19 +100,19 @@ def remembered(name: str, find: Callable[[], Any]) -> Any:
     if content is not None:
         with contextlib.suppress(ValueError):
             return json.loads(content)
-    found = find()
-    _write(name, json.dumps(found).encode())
-    return found
+    value = find()
+    _write(name, json.dumps(value).encode())
+    return value
 
 
 def given_away() -> dict[str, bytes]:
     """All entries that this process has used, digests included, for another machine to :func:`take`."""
-    found = {}
+    entries = {}
     for name in sorted(_used):
         content = _read(name)
         if content is not None:
-            found[name] = _digest(name, content) + content
-    return found
+            entries[name] = _digest(name, content) + content
+    return entries
 
 
 def take(entries: Mapping[str, bytes]) -> None:
@@ -134,11 +134,11 @@ def _digest(name: str, content: bytes) -> bytes:
     return digest.digest()
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def _is_ours(status: os.stat_result) -> bool:
     """Whether it belongs to the user, and others cannot write to it."""
     if not hasattr(os, "geteuid"):
         return True  # rights are not kept as modes
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _read(name: str) -> bytes | None:
@@ -150,8 +150,8 @@ def _read(name: str) -> bytes | None:
         if not _is_ours(os.stat(place)):
             return None
         with open(place / name, "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or not _is_ours(found):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
                 return None
             whole = file.read()
     except OSError:
@@ -188,9 +188,9 @@ def _write(name: str, content: bytes) -> None:
 
 def _close_to_others(place: Path) -> None:
     """Take away from others the right to write to a folder of the user's, which some systems give by default."""
-    found = os.stat(place)
-    if hasattr(os, "geteuid") and found.st_uid == os.geteuid() and not _is_ours(found):
-        os.chmod(place, stat.S_IMODE(found.st_mode) & ~(stat.S_IWGRP | stat.S_IWOTH))
+    status = os.stat(place)
+    if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not _is_ours(status):
+        os.chmod(place, stat.S_IMODE(status.st_mode) & ~(stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _remove_unused(place: Path) -> None:
@@ -198,10 +198,10 @@ def _remove_unused(place: Path) -> None:
     entries = []
     for path in place.iterdir():
         with contextlib.suppress(OSError):  # another process may have removed it
-            found = path.stat()
+            status = path.stat()
             if not path.name.startswith(UNFINISHED):
-                entries.append((found.st_mtime, found.st_size, path))
-            elif found.st_mtime < time.time() - ABANDONED:
+                entries.append((status.st_mtime, status.st_size, path))
+            elif status.st_mtime < time.time() - ABANDONED:
                 path.unlink()
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):

@@ -28,8 +28,8 @@ def _operation(fold: Any, slope: Any, written: Any, truths: int = 0, gives_truth
 
 def _quotient(a: Any, b: Any) -> Any:
     """``a / b``; of integers, towards zero."""
-    found = np.divide(a, b)
-    return np.trunc(found) if np.issubdtype(np.result_type(a, b), np.integer) else found
+    ratio = np.divide(a, b)
+    return np.trunc(ratio) if np.issubdtype(np.result_type(a, b), np.integer) else ratio
 
 
 def _away(x: Any) -> Any:

@@ -46,8 +46,8 @@ class Unrolling:
         name = equation.primitive.name
         row = TABLE.get(name)
         if row is not None:
-            found = row.unroll(self, equation, arguments)
-            return found if isinstance(found, list) else [found]
+            outputs = row.unroll(self, equation, arguments)
+            return outputs if isinstance(outputs, list) else [outputs]
         if any(isinstance(x, Nodes) for x in arguments):
             raise UnsupportedError(f"the operation {name!r} cannot be written out in scalars", name)
         with jax.ensure_compile_time_eval():  # all is known

@@ -87,10 +87,10 @@ class Mechanism(eqx.Module):
     def match(self, pattern: str) -> list[str]:
         """Names of tunable numbers that match a shell-style pattern such as ``*.inertia.*``, or a group of them."""
         names = [name for name, leaf in self.leaves().items() if leaf.tunable]
-        found = members(pattern, names) or fnmatch.filter(names, pattern)
-        if not found:
+        matches = members(pattern, names) or fnmatch.filter(names, pattern)
+        if not matches:
             raise UnknownNameError(f"{self.name} has no parameter {pattern!r}{nearest(pattern, self.leaves())}")
-        return found
+        return matches
 
     def expand(self, name: str) -> list[str]:
         """The names that a pattern or a group (``arm.inertial``) stands for; a plain name as it is, known or not."""

@@ -21,17 +21,17 @@ Turning = np.ndarray | None
 
 def turning_axes(mechanism: Mechanism) -> dict[str, Turning]:
     """How each body can turn in the world."""
-    found: dict[str, Turning] = dict.fromkeys(mechanism.bodies.names) | {WORLD: np.zeros(3)}
+    turnings: dict[str, Turning] = dict.fromkeys(mechanism.bodies.names) | {WORLD: np.zeros(3)}
     changed = True
     while changed:
         changed = False
         for joint in mechanism.joints.values:
             for near, far in ((joint.parent, joint.child), (joint.child, joint.parent)):
-                here = found[near]
-                if here is not None and found[far] is None:
-                    found[far] = _beyond(joint, here, outward=near == joint.parent)
-                    changed |= found[far] is not None
-    return {name: found[name] for name in mechanism.bodies.names}
+                here = turnings[near]
+                if here is not None and turnings[far] is None:
+                    turnings[far] = _beyond(joint, here, outward=near == joint.parent)
+                    changed |= turnings[far] is not None
+    return {name: turnings[name] for name in mechanism.bodies.names}
 
 
 def _beyond(joint: Joint, axis: np.ndarray, outward: bool) -> Turning:

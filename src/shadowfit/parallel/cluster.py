@@ -131,9 +131,9 @@ def check_workers(client: Any) -> None:
     """Raise unless every worker has this version of the package; those that have it are set up."""
     here = identity()
     others = []
-    for address, found in client.run(_introduced, on_error="return").items():
-        if found != here:
-            version = found[0] if isinstance(found, Sequence) else f"none that it could use ({_words(found)})"
+    for address, answer in client.run(_introduced, on_error="return").items():
+        if answer != here:
+            version = answer[0] if isinstance(answer, Sequence) else f"none that it could use ({_words(answer)})"
             others.append(f"{address} has {version}" + (" with other source" if version == here[0] else ""))
     if others:
         raise ClusterError(
@@ -147,5 +147,5 @@ def _introduced() -> tuple[str, str]:
     return identity()
 
 
-def _words(found: object) -> str:
-    return str(found).strip().splitlines()[0][:200] if str(found).strip() else type(found).__name__
+def _words(answer: object) -> str:
+    return str(answer).strip().splitlines()[0][:200] if str(answer).strip() else type(answer).__name__

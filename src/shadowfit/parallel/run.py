@@ -92,16 +92,16 @@ def _done(
     parallel = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered", batch_size=1)
     driver = os.getpid()
     piece = joblib.delayed(_piece)
-    found = parallel(piece(driver, work, place, item, *shared) for place, item in list(waiting.items()))
+    results = parallel(piece(driver, work, place, item, *shared) for place, item in list(waiting.items()))
     try:
-        for place, result in found:
+        for place, result in results:
             del waiting[place]
             yield place, result
     finally:
         with warnings.catch_warnings():
             # Whoever stops early means it.
             warnings.filterwarnings("ignore", message=r".*still being processed by the workers", category=UserWarning)
-            found.close()
+            results.close()
 
 
 def _on_cluster(
@@ -133,8 +133,8 @@ def _on_cluster(
 
 def _error(future: Any) -> BaseException | None:
     """What a piece of work ended with, when it has ended."""
-    found: BaseException | None = future.exception()
-    return found
+    error: BaseException | None = future.exception()
+    return error
 
 
 def _held(shared: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -46,7 +46,7 @@ def custom_jvp(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) 
         return outputs
     operands = [node for x in moving for node in entries_of(scalars, given[x]).ravel().tolist()]
     tables = _slopes_of_call(unrolling, equation, [given[x] for x in variables], variables, moving)
-    found: list[Value] = []
+    results: list[Value] = []
     for i, value in enumerate(outputs):
         nodes = entries_of(scalars, value)
         by_operands = np.array([table[i].ravel() for table in tables], dtype=np.int64).T.tolist()
@@ -54,8 +54,8 @@ def custom_jvp(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) 
             scalars.sloped(node, functools.partial(zip, operands, slopes))
             for node, slopes in zip(nodes.ravel().tolist(), by_operands, strict=True)
         ]
-        found.append(Nodes(np.array(sloped, dtype=np.int64).reshape(nodes.shape)))
-    return found
+        results.append(Nodes(np.array(sloped, dtype=np.int64).reshape(nodes.shape)))
+    return results
 
 
 def _slopes_of_call(
@@ -154,8 +154,8 @@ def slopes(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> l
             inner.append(Nodes(np.array(own, dtype=np.int64).reshape(value.shape)))
         else:
             inner.append(value)
-    (found,) = Unrolling(program, unrolling.order + 1).run(equation.params["jaxpr"], inner[:-1], inner[-1:])
-    entries = entries_of(program, found)
+    (output,) = Unrolling(program, unrolling.order + 1).run(equation.params["jaxpr"], inner[:-1], inner[-1:])
+    entries = entries_of(program, output)
     first = len(given) - at.size
     variables = {first + i: i for i in range(at.size)}
     values, tangents = differentiate(program, entries.ravel().tolist(), given, variables, scalars)

@@ -22,8 +22,8 @@ def one_by_one(unrolling: Unrolling, equation: Any, arguments: Sequence[Value], 
     scalars = unrolling.scalars
     shape = equation.outvars[0].aval.shape
     columns = [np.broadcast_to(entries_of(scalars, x), shape).ravel().tolist() for x in arguments]
-    found = [operation(scalars, *nodes) for nodes in zip(*columns, strict=True)]
-    return Nodes(np.array(found, dtype=np.int64).reshape(shape))
+    results = [operation(scalars, *nodes) for nodes in zip(*columns, strict=True)]
+    return Nodes(np.array(results, dtype=np.int64).reshape(shape))
 
 
 def elementwise(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Value:

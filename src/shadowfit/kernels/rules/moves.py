@@ -122,10 +122,10 @@ def gather(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> V
         indices, operand.shape, numbers.start_index_map, list(batching), {axis: sizes[axis] for axis in axes}
     )
     array = operand.entries if isinstance(operand, Nodes) else np.asarray(operand)
-    found = array[tuple(np.moveaxis(windows, -1, 0))]
-    batch = [axis for axis in range(found.ndim) if axis not in numbers.offset_dims]
-    found = np.moveaxis(found, range(found.ndim), [*batch, *numbers.offset_dims])
-    return Nodes(found) if isinstance(operand, Nodes) else found
+    gathered = array[tuple(np.moveaxis(windows, -1, 0))]
+    batch = [axis for axis in range(gathered.ndim) if axis not in numbers.offset_dims]
+    gathered = np.moveaxis(gathered, range(gathered.ndim), [*batch, *numbers.offset_dims])
+    return Nodes(gathered) if isinstance(operand, Nodes) else gathered
 
 
 def scatter(combine: Callable[[Scalars, Node, Node], Node]) -> Rule:

@@ -23,7 +23,7 @@ def dot(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Valu
     b, b_rest = _arranged(right, right_batch, right_sum)
     zero = scalars.zero
     sparse_b = [[[(k, x) for k, x in enumerate(row) if x != zero] for row in group] for group in b.tolist()]
-    found = []
+    products = []
     for rows, columns in zip(a.tolist(), sparse_b, strict=True):
         for row in rows:
             for column in columns:
@@ -31,9 +31,9 @@ def dot(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Valu
                 for k, x in column:
                     if row[k] != zero:
                         total = scalars.add(total, scalars.mul(row[k], x))
-                found.append(total)
+                products.append(total)
     shape = [left.shape[axis] for axis in left_batch] + a_rest + b_rest
-    return Nodes(np.array(found, dtype=np.int64).reshape(shape))
+    return Nodes(np.array(products, dtype=np.int64).reshape(shape))
 
 
 def _arranged(entries: np.ndarray, batch: Sequence[int], summed: Sequence[int]) -> tuple[np.ndarray, list[int]]:
@@ -56,10 +56,10 @@ def reduced(operation: Callable[[Scalars, list[Node]], Node]) -> Rule:
 
     def rule(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Value:
         rows = along_axes(entries_of(unrolling.scalars, arguments[0]), equation.params["axes"])
-        found = np.empty(rows.shape[:-1], dtype=np.int64)
-        for place in np.ndindex(*found.shape):
-            found[place] = operation(unrolling.scalars, rows[place].tolist())
-        return Nodes(found)
+        totals = np.empty(rows.shape[:-1], dtype=np.int64)
+        for place in np.ndindex(*totals.shape):
+            totals[place] = operation(unrolling.scalars, rows[place].tolist())
+        return Nodes(totals)
 
     return rule
 
@@ -70,10 +70,10 @@ def chained(operation: Callable[[Scalars, Node, Node], Node], empty: float) -> R
     def total(s: Scalars, nodes: list[Node]) -> Node:
         if not nodes:
             return s.const(empty)
-        found = nodes[0]
+        result = nodes[0]
         for x in nodes[1:]:
-            found = operation(s, found, x)
-        return found
+            result = operation(s, result, x)
+        return result
 
     return reduced(total)
 
