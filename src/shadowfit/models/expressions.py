@@ -63,14 +63,14 @@ class Expression:
             ExpressionError: a name has no value, or the value is not a finite number.
         """
         try:
-            found = _evaluate(self.tree, values)
+            result = _evaluate(self.tree, values)
         except (ValueError, OverflowError, ZeroDivisionError) as error:
             if isinstance(error, ShadowfitError):
                 raise
             raise ExpressionError(f"{self.text}: has no value here ({error})") from error
-        if not all(math.isfinite(number) for number in (found.value, *found.slopes.values())):
+        if not all(math.isfinite(number) for number in (result.value, *result.slopes.values())):
             raise ExpressionError(f"{self.text}: has no finite value here")
-        return found
+        return result
 
 
 def parse_expression(text: str) -> Expression:
@@ -191,8 +191,8 @@ def _power(a: Dual, b: Dual) -> Dual:
 
 def _combined(*terms: tuple[float, Dual]) -> dict[str, float]:
     """``Σ factor ∂``."""
-    found: dict[str, float] = {}
+    slopes: dict[str, float] = {}
     for factor, own in terms:
         for name, slope in own.slopes.items():
-            found[name] = found.get(name, 0.0) + factor * slope
-    return found
+            slopes[name] = slopes.get(name, 0.0) + factor * slope
+    return slopes

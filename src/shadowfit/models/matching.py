@@ -45,17 +45,17 @@ def matched(mechanism: Mechanism, recording: Recording) -> Recording:
             f"{recording.source or recording.name}: no joint of the recording is one of the model's; the recording has "
             f"{', '.join(recorded)}; the model has {', '.join(asked)}; say which is which with --channel or --channels"
         )
-    found = {
+    channels = {
         name: columns[names[joint], quantity]
         for name, (joint, quantity) in wanted.items()
         if joint in names and (names[joint], quantity) in columns
     }
-    return renamed(recording, found)
+    return renamed(recording, channels)
 
 
 def joint_channels(mechanism: Mechanism) -> dict[str, tuple[str, str]]:
     """Joint and quantity of each sensor and input that belongs to one joint."""
-    found = {
+    sensed = {
         name: (sensor.joint, SENSED[type(sensor)])
         for name, sensor in mechanism.sensors.items()
         if type(sensor) in SENSED
@@ -65,17 +65,17 @@ def joint_channels(mechanism: Mechanism) -> dict[str, tuple[str, str]]:
         for law in joint.laws.values:
             if law.input is not None and type(law) in DRIVEN:
                 drives.setdefault(law.input, set()).add((name, DRIVEN[type(law)]))
-    return found | {name: next(iter(of)) for name, of in drives.items() if len(of) == 1}
+    return sensed | {name: next(iter(of)) for name, of in drives.items() if len(of) == 1}
 
 
 def _joint_columns(channels: Iterable[str]) -> dict[tuple[str, str], str]:
     """Joint and quantity → channel, for channels called ``JOINT.quantity``."""
-    found = {}
+    columns = {}
     for name in channels:
         joint, _, quantity = name.rpartition(".")
         if joint and quantity in QUANTITIES:
-            found[joint, quantity] = name
-    return found
+            columns[joint, quantity] = name
+    return columns
 
 
 def same_joints(asked: Iterable[str], recorded: Iterable[str]) -> dict[str, str]:

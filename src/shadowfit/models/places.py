@@ -52,9 +52,9 @@ def parse(text: str, source: str) -> tuple[dict, dict[Path, Place]]:
         values = tomllib.loads(text)
         return values, dict(_scan(text))
     except tomllib.TOMLDecodeError as error:
-        found = _PROBLEM.match(str(error))
-        what = found["what"] if found else str(error)
-        line = int(found["line"]) if found and found["line"] else text.rstrip().count("\n") + 1
+        match = _PROBLEM.match(str(error))
+        what = match["what"] if match else str(error)
+        line = int(match["line"]) if match and match["line"] else text.rstrip().count("\n") + 1
         raise ModelFileError(f"not valid TOML: {what[:1].lower()}{what[1:]}", source, line) from error
     except (RecursionError, ValueError) as error:  # brackets thousands deep; a number with thousands of digits
         raise ModelFileError(f"not readable as TOML: {error}", source) from error
@@ -82,9 +82,9 @@ def _scan(text: str) -> Iterator[tuple[Path, Place]]:
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     """Where the pattern ends that must begin at a character."""
-    found = pattern.match(text, at)
-    assert found is not None, f"the scanner lost its way in valid TOML at character {at}"
-    return found.end()
+    match = pattern.match(text, at)
+    assert match is not None, f"the scanner lost its way in valid TOML at character {at}"
+    return match.end()
 
 
 def _key_at(text: str, at: int) -> tuple[Path, int]:

@@ -284,27 +284,27 @@ def _sensor(table: Table, names: Names, joints: Mapping[str, Joint]) -> Any:
 
 def _ratios(table: Table, names: Names) -> dict[str, Ratio]:
     """Transmission ratios of a motor's sensor, by joint: ``wrist.ratio = 45``."""
-    found = {
+    ratios = {
         name: _part(Ratio, table.table(name), names)
         for name, value in table.values.items()
         if name in names["joint"] and isinstance(value, dict)
     }
-    if not found:
+    if not ratios:
         joint = next(iter(names["joint"]), "JOINT")
         raise table.error(f"{table.name()} needs the ratio of at least one joint, such as {joint}.ratio = 50")
-    return found
+    return ratios
 
 
 def _derived(document: Table) -> dict[str, str]:
     """Expressions of the table ``derived``, each of a form that can be evaluated."""
     table = document.table("derived") if "derived" in document else None
-    found = {} if table is None else {name: table.text(name) for name in table.values}
-    for name, text in found.items():
+    texts = {} if table is None else {name: table.text(name) for name in table.values}
+    for name, text in texts.items():
         try:
             parse_expression(text)
         except ExpressionError as error:
             raise document.error(str(error), "derived", name) from error
-    return found
+    return texts
 
 
 def _start(document: Table, names: Names) -> Start:

@@ -173,8 +173,8 @@ def _add_inline(text: str, names: Path, written: str, table: Place) -> str:
 
 def _line_end(text: str, at: int) -> int:
     """The first character of the next line."""
-    found = text.find("\n", at)
-    return len(text) if found < 0 else found + 1
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end + 1
 
 
 def _splice(text: str, start: int, stop: int, new: str) -> str:

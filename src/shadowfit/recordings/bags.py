@@ -85,12 +85,12 @@ def _choose(types: dict[str, str | None], topics: Sequence[str], where: str) -> 
     for name in topics:
         if name not in types:
             raise RecordingError(f"{where}: there is no topic {name!r}{nearest(name, types)} (topics: {listed})")
-    found = list(topics) or [name for name, kind in types.items() if kind == JOINT_STATE]
-    if not found:
+    chosen = list(topics) or [name for name, kind in types.items() if kind == JOINT_STATE]
+    if not chosen:
         raise RecordingError(
             f"{where}: no topic has messages of type JointState; name the topics to read (--topic). There are: {listed}"
         )
-    return found
+    return chosen
 
 
 class _Collected:
@@ -113,11 +113,11 @@ class _Collected:
         return stamps if usable else np.array(self.arrivals, dtype=np.int64)
 
     def table(self) -> dict[str, Float[np.ndarray, " n"]]:
-        found = {}
+        columns = {}
         for name, values in self.columns.items():
-            found[name] = np.full(len(self.arrivals), np.nan)
-            found[name][list(values)] = list(values.values())
-        return found
+            columns[name] = np.full(len(self.arrivals), np.nan)
+            columns[name][list(values)] = list(values.values())
+        return columns
 
 
 def _joined(collected: dict[str, _Collected], types: dict[str, str | None], where: str) -> Bag:

@@ -77,21 +77,21 @@ def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
     topics = [topics] if isinstance(topics, str) else topics
     if not (isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)):
         raise RecordingError(f"{where}: topics must be a list of names")
-    found = {}
+    channels = {}
     for name, entry in _entries(table):
-        found[name] = channel(entry, f"{where}, channel {name!r}")
-    return ChannelTable(found, content.get("time"), tuple(topics), repeats == "keep")
+        channels[name] = channel(entry, f"{where}, channel {name!r}")
+    return ChannelTable(channels, content.get("time"), tuple(topics), repeats == "keep")
 
 
 def _entries(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     """Channels by dotted name: TOML reads ``elbow.effort = ...`` as a table of a table."""
-    found = []
+    entries = []
     for name, entry in table.items():
         if isinstance(entry, dict) and "column" not in entry and any(isinstance(v, dict | str) for v in entry.values()):
-            found += _entries(entry, f"{prefix}{name}.")
+            entries += _entries(entry, f"{prefix}{name}.")
         else:
-            found.append((prefix + name, entry))
-    return found
+            entries.append((prefix + name, entry))
+    return entries
 
 
 def channel(entry: str | Mapping[str, Any], where: str = "channel") -> Channel:

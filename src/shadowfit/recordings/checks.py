@@ -181,7 +181,7 @@ def _sensor_warnings(recording: Recording, key: str, kind: str, assumed_std: flo
     outliers = _outliers(values)
     if outliers:
         rows = ", ".join(str(row) for row, _ in outliers[:5]) + (", …" if len(outliers) > 5 else "")
-        row, deviation = max(outliers, key=lambda found: found[1])
+        row, deviation = max(outliers, key=lambda outlier: outlier[1])
         warnings.append(
             f"channel {key!r}: {len(outliers)} outlier{'s' if len(outliers) > 1 else ''} in row {rows}; row {row} is "
             f"off its neighbours by {deviation:.3g}. Empty the cells, or fit with a robust loss (--huber 3)"
@@ -222,8 +222,8 @@ def _outliers(values: NDArray[np.float64]) -> list[tuple[int, float]]:
     another pattern. Far means ten times what all but a tenth of the samples show.
     """
     present = np.flatnonzero(np.isfinite(values))
-    found = values[present]
-    bend = found[1:-1] - 0.5 * (found[:-2] + found[2:])
+    readings = values[present]
+    bend = readings[1:-1] - 0.5 * (readings[:-2] + readings[2:])
     if bend.size < 10:
         return []
     size, beside = bend[1:-1], np.stack([bend[:-2], bend[2:]])

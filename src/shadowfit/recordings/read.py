@@ -101,14 +101,14 @@ def _time_heading(headings: Sequence[Heading], time: str | None, where: str) -> 
     if time is not None:
         heading = _find(headings, time, where)
     else:
-        found = [h for candidate in TIME_NAMES for h in headings if h.name.lower() == candidate]
-        if not found:
+        candidates = [h for candidate in TIME_NAMES for h in headings if h.name.lower() == candidate]
+        if not candidates:
             columns = ", ".join(repr(h.text) for h in headings)
             raise RecordingError(
                 f"{where}: no column of times among {columns}; call it 'time' (in seconds) or 'time [ms]', or "
                 "say which column it is; columns of text files are separated by comma, semicolon or tab"
             )
-        heading = found[0]
+        heading = candidates[0]
     if heading.unit is not None and heading.unit.symbol != "s":
         raise RecordingError(f"{where}: the times in column {heading.text!r} are in {heading.unit.symbol}, not in s")
     return heading

@@ -29,7 +29,7 @@ class RecordingFile:
 
     def read(self) -> Recording:
         """The recording."""
-        found = read_recording(self.path, channels=self.channels)
+        recording = read_recording(self.path, channels=self.channels)
         if math.isinf(self.begin) and math.isinf(self.end):
-            return found
-        return found.between(self.begin, self.end)
+            return recording
+        return recording.between(self.begin, self.end)

@@ -110,12 +110,12 @@ def _roughness(
         ]
     )
     size = np.sqrt(1.0 + np.sum(weights**2, axis=0))
-    found = []
+    errors = []
     for values in channels.values():
         error = (values[at] - sum(w * values[at + i] for w, i in zip(weights, offsets, strict=True))) / size
         error = error[np.isfinite(error)]
-        found.append(np.sqrt(np.mean(error**2)) if error.size else 0.0)
-    return np.array(found)
+        errors.append(np.sqrt(np.mean(error**2)) if error.size else 0.0)
+    return np.array(errors)
 
 
 def _gain(before: Float[np.ndarray, " c"], after: Float[np.ndarray, " c"]) -> float:

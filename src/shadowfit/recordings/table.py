@@ -139,11 +139,11 @@ except BaseException as error:
 def _from_parquet(path: Path) -> Table:
     import polars  # noqa: PLC0415  (a third of a second that only Parquet files need)
 
-    found = subprocess.run([sys.executable, "-c", _READER], input=path.read_bytes(), capture_output=True, check=False)
-    if found.returncode != 0:
-        reason = found.stdout.decode("utf-8", "replace")[:300] if found.returncode == 1 else "its reader gave up"
+    reader = subprocess.run([sys.executable, "-c", _READER], input=path.read_bytes(), capture_output=True, check=False)
+    if reader.returncode != 0:
+        reason = reader.stdout.decode("utf-8", "replace")[:300] if reader.returncode == 1 else "its reader gave up"
         raise RecordingError(f"{path}: is not a readable Parquet file ({reason}); write it again")
-    return _from_frame(polars.read_ipc(io.BytesIO(found.stdout)), str(path), path.stem)
+    return _from_frame(polars.read_ipc(io.BytesIO(reader.stdout)), str(path), path.stem)
 
 
 def _from_frame(frame: Any, source: str, name: str) -> Table:

@@ -54,10 +54,10 @@ class Element:
 
     def one(self, tag: str) -> Element | None:
         """The only child with a tag, if there is one."""
-        found = self.all(tag)
-        if len(found) > 1:
-            raise found[1].error(f"a second <{tag}> in this <{self.tag}>; one of them must go")
-        return found[0] if found else None
+        elements = self.all(tag)
+        if len(elements) > 1:
+            raise elements[1].error(f"a second <{tag}> in this <{self.tag}>; one of them must go")
+        return elements[0] if elements else None
 
     def walk(self) -> Iterator[Element]:
         """The element and all inside it, in the order of the file."""
@@ -144,16 +144,16 @@ def parse_markup(content: bytes, source: str) -> Element:
 
 
 def _end_of_name(content: bytes, at: int) -> int:
-    found = _TAG_NAME.match(content, at)
-    assert found is not None, "expat and the scanner disagree on where an element starts"
-    return found.end()
+    match = _TAG_NAME.match(content, at)
+    assert match is not None, "expat and the scanner disagree on where an element starts"
+    return match.end()
 
 
 def _places(content: bytes, at: int) -> dict[str, tuple[int, int, tuple[int, int]]]:
     """The bytes of each attribute (see :class:`Attribute`) in the start tag whose name ends at ``at``."""
     places: dict[str, tuple[int, int, tuple[int, int]]] = {}
-    while found := _ATTRIBUTE.match(content, at):
-        group = 2 if found[2] is not None else 3
-        places[found[1].decode("utf-8", "replace")] = (*found.span(group), found.span())
-        at = found.end()
+    while match := _ATTRIBUTE.match(content, at):
+        group = 2 if match[2] is not None else 3
+        places[match[1].decode("utf-8", "replace")] = (*match.span(group), match.span())
+        at = match.end()
     return places

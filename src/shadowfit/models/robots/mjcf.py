@@ -166,14 +166,14 @@ class _Reader:
             self.skipped["compensation of gravity"] += 1
         if count == 0:
             return [(self._link(body), RobotJoint(f"{name}_fixed", "fixed", base, name, rotation, position))]
-        found = []
+        children = []
         for joint in range(first, first + count):
             last = joint == first + count - 1
             child = name if last else f"{name}_{joint - first + 1}"
             link = self._link(body) if last else Link(child)
-            found.append((link, self._joint(joint, base, child, rotation, position)))
+            children.append((link, self._joint(joint, base, child, rotation, position)))
             base, rotation, position = child, np.eye(3), np.zeros(3)
-        return found
+        return children
 
     def _link(self, body: int) -> Link:
         model = self.model
@@ -234,16 +234,16 @@ class _Reader:
     # ---- what drives it
 
     def _actuators(self) -> list[Actuator]:
-        found: dict[str, Actuator] = {}
+        actuators: dict[str, Actuator] = {}
         for index in range(self.model.nu):
             actuator = self._actuator(index)
             if actuator is None:
                 self.skipped["actuators other than motors and position controllers of one joint"] += 1
-            elif actuator.joint in found:
+            elif actuator.joint in actuators:
                 self.skipped["further actuators of a joint"] += 1
             else:
-                found[actuator.joint] = actuator
-        return list(found.values())
+                actuators[actuator.joint] = actuator
+        return list(actuators.values())
 
     def _actuator(self, index: int) -> Actuator | None:
         """``τ = N f`` with ``f = g u + b₀ + b₁ N x + b₂ N s``, N the gear; None where it is nothing like that."""
@@ -317,13 +317,13 @@ class _Reader:
 
     def _sensors(self) -> list[RobotSensor]:
         model, types, objects = self.model, self.mujoco.mjtSensor, self.mujoco.mjtObj
-        found = []
+        sensors = []
         for index in range(model.nsensor):
             kind, what = int(model.sensor_type[index]), int(model.sensor_objtype[index])
             at, name = int(model.sensor_objid[index]), model.sensor(index).name or f"sensor{index + 1}"
             if kind in (int(types.mjSENS_JOINTPOS), int(types.mjSENS_JOINTVEL)):
                 word = "joint_position" if kind == int(types.mjSENS_JOINTPOS) else "joint_speed"
-                found.append(RobotSensor(name, word, self._joint_name(at)))
+                sensors.append(RobotSensor(name, word, self._joint_name(at)))
                 continue
             place = None
             if what == int(objects.mjOBJ_SITE):
@@ -341,8 +341,8 @@ class _Reader:
             if place is None or not word or model.sensor_refid[index] >= 0 or place[0] == 0:
                 self.skipped[f"sensors of type {str(types(kind)).rsplit('mjSENS_', 1)[-1].lower()}"] += 1
                 continue
-            found.append(RobotSensor(name, word, self._body_name(place[0]), place[1], place[2]))
-        return found
+            sensors.append(RobotSensor(name, word, self._body_name(place[0]), place[1], place[2]))
+        return sensors
 
     def _start(self) -> dict[str, float]:
         """Joint positions of the first keyframe."""

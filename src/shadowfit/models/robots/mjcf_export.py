@@ -60,11 +60,11 @@ def _bodies(root: Element) -> Iterator[tuple[str, Element, dict[str, Element]]]:
 
 
 def _joints(body: str, element: Element) -> dict[str, Element]:
-    found: dict[str, Element] = {}
+    joints: dict[str, Element] = {}
     for place, joint in enumerate(child for child in element.children if child.tag == "joint"):
         own = joint.attributes["name"].text if "name" in joint.attributes else ""
-        found[own or f"{body}_joint{place + 1 if place else ''}"] = joint
-    return found
+        joints[own or f"{body}_joint{place + 1 if place else ''}"] = joint
+    return joints
 
 
 def _edit_body(element: Element, old: MassProperties, new: MassProperties, editor: Editor) -> None:

@@ -74,13 +74,13 @@ def _refuse_xacro(robot: Element) -> None:
 
 
 def _named(robot: Element, tag: str) -> dict[str, Element]:
-    found: dict[str, Element] = {}
+    elements: dict[str, Element] = {}
     for element in robot.all(tag):
         name = element.text("name")
-        if name in found:
-            raise element.error(f"a second {tag} called {name!r}; the first is on line {found[name].line}")
-        found[name] = element
-    return found
+        if name in elements:
+            raise element.error(f"a second {tag} called {name!r}; the first is on line {elements[name].line}")
+        elements[name] = element
+    return elements
 
 
 def _link(element: Element, repair: bool) -> tuple[Link, str]:
