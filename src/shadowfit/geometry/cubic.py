@@ -24,10 +24,10 @@ def cubic(values: Float[np.ndarray, "k *d"], at: Float[np.ndarray, " n"]) -> Flo
         flat = np.linalg.solve(powers, table.reshape(count, -1))
         return (np.vander(at, count) @ flat).reshape(len(at), *table.shape[1:])
     flat = table.reshape(count, -1)
-    before, own, after = np.ones(count - 2), np.full(count - 2, 4.0), np.ones(count - 2)
+    before, diagonal, after = np.ones(count - 2), np.full(count - 2, 4.0), np.ones(count - 2)
     # m_0 and m_{k−1} put into the first and the last equation.
-    own[[0, -1]], before[[0, -1]], after[[0, -1]] = 6.0, 0.0, 0.0
-    inner = tridiagonal(before, own, after, 6.0 * (flat[:-2] - 2.0 * flat[1:-1] + flat[2:]))
+    diagonal[[0, -1]], before[[0, -1]], after[[0, -1]] = 6.0, 0.0, 0.0
+    inner = tridiagonal(before, diagonal, after, 6.0 * (flat[:-2] - 2.0 * flat[1:-1] + flat[2:]))
     ends = (2.0 * inner[0] - inner[1], 2.0 * inner[-1] - inner[-2])
     second = np.concatenate([ends[0][None], inner, ends[1][None]])
     left = np.clip(np.floor(at).astype(int), 0, count - 2)
@@ -40,7 +40,7 @@ def cubic(values: Float[np.ndarray, "k *d"], at: Float[np.ndarray, " n"]) -> Flo
 
 def tridiagonal(
     before: Float[np.ndarray, " n"],
-    own: Float[np.ndarray, " n"],
+    diagonal: Float[np.ndarray, " n"],
     after: Float[np.ndarray, " n"],
     right: Float[np.ndarray, "n d"],
 ) -> Float[np.ndarray, "n d"]:
@@ -49,9 +49,9 @@ def tridiagonal(
     Each round puts the neighbours' equations into a row's, which couples it to those twice as far away, the weaker the
     more b dominates.
     """
-    before, after, right = before / own, after / own, right / own[:, None]
+    before, after, right = before / diagonal, after / diagonal, right / diagonal[:, None]
     distance = 1
-    while distance < len(own) and max(np.abs(before).max(), np.abs(after).max()) > NOTHING:
+    while distance < len(diagonal) and max(np.abs(before).max(), np.abs(after).max()) > NOTHING:
         beyond = ((distance, distance), (0, 0))
 
         def of(values: np.ndarray, shift: int, padding: tuple[tuple[int, int], ...] = beyond) -> np.ndarray:

@@ -69,9 +69,9 @@ def extreme(s: Scalars, operands: Sequence[Node], moving: Sequence[Slopes], valu
     return {column: s.div(node, count) for column, node in total.items()}
 
 
-def share(s: Scalars, own: Node, other: Node, value: Node) -> Node:
-    """``∂ max/∂ own`` (or min): one, half at a tie, zero."""
-    above = s.select(s.compare("eq", own, value), s.one, s.zero)
+def share(s: Scalars, this: Node, other: Node, value: Node) -> Node:
+    """``∂ max/∂ this`` (or min): one, half at a tie, zero."""
+    above = s.select(s.compare("eq", this, value), s.one, s.zero)
     below = s.select(s.compare("eq", other, value), s.const(2.0), s.one)
     return s.div(above, below)
 

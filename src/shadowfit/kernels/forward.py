@@ -55,10 +55,10 @@ def differentiate(
             slopes[node] = {variables[place]: into.one} if place in variables else {}
         else:
             read = [int(x) for x in operands]
-            own = [values[x] for x in read]
-            values[node] = into.again(name, own)
+            inputs = [values[x] for x in read]
+            values[node] = into.again(name, inputs)
             moving = [slopes[x] for x in read]
-            slopes[node] = _slope_rule(name)(into, own, moving, values[node]) if any(moving) else {}
+            slopes[node] = _slope_rule(name)(into, inputs, moving, values[node]) if any(moving) else {}
     return [values[node] for node in outputs], [slopes[node] for node in outputs]
 
 

@@ -27,7 +27,7 @@ class Loaded:
         self._engine.finalize_object()
         self._functions = {}
         for signature in functions:
-            kind = ctypes.CFUNCTYPE(_KINDS[signature.result], *(_KINDS[own] for own in signature.kinds))
+            kind = ctypes.CFUNCTYPE(_KINDS[signature.result], *(_KINDS[name] for name in signature.kinds))
             self._functions[signature.name] = kind(self._engine.get_function_address(signature.name))
 
     def __call__(self, name: str, *arguments: int | np.ndarray | None) -> Any:

@@ -45,7 +45,7 @@ def _shapes(*given: Any, jaxpr: Any) -> list[Any]:
 
 
 def _batched(given: Any, axes: Any, *, jaxpr: Any) -> tuple[Any, Any]:
-    outputs = jax.vmap(lambda *own: _by_jacfwd(*own, jaxpr=jaxpr), in_axes=axes)(*given)
+    outputs = jax.vmap(lambda *one: _by_jacfwd(*one, jaxpr=jaxpr), in_axes=axes)(*given)
     return outputs, [0] * len(outputs)
 
 

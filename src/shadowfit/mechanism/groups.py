@@ -24,5 +24,5 @@ def members(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def _is_member(name: str, part: str, patterns: tuple[str, ...]) -> bool:
-    own, _, rest = name.partition(".")
-    return fnmatch.fnmatchcase(own, part) and any(fnmatch.fnmatchcase(rest, one) for one in patterns)
+    first, _, rest = name.partition(".")
+    return fnmatch.fnmatchcase(first, part) and any(fnmatch.fnmatchcase(rest, one) for one in patterns)

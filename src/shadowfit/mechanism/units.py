@@ -8,11 +8,11 @@ import re
 OPEN = "unit"
 
 
-def in_own_unit(unit: str, own: str) -> str:
-    """A unit with the open part of it replaced; as it is where the own one is not stated (``1``)."""
-    if own in ("1", OPEN) or not re.search(rf"\b{OPEN}\b", unit):
+def in_own_unit(unit: str, base: str) -> str:
+    """A unit with the open part of it replaced; as it is where the other one is not stated (``1``)."""
+    if base in ("1", OPEN) or not re.search(rf"\b{OPEN}\b", unit):
         return unit
-    return own if unit == OPEN else quotient(unit.removesuffix(f"/{OPEN}"), own)
+    return base if unit == OPEN else quotient(unit.removesuffix(f"/{OPEN}"), base)
 
 
 def quotient(above: str, below: str) -> str:

@@ -152,14 +152,14 @@ def _evaluate(node: ast.expr, values: Mapping[str, float]) -> Dual:
                 raise ExpressionError(f"there is no number {name!r}{nearest(name, values)}")
             return Dual(values[name], {name: 1.0})
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            own = _evaluate(inner, values)
-            return Dual(-own.value, _combined((-1.0, own)))
+            operand = _evaluate(inner, values)
+            return Dual(-operand.value, _combined((-1.0, operand)))
         case ast.UnaryOp(operand=inner):
             return _evaluate(inner, values)
         case ast.Call(func=ast.Name(id=name), args=[inner]):
             function, slope = FUNCTIONS[name]
-            own = _evaluate(inner, values)
-            return Dual(function(own.value), _combined((slope(own.value), own)) if own.slopes else {})
+            operand = _evaluate(inner, values)
+            return Dual(function(operand.value), _combined((slope(operand.value), operand)) if operand.slopes else {})
         case ast.BinOp(left=left, op=operator, right=right):
             return _operate(operator, _evaluate(left, values), _evaluate(right, values))
     raise ExpressionError(f"{ast.unparse(node)[:60]!r} is not allowed")  # checked before
@@ -192,7 +192,7 @@ def _power(a: Dual, b: Dual) -> Dual:
 def _combined(*terms: tuple[float, Dual]) -> dict[str, float]:
     """``Σ factor ∂``."""
     slopes: dict[str, float] = {}
-    for factor, own in terms:
-        for name, slope in own.slopes.items():
+    for factor, dual in terms:
+        for name, slope in dual.slopes.items():
             slopes[name] = slopes.get(name, 0.0) + factor * slope
     return slopes

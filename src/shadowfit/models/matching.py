@@ -81,15 +81,15 @@ def _joint_columns(channels: Iterable[str]) -> dict[tuple[str, str], str]:
 def same_joints(asked: Iterable[str], recorded: Iterable[str]) -> dict[str, str]:
     """Joint of the model → joint of the recording; empty where no name agrees."""
     plain = {name: "".join(c if c.isalnum() else "_" for c in name) for name in recorded}
-    exact = {own: name for own in asked for name, other in plain.items() if own == other}
+    exact = {joint: name for joint in asked for name, other in plain.items() if joint == other}
     if exact:
         return exact
-    pairs = [(own, name, _words_around(own, other)) for own in asked for name, other in plain.items()]
+    pairs = [(joint, name, _words_around(joint, other)) for joint in asked for name, other in plain.items()]
     around = Counter(words for _, _, words in pairs if words is not None)
     if not around:
         return {}
     common, _ = around.most_common(1)[0]
-    return {own: name for own, name, words in pairs if words == common}
+    return {joint: name for joint, name, words in pairs if words == common}
 
 
 def _words_around(first: str, second: str) -> tuple[str, str, bool] | None:

@@ -74,8 +74,8 @@ def _scan(text: str) -> Iterator[tuple[Path, Place]]:
         else:
             path, start = _key_at(text, at)
             for inner, place in _value(text, start, (*header, *path)):
-                own = inner == (*header, *path)
-                yield inner, dataclasses.replace(place, line=line, key=at, header=header) if own else place
+                is_here = inner == (*header, *path)
+                yield inner, dataclasses.replace(place, line=line, key=at, header=header) if is_here else place
                 stop = place.stop
         at = _end(_BLANK, text, stop)
 
@@ -114,8 +114,8 @@ def _value(text: str, at: int, path: Path) -> Iterator[tuple[Path, Place]]:
             if closing == "}":
                 name, stop = _key_at(text, stop)
             for inner, place in _value(text, stop, (*path, *name)):
-                own = inner == (*path, *name)
-                yield inner, dataclasses.replace(place, line=line, key=inner_key) if own else place
+                is_here = inner == (*path, *name)
+                yield inner, dataclasses.replace(place, line=line, key=inner_key) if is_here else place
                 stop = place.stop
             index, stop = index + 1, _end(_BLANK, text, stop)
             if text[stop] == ",":

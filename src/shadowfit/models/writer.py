@@ -110,9 +110,9 @@ def _part_lines(group: str, name: str, part: Any, mechanism: Mechanism) -> Itera
 def _lines(part: Any, name: str, mechanism: Mechanism, prefix: str = "") -> Iterator[str]:
     """A part's keys and values; ``name`` is the dotted name of the part, ``prefix`` stands before its keys."""
     kind: type = type(part)
-    choices, own, frames = variants(kind), {key.name: key for key in keys(kind)}, _frames(part)
+    choices, declared, frames = variants(kind), {key.name: key for key in keys(kind)}, _frames(part)
     for field in (field.name for field in dataclasses.fields(part)):
-        value, key = getattr(part, field), own.get(field)
+        value, key = getattr(part, field), declared.get(field)
         if field in choices and value is not None:
             selector, words = choices[field]
             yield f"{selector} = {_word(value, words, f'{name}.{selector}')}"

@@ -16,14 +16,14 @@ Node = tuple[int, int]
 def begun(values: Sequence[Any], first: int = 0) -> dict[Node, Any]:
     """The largest nodes within places in a row, of which the first one is given."""
     nodes: dict[Node, Any] = {}
-    level, own = 0, {first + place: value for place, value in enumerate(values)}
-    while own:
+    level, alone = 0, {first + place: value for place, value in enumerate(values)}
+    while alone:
         above = {}
-        for place in sorted(own):
-            if place % 2 == 0 and place + 1 in own:
-                above[place // 2] = own.pop(place) + own.pop(place + 1)
-        nodes |= {(level, place): value for place, value in own.items()}
-        level, own = level + 1, above
+        for place in sorted(alone):
+            if place % 2 == 0 and place + 1 in alone:
+                above[place // 2] = alone.pop(place) + alone.pop(place + 1)
+        nodes |= {(level, place): value for place, value in alone.items()}
+        level, alone = level + 1, above
     return nodes
 
 

@@ -42,4 +42,4 @@ def shifted(time: Float[np.ndarray, " n"], columns: Mapping[str, np.ndarray], de
     groups: dict[float, dict[str, np.ndarray]] = {}
     for name, values in columns.items():
         groups.setdefault(delays.get(name, 0.0), {})[name] = values
-    return merge([Series(time - delay, own) for delay, own in groups.items()])
+    return merge([Series(time - delay, group) for delay, group in groups.items()])

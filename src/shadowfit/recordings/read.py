@@ -71,9 +71,9 @@ def read_recording(
             notes.append(f"{heading.text!r} has {len(values)} values for {len(times)} times and was left out")
         else:
             numbers = _numbers(table, heading, f"channel {key!r}")
-            own = wanted.channels.get(key, Channel(heading.text))
-            kept[key] = heading if own.unit is None else dataclasses.replace(heading, unit=own.unit)
-            samples[key] = own.scale * _si(numbers, kept[key]) + own.offset
+            channel = wanted.channels.get(key, Channel(heading.text))
+            kept[key] = heading if channel.unit is None else dataclasses.replace(heading, unit=channel.unit)
+            samples[key] = channel.scale * _si(numbers, kept[key]) + channel.offset
     delays = {key: one.delay for key, one in wanted.channels.items()}
     late = any(delays.values())
     series = shifted(_si(times, time_heading), samples, delays) if late else Series(_si(times, time_heading), samples)

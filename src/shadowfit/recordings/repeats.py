@@ -50,7 +50,7 @@ def without_repeats(recording: Recording) -> tuple[Recording, tuple[str, ...]]:
     before = _roughness(recording.time, recording.channels, repeated)
     # Samples on both sides of a repeat.
     beside = np.diff(np.cumsum(repeated)[kept], prepend=0) > 0
-    gain = {key: _gain(before, _roughness(own, channels, beside)) for key, own in times.items()}
+    gain = {key: _gain(before, _roughness(clock, channels, beside)) for key, clock in times.items()}
     best = max(gain, key=lambda key: gain[key])
     if gain[best] < np.log(SMOOTHER):
         return recording, ()
@@ -101,11 +101,11 @@ def _roughness(
     marked = np.flatnonzero(near)
     at = np.unique(np.concatenate([marked + i for i in range(-REACH, REACH + 1)]))
     at = at[(at >= REACH) & (at < len(time) - REACH)]
-    own = np.stack([time[at + i] - time[at] for i in offsets])
+    apart = np.stack([time[at + i] - time[at] for i in offsets])
     # Weights of Lagrange's polynomial at zero.
     weights = np.stack(
         [
-            np.prod([-own[j] / (own[i] - own[j]) for j in range(len(offsets)) if j != i], axis=0)
+            np.prod([-apart[j] / (apart[i] - apart[j]) for j in range(len(offsets)) if j != i], axis=0)
             for i in range(len(offsets))
         ]
     )

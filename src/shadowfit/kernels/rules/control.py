@@ -150,8 +150,8 @@ def slopes(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> l
         if isinstance(value, Nodes):
             places = range(len(given), len(given) + value.entries.size)
             given.extend(value.entries.ravel().tolist())
-            own = [_inner(program, place, scalars.value(given[place]), value is variable) for place in places]
-            inner.append(Nodes(np.array(own, dtype=np.int64).reshape(value.shape)))
+            nodes = [_inner(program, place, scalars.value(given[place]), value is variable) for place in places]
+            inner.append(Nodes(np.array(nodes, dtype=np.int64).reshape(value.shape)))
         else:
             inner.append(value)
     (output,) = Unrolling(program, unrolling.order + 1).run(equation.params["jaxpr"], inner[:-1], inner[-1:])
@@ -159,7 +159,7 @@ def slopes(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> l
     first = len(given) - at.size
     variables = {first + i: i for i in range(at.size)}
     values, tangents = differentiate(program, entries.ravel().tolist(), given, variables, scalars)
-    table = [[own.get(i, scalars.zero) for i in range(at.size)] for own in tangents]
+    table = [[tangent.get(i, scalars.zero) for i in range(at.size)] for tangent in tangents]
     shape = entries.shape
     return [
         Nodes(np.array(values, dtype=np.int64).reshape(shape)),

@@ -50,7 +50,7 @@ def sliced(array: np.ndarray, parameters: dict[str, Any]) -> np.ndarray:
     """Some of the entries along each axis."""
     strides = parameters["strides"] or (1,) * array.ndim
     bounds = zip(parameters["start_indices"], parameters["limit_indices"], strides, strict=True)
-    return array[tuple(slice(*own) for own in bounds)]
+    return array[tuple(slice(*bound) for bound in bounds)]
 
 
 def split(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> list[Value]:

@@ -61,9 +61,9 @@ class Robot:
     def ratings(self) -> dict[str, Rating]:
         """Joint of the mechanism → what the file says it may do, where it says something."""
         stated = {
-            own: Rating(joint.limits, joint.speed, joint.effort)
+            name: Rating(joint.limits, joint.speed, joint.effort)
             for joint in self.lumped.joints
-            if joint.kind in AXIS_KINDS and (own := self.joints.get(joint.name)) is not None
+            if joint.kind in AXIS_KINDS and (name := self.joints.get(joint.name)) is not None
         }
         return {name: rating for name, rating in stated.items() if rating != Rating()}
 

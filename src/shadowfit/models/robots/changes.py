@@ -76,13 +76,15 @@ def _share(robot: Robot, body: str, wanted: Mechanism, part: str) -> tuple[str, 
     new = wanted.bodies[part]
     mass = MassProperties(float(new.mass), np.asarray(new.com, float), np.array(new.inertia.rows(), float))
     members = robot.lumped.members(body)
-    parts = {link: own for link in members if (own := robot.description.links[link].mass) is not None}
+    parts = {link: properties for link in members if (properties := robot.description.links[link].mass) is not None}
     if not parts:
         return body, mass
     heaviest = max(parts, key=lambda link: parts[link].mass)
     places = robot.lumped.places
     others = [
-        own.moved(places[link].rotation, places[link].position) for link, own in parts.items() if link != heaviest
+        properties.moved(places[link].rotation, places[link].position)
+        for link, properties in parts.items()
+        if link != heaviest
     ]
     if others:
         rest = total(others)

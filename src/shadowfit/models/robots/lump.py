@@ -91,7 +91,7 @@ def _masses(robot: Description, places: dict[str, Placed]) -> tuple[dict[str, Ma
         mass = robot.links[name].mass
         if mass is not None and place.body != WORLD:
             parts[place.body].append(mass.moved(place.rotation, place.position))
-    whole = sum(part.mass for own in parts.values() for part in own)
-    massless = [body for body, own in parts.items() if not own]
-    filled = {body: own or [ball(MASSLESS * whole, np.zeros(3))] for body, own in parts.items()}
-    return {body: total(own) for body, own in filled.items()}, massless
+    whole = sum(part.mass for members in parts.values() for part in members)
+    massless = [body for body, members in parts.items() if not members]
+    filled = {body: members or [ball(MASSLESS * whole, np.zeros(3))] for body, members in parts.items()}
+    return {body: total(members) for body, members in filled.items()}, massless

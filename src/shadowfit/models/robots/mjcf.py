@@ -180,8 +180,8 @@ class _Reader:
         mass = float(model.body_mass[body])
         if mass == 0.0:
             return Link(self._body_name(body))
-        own = MassProperties(mass, np.zeros(3), np.diag(model.body_inertia[body]))
-        turned = own.moved(to_matrix(model.body_iquat[body]), np.array(model.body_ipos[body]))
+        principal = MassProperties(mass, np.zeros(3), np.diag(model.body_inertia[body]))
+        turned = principal.moved(to_matrix(model.body_iquat[body]), np.array(model.body_ipos[body]))
         return Link(self._body_name(body), turned)
 
     def _joint(self, joint: int, parent: str, child: str, rotation: np.ndarray, position: np.ndarray) -> RobotJoint:

@@ -30,7 +30,7 @@ def edit_mjcf(root: Element, robot: Robot, changes: Changes, editor: Editor) -> 
     Bodies and joints of included files, and without a name of their own, have none.
     """
     bodies = {name: element for name, element, _ in _bodies(root)}
-    joints = {name: element for _, _, own in _bodies(root) for name, element in own.items()}
+    joints = {name: element for _, _, body_joints in _bodies(root) for name, element in body_joints.items()}
     left = list(changes.other)
     for link, mass in changes.links.items():
         old = robot.description.links[link].mass
@@ -62,8 +62,8 @@ def _bodies(root: Element) -> Iterator[tuple[str, Element, dict[str, Element]]]:
 def _joints(body: str, element: Element) -> dict[str, Element]:
     joints: dict[str, Element] = {}
     for place, joint in enumerate(child for child in element.children if child.tag == "joint"):
-        own = joint.attributes["name"].text if "name" in joint.attributes else ""
-        joints[own or f"{body}_joint{place + 1 if place else ''}"] = joint
+        name = joint.attributes["name"].text if "name" in joint.attributes else ""
+        joints[name or f"{body}_joint{place + 1 if place else ''}"] = joint
     return joints
 
 

@@ -35,11 +35,11 @@ def load_overlay(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> M
     """The model of a file with a key ``robot``; ``folder`` is where that path starts."""
     robot = overlaid_robot(document, folder, weld)
     base = tomllib.loads(format_model(robot.mechanism, start=robot.start))
-    own = _without(document, SETTINGS)
-    expanded, where = _expand(own, base)
+    parts = _without(document, SETTINGS)
+    expanded, where = _expand(parts, base)
     merged = Table(_merge(base, expanded), (), where, document.source)
     model = read_document(merged, robot.mechanism.name, "")
-    ratings = {name: own for name, own in robot.ratings.items() if name in model.mechanism.joints}
+    ratings = {name: rating for name, rating in robot.ratings.items() if name in model.mechanism.joints}
     text = format_model(model.mechanism, start=model.start, description=model.description, derived=model.derived)
     return dataclasses.replace(model, text=text, source=document.source, notes=robot.notes, ratings=ratings)
 
@@ -82,10 +82,10 @@ def _expand(document: Table, base: Mapping[str, Any]) -> tuple[dict[str, Any], d
             matched = fnmatch.filter(known, name) if PATTERN & set(name) else [name]
             if not matched:
                 raise document.error(f"{group}: no name matches {name!r}{nearest(name, known)}", group, name)
-            for own in dict.fromkeys(matched):
-                values[group][own] = _merge(values[group].get(own), part)
+            for member in dict.fromkeys(matched):
+                values[group][member] = _merge(values[group].get(member), part)
                 inside = [path for path in document.places if path[:2] == (group, name)]
-                where |= {(group, own, *path[2:]): document.places[path] for path in inside}
+                where |= {(group, member, *path[2:]): document.places[path] for path in inside}
     return values, where
 
 
