@@ -17,11 +17,15 @@ os.environ.setdefault(
 
 import hypothesis
 import jax
+import jaxtyping
 import pytest
 
 from array_shapes import check_shapes
 
 check_shapes(["shadowfit.geometry", "shadowfit.complementarity", "shadowfit.mechanism"])
+# Folders of tests in which they are.
+SHAPES_ARE_CHECKED = {"complementarity", "geometry", "kernels", "mechanism", "models", "recordings", "reference"}
+
 jax.config.update("jax_enable_x64", True)
 
 # Each pytest-xdist worker keeps a cache of its own: JAX writes entries in place, so a worker could read half
@@ -45,6 +49,12 @@ gc.set_threshold(200_000, 20, 20)
 
 # A third of what Linux grants a process by default (vm.max_map_count); the program of a simulation takes some 300.
 MOST_MAPPINGS = 22_000
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    jaxtyping.config.update("jaxtyping_disable", folder not in SHAPES_ARE_CHECKED)
 
 
 @pytest.fixture(autouse=True, scope="module")

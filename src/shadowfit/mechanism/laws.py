@@ -14,7 +14,8 @@ from jaxtyping import Array, Float
 
 from shadowfit.mechanism.leaves import number
 
-Scalar = Float[Array, ""]
+Scalar = Float[Array, "..."]
+"""A number of an axis, or one for each of many times."""
 
 # The current is the voltage divided by the resistance: zero is no value for it.
 SMALLEST_RESISTANCE = 1e-9
