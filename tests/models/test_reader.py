@@ -211,6 +211,12 @@ MISTAKES = {
     "missing": ("mass = 1.0\n", "", "[bodies.arm]", "bodies.arm.mass is missing"),
     "missing axis": ("axis = [0.0, 0.0, 1.0]\n", "", "[joints.pivot]", "joints.pivot.axis is missing"),
     "missing type": ('type = "hinge"\n', "", "[joints.pivot]", "joints.pivot.type is missing"),
+    "law without type": (
+        'type = "torque"\n',
+        "",
+        "[joints.pivot.motor]",
+        "motor.type is missing; there are: torque, dc",
+    ),
     "wrong type": ('"hinge"', '"hinj"', 'type = "hinj"', "'hinj', which is not possible; did you mean 'hinge'"),
     "number for a text": ('"hinge"', "3", "type = 3", "joints.pivot.type must be a text in quotes, not 3"),
     "text for a number": ("mass = 1.0", 'mass = "1"', "mass =", "bodies.arm.mass must be a number [kg], not '1'"),

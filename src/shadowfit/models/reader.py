@@ -8,6 +8,7 @@ its resolution.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -205,7 +206,11 @@ def _check_reference(key: str, name: str, table: Table, names: Names) -> None:
 
 def _of_type(words: Mapping[str, type], table: Table, default: str | None = None) -> type:
     """The class that the key ``type`` names."""
-    return words[default if default is not None and "type" not in table else table.text("type", words)]
+    if "type" in table:
+        return words[table.text("type", words)]
+    if default is None:
+        raise table.error(f"{table.name('type')} is missing; there are: {', '.join(words)}")
+    return words[default]
 
 
 def _joint(table: Table, names: Names) -> Joint:
@@ -213,7 +218,7 @@ def _joint(table: Table, names: Names) -> Joint:
     laws = {
         name: table.table(name)
         for name, value in table.values.items()
-        if name not in known and isinstance(value, dict) and ("type" in value or name in AXIS_LAWS)
+        if name not in known and isinstance(value, dict) and ("type" in value or not _misspelt(name, known))
     }
     _allow(Joint, table, ("axis", "zero_rotation", *laws))
     given = _joint_frames(table)
@@ -223,6 +228,11 @@ def _joint(table: Table, names: Names) -> Joint:
     rotary = getattr(_choose(Joint, table)["kind"], "axis_kind", None) != "translation"
     made = {name: _law(name, law, names, rotary) for name, law in laws.items()}
     return _build(Joint, table, names, laws=made, **given)
+
+
+def _misspelt(name: str, known: Iterable[str]) -> bool:
+    """Whether the name of a table is nearly one that a joint has; any other table of a joint is a law of its axis."""
+    return name not in AXIS_LAWS and bool(difflib.get_close_matches(name, known, n=1))
 
 
 def _options(part: type) -> list[type]:
