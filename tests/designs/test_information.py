@@ -6,13 +6,16 @@ import itertools
 import numpy as np
 import pytest
 
+from shadowfit.designs.drives import JointMotion, command_of_force
 from shadowfit.designs.experiment import Sampling, at_rest, experiment, typical_force_noise
 from shadowfit.designs.information import exactly, informations, up_to
+from shadowfit.designs.systematic import FINER, systematic
+from shadowfit.designs.waves import Waves
 from shadowfit.dynamics import observe
 from shadowfit.dynamics.state import State
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.solve import objective
-from shadowfit.mechanism import Body, Input, JointPosition, Mechanism, TorqueMotor, slider
+from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge, slider
 from shadowfit.models import Start, read_model
 from shadowfit.recordings import Recording
 
@@ -124,7 +127,9 @@ def sled():
     )
 
 
-def test_promised_bars_are_the_scatter_of_fits():
+@pytest.mark.parametrize("defaults", [False, True])
+def test_promised_bars_are_the_scatter_of_fits(defaults):
+    """With the weights that belong to the noise, and with those that a fit finds by itself."""
     mechanism, free, level = sled(), ("sled.mass", "rail.viscous"), {"rail": 0.2}
     own = experiment(mechanism, Start(), free, Sampling(2.0, 0.02, 0.02)).with_force_noise(level)
     random, seeds = np.random.default_rng(3), 30
@@ -134,7 +139,8 @@ def test_promised_bars_are_the_scatter_of_fits():
     )
     motions = own.simulated(np.zeros((seeds + 1, 1)), noisy)
     promised = np.sqrt(np.diagonal(np.linalg.inv(exactly(own, motions[:1])[0])))
-    options = Options(timestep=0.02, unknowns="joint", state_weight=1.0, force_noise=level)
+    told = Options(timestep=0.02, unknowns="joint", state_weight=1.0, force_noise=level)
+    options = Options(timestep=0.02) if defaults else told
     found = []
     for seed in range(1, seeds + 1):
         recording = recorded(own, dataclasses.replace(motions, inputs=clean), seed)
@@ -146,3 +152,45 @@ def test_promised_bars_are_the_scatter_of_fits():
     # The standard deviation of 30 values is known to 13 %; three times that is allowed.
     np.testing.assert_allclose(scatter / promised, 1.0, atol=0.39)
     assert np.all(np.abs(np.mean(found, axis=0) - [2.0, 1.0]) < 3.5 * promised / np.sqrt(seeds))
+
+
+def rubbing_arm():
+    """A light arm with much dry friction, led along a path by torques that are read."""
+    return Mechanism(
+        {"arm": Body(1.0, np.diag([0.02, 0.02, 2e-3]), com=(0.0, 0.0, -0.1))},
+        {
+            "hinge": hinge(
+                "world",
+                "arm",
+                axis=(0.0, 1.0, 0.0),
+                viscous=0.05,
+                friction=Coulomb(coulomb=0.2),
+                laws={"motor": TorqueMotor(1.0, input="u")},
+                compliance=1e-9,
+            )
+        },
+        sensors={"q": JointPosition(joint="hinge", std=1e-4)},
+        inputs={"u": Input(unit="N m", hold="linear")},
+        name="rubbing_arm",
+    )
+
+
+def test_what_a_fit_is_off_by_without_noise_is_told_beforehand():
+    """Torques of four times finer steps at the samples, fitted: off by what the linear step says."""
+    mechanism, free, level = rubbing_arm(), ("arm.inertia.yy", "hinge.viscous", "hinge.coulomb"), {"hinge": 0.005}
+    sampling = Sampling(4.0, 0.02, 0.02)
+    own = experiment(mechanism, Start(), free, sampling).with_force_noise(level)
+    exact = experiment(mechanism, Start(), free, dataclasses.replace(sampling, timestep=0.02 / FINER))
+    drive = JointMotion(Waves(1, sampling.duration, 1.5), np.array([0.8]), command_of_force(own))
+    coefficients = drive.usual()["fourier"]
+    motion = drive.motions(own, coefficients[None])
+    shift = systematic(own, exact, drive, coefficients, motion)
+    fine = drive.motions(exact, coefficients[None])
+    inner = slice(FINER, -FINER, FINER)
+    channels = {"q": fine.coordinates[0, inner, 0], "u": fine.inputs[0, inner, 0]}
+    options = Options(timestep=0.02, unknowns="joint", state_weight=1.0, force_noise=level)
+    estimate = fit(mechanism, Recording(fine.time[inner], channels), free, options=options)
+    off = np.array([row.value for row in estimate.parameters]) - [0.02, 0.05, 0.2]
+    bars = np.sqrt(np.diagonal(np.linalg.inv(exactly(own, motion)[0])))
+    assert np.max(np.abs(off / bars)) > 2.0  # there is something to tell
+    np.testing.assert_allclose(shift / bars, off / bars, atol=0.3 * np.max(np.abs(off / bars)))

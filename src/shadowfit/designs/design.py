@@ -20,6 +20,7 @@ from shadowfit.designs.motions import Motions
 from shadowfit.designs.seek import Progress, Seeker
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.setup import Setup, check_rest, set_up, without_stops
+from shadowfit.designs.systematic import FINER, systematic
 from shadowfit.estimation.problem.pacing import default_timestep
 from shadowfit.estimation.problem.parameters import FreeParameters
 from shadowfit.estimation.uncertainty.identifiability import Finding
@@ -54,6 +55,8 @@ class Design:
     """Lengths of recordings that end earlier [s], and their relative error bars."""
     force_noise: Mapping[str, float]
     """Error of each joint's force [N m, N], white at the sampling rate."""
+    shift: Float[np.ndarray, " p"]
+    """What a fit will be off by without any noise, in the parameters' units (:mod:`systematic`)."""
     seconds: float
     """Time that the design took [s]."""
 
@@ -149,7 +152,7 @@ def design(
     known = full.can_tell(halved, given_information(given, list(fine.labels), fine.scale))
     found = rough.refine(known, rough.survey(known), say)
     say("looking at the best motions at the full rate")
-    return _judged(full, known, found, levels, began)
+    return _judged(full, seen(timestep / FINER), known, found, levels, began)
 
 
 def _timestep(interval: float) -> float:
@@ -158,7 +161,12 @@ def _timestep(interval: float) -> float:
 
 
 def _judged(
-    full: Seeker, known: Told, found: Sequence[Float[np.ndarray, " n"]], levels: Mapping[str, float], began: float
+    full: Seeker,
+    exact: Experiment,
+    known: Told,
+    found: Sequence[Float[np.ndarray, " n"]],
+    levels: Mapping[str, float],
+    began: float,
 ) -> Design:
     """The best of what was found and of the usual motions, with all that is to be said about it."""
     own, criterion = full.experiment, full.settings.criterion
@@ -182,5 +190,6 @@ def _judged(
         dict(zip(usual, scores[len(found) :], strict=True)),
         (own.sampling.times[nodes - 1], bars),
         levels,
+        systematic(own, exact, full.drive, trials[best], motion),
         time.perf_counter() - began,
     )

@@ -138,7 +138,7 @@ class Experiment:
             channels = dict(template.recording.channels)
             channels |= {name: motions.inputs[i, inner, column] for column, name in enumerate(names)}
             recording = dataclasses.replace(template.recording, channels=channels)
-            measured = self._readings(pose) if self._readings_matter else template.measured
+            measured = self.readings(pose) if self._readings_matter else template.measured
             tracks.append(dataclasses.replace(template, recording=recording, measured=measured))
             nodes.append(Nodes(pose, None))
         problem = dataclasses.replace(self.problem, tracks=tuple(tracks))
@@ -151,7 +151,7 @@ class Experiment:
         """Whether derivatives depend on what is measured: distances of orientations do, differences do not."""
         return any(isinstance(sensor, BodyOrientation) for sensor in self.mechanism.sensors.values)
 
-    def _readings(self, pose: Pose) -> tuple[np.ndarray, ...]:
+    def readings(self, pose: Pose) -> tuple[np.ndarray, ...]:
         """What the sensors read at the steps."""
         bodies = self.bodies(pose)
         pieces = (bodies.position, bodies.orientation)

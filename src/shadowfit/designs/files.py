@@ -58,12 +58,15 @@ def trajectory_text(found: Design) -> str:
 def summary(found: Design) -> dict[str, Any]:
     """What a design says, as JSON values."""
     names, rests = coordinate_names(found.experiment.tree, found.experiment.mechanism), found.motion.coordinates[0, 0]
-    rows = zip(found.labels, found.relative.tolist(), found.std.tolist(), strict=True)
+    rows = zip(found.labels, found.relative.tolist(), found.std.tolist(), found.shift.tolist(), strict=True)
     return {
         "criterion": {"name": found.settings.criterion, "value": found.criterion},
         "duration": found.settings.duration,
         "start": {name: float(at) for name, at in zip(names, rests, strict=True)},
-        "parameters": {name: {"relative_std": _finite(relative), "std": _finite(std)} for name, relative, std in rows},
+        "parameters": {
+            name: {"relative_std": _finite(relative), "std": _finite(std), "shift": _finite(shift)}
+            for name, relative, std, shift in rows
+        },
         "untold": [in_words(finding) for finding in found.unknown],
         "usual": dict(found.usual),
         "worth_of_a_second": found.worth,

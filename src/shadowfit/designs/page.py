@@ -20,6 +20,8 @@ from shadowfit.geometry import Pose
 
 # A relative error bar beyond which a parameter counts as not known.
 POOR = 0.3
+# Error bars that a fit may be off by without noise, before it is said.
+SHIFTED = 1.0
 
 
 def sentence(found: Design) -> str:
@@ -41,9 +43,23 @@ def notices(found: Design) -> list[Notice]:
             said.append(
                 Notice("amber", f"{label} will be known to {100.0 * bar:.2g} % only", "Record longer, or wider")
             )
+    said += _shifted(found)
     if found.setup.assumed:
         said.append(Notice("amber", f"limits that were assumed: {'; '.join(found.setup.assumed)}", "Give --limits"))
     return said
+
+
+def _shifted(found: Design) -> list[Notice]:
+    """Parameters that a fit will be off by more than their error bars, whatever the noise."""
+    bars = np.divide(found.shift, found.std, out=np.zeros(len(found.std)), where=found.std > 0.0)
+    off = [
+        f"{label} by {own:+.2g}" for label, own in zip(found.labels, bars.tolist(), strict=True) if abs(own) > SHIFTED
+    ]
+    if not off:
+        return []
+    what = "what happens between samples, and dry friction near rest, will shift estimates, in error bars"
+    advice = "Record faster (--interval), fit in shorter steps, or choose a lower --band"
+    return [Notice("amber", f"{what}: {', '.join(off)}", advice)]
 
 
 def design_page(found: Design) -> str:
