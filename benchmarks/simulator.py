@@ -3,7 +3,8 @@
 Method: double precision, time-steps of 2 ms, no contacts. The Furuta pendulum is released from near upright with a
 sinusoidal motor voltage, with and without dry friction in both hinges; a seven-axis arm and a humanoid of 32 hinges
 (``trees.py``) fall from a random configuration. Rigid joints are stepped in joint coordinates by machine code
-(``dynamics.rigid``, Newton's iteration to rounding errors), compliant ones by XLA (``rollout``). MuJoCo runs its own C
+(``dynamics.rigid``, Newton's iteration to rounding errors), compliant ones by machine code where nothing is
+complementary (``dynamics.compliant``), and by XLA (``rollout``). MuJoCo runs its own C
 loop (``mujoco.rollout``, one thread, semi-implicit Euler, one evaluation a step). Times are processor time, the best of
 ``--repeat`` runs taken in turns; ratios are of one run. A batch has 64 trajectories; its gain on all cores over one
 core is of wall times, and means something only on an idle machine. First calls are wall times in processes of their
@@ -31,7 +32,8 @@ from mujoco import rollout as engine
 from rich.console import Console
 from rich.table import Table
 
-from shadowfit.dynamics import State, place, rigid, rollout
+from shadowfit.dynamics import State, compliant, place, rigid, rollout
+from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.tree import tree_of
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
@@ -97,6 +99,16 @@ def ours(machine: Machine, steps: int) -> Callable[[], Any]:
         return found
 
     return run
+
+
+def by_code(machine: Machine, steps: int) -> Callable[[], Any] | None:
+    """One trajectory of compliant joints by machine code, where there is any."""
+    mechanism, state, command = machine.mechanism, start_of(machine), wave(steps + 1)[:, None]
+
+    def run() -> compliant.Run | None:
+        return compliant.run(mechanism, assembled(mechanism), state, command, TIMESTEP, "exact")
+
+    return run if run() is not None else None
 
 
 def by_xla(machine: Machine, steps: int) -> Callable[[], Any]:
@@ -165,21 +177,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=10_000, help="steps of a single trajectory")
     parser.add_argument("--repeat", type=int, default=5, help="runs of which the fastest counts")
-    parser.add_argument("--no-xla", action="store_true", help="leave out compliant joints, which take long to compile")
+    parser.add_argument("--no-xla", action="store_true", help="leave out XLA, which takes long to compile")
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
     console = Console()
     console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start, JAX {jax.__version__}")
     machines = [furuta(False), furuta(True), tree("arm, 7 axes", trees.arm()), tree("32 hinges", trees.humanoid())]
 
-    table = Table("machine", "rigid [steps/s]", "MuJoCo [steps/s]", "ratio (≥ 0.5)", "compliant, XLA [steps/s]")
+    kinds = {"rigid": ours, "MuJoCo": theirs, "compliant": by_code, "by XLA": by_xla}
+    table = Table("machine", *(f"{kind} [steps/s]" for kind in kinds), "rigid : MuJoCo (≥ 0.5)")
     for machine in machines:
-        programs = [ours(machine, options.steps), theirs(machine, options.steps)]
-        if not options.no_xla and len(machine.start) < 3:
-            programs.append(by_xla(machine, options.steps))
-        rates = [options.steps / seconds for seconds in in_turns(programs, options.repeat)]
-        rest = [f"{rate:,.0f}" for rate in rates[2:]] or [""]
-        table.add_row(machine.name, f"{rates[0]:,.0f}", f"{rates[1]:,.0f}", f"{rates[0] / rates[1]:.2f}", *rest)
+        small = len(machine.start) < 3
+        wanted = {"rigid", "MuJoCo", *(["compliant"] * small), *(["by XLA"] * (small and not options.no_xla))}
+        made = {kind: make(machine, options.steps) for kind, make in kinds.items() if kind in wanted}
+        programs = {kind: program for kind, program in made.items() if program is not None}
+        seconds = dict(zip(programs, in_turns(list(programs.values()), options.repeat), strict=True))
+        rates = [f"{options.steps / seconds[kind]:,.0f}" if kind in seconds else "" for kind in kinds]
+        table.add_row(machine.name, *rates, f"{seconds['MuJoCo'] / seconds['rigid']:.2f}")
     console.print(table)
 
     batches = Table("machine", "one core [steps/s]", "all cores [steps/s]", "gain (≥ 1.6 on two)")

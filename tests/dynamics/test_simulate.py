@@ -21,6 +21,7 @@ from shadowfit.geometry import Pose
 from shadowfit.mechanism import (
     Body,
     BodyOrientation,
+    Coulomb,
     FunctionSensor,
     JointLimit,
     JointPosition,
@@ -143,7 +144,10 @@ def test_other_numbers_and_lengths_need_no_compilation(monkeypatch: pytest.Monke
     module = sys.modules["shadowfit.dynamics.simulate"]
     monkeypatch.setattr(module, "SHORTEST_LOOP", 64)
     mechanism = Mechanism(
-        {"rod": Body(1.0, (1, 1, 1))}, {"pin": hinge("world", "rod")}, sensors={"counted": FunctionSensor(counted)}
+        {"rod": Body(1.0, (1, 1, 1))},
+        # With dry friction, which is left to XLA.
+        {"pin": hinge("world", "rod", friction=Coulomb())},
+        sensors={"counted": FunctionSensor(counted)},
     )
     simulate(mechanism, place(mechanism), timestep=H, steps=10)
     once = compilations

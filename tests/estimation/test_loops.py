@@ -91,6 +91,28 @@ def test_planted_truths_are_found_from_half_as_much_again(name):
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), estimate.summary()
 
 
+def test_a_noisy_fourbar_with_plain_defaults_is_without_bias():
+    """Of a machine that moves in continuous time: one simulated with steps as long as the fit's has their errors."""
+    mechanism, steps, timestep, finer = fourbar(), 400, 0.01, 20
+    push = pulses(steps, timestep, 0.02)
+    start = place(mechanism, *SPUN["fourbar"])
+    moved = simulate(
+        mechanism, start, {"u": np.repeat(push, finer)}, timestep=timestep / finer, steps=steps * finer, joints="rigid"
+    )
+    free = {one: 1.3 * mechanism.get(one) for one in ("rocker.inertia.yy", "coupler.inertia.yy", "a.viscous")}
+    distances = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        channels = {name: np.asarray(moved.readings[name])[::finer] for name in mechanism.sensors}
+        channels = {name: value + 1e-3 * rng.standard_normal(value.shape) for name, value in channels.items()}
+        recording = Recording(timestep * np.arange(steps + 1), {**channels, "u": np.append(push, push[-1])})
+        estimate = fit(mechanism, recording, free)
+        assert estimate.status.converged
+        distances.append([(row.value - mechanism.get(row.name)) / row.std for row in estimate.parameters])
+    assert np.sqrt(np.mean(np.square(distances))) < 2.0
+    assert np.all(np.abs(np.mean(distances, axis=0)) < 3.0 / np.sqrt(3.0))
+
+
 def test_a_joint_that_stands_still_while_others_move_is_not_independent():
     """A piston is at its dead centre twice a turn; the crank decides it, though only the piston is read."""
     mechanism = slider_crank()

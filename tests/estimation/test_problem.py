@@ -25,7 +25,9 @@ def swinging(time=TIME, **channels):
 
 def commands_of(problem, mechanism):
     track = problem.tracks[0]
-    return commands(problem.plan, track.recording, mechanism, track.times(problem.timestep), problem.timestep)
+    return commands(
+        problem.plan, track.recording, dict(mechanism.inputs.items()), track.times(problem.timestep), problem.timestep
+    )
 
 
 def test_samples_go_to_the_step_that_they_follow():

@@ -184,6 +184,13 @@ def assembled(mechanism: Mechanism) -> Elements:
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), values), static)
 
 
+def outline(mechanism: Mechanism) -> Elements:
+    """``assemble`` with shapes in place of numbers: what there is, and how much of it."""
+    leaves, structure = jax.tree.flatten(mechanism)
+    numbers = [np.asarray(leaf) for leaf in leaves]
+    return eqx.combine(*_shapes(structure, tuple((leaf.shape, leaf.dtype) for leaf in numbers)))
+
+
 @functools.lru_cache(maxsize=256)
 def _shapes(structure: Any, leaves: tuple[tuple[tuple[int, ...], Any], ...]) -> tuple[Elements, Elements]:
     """Arrays of an assembled mechanism as shapes, and all that is no array."""

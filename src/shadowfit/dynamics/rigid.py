@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from shadowfit.dynamics import loops, rigid_step
-from shadowfit.dynamics.elements import assembled
+from shadowfit.dynamics.elements import outline
 from shadowfit.dynamics.joint_contacts import impulse_count
 from shadowfit.dynamics.rigid_step import Carried, Trial
 from shadowfit.dynamics.state import Moving, State
@@ -51,7 +51,7 @@ def run(
     leaves, structure = jax.tree.flatten(mechanism)
     settings, constants = [np.asarray(leaf) for leaf in leaves], [np.asarray(timestep, float)]
     closing = loops.row_count(tree, mechanism)
-    touching = impulse_count(assembled(mechanism))
+    touching = impulse_count(outline(mechanism))
     stepper = _stepper(tree, structure, is_own(mechanism), _Sizes(command.shape[-1], closing, touching))
     state = [np.asarray(x, float) for x in (initial.pose.position, initial.pose.orientation, initial.velocity)]
     batch = state[0].shape[:-2]

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from shadowfit.complementarity import Status
-from shadowfit.dynamics import exact, observe, rigid
-from shadowfit.dynamics.discretization import Discretization
-from shadowfit.dynamics.elements import assembled
+from shadowfit.dynamics import compliant, exact, observe, rigid
+from shadowfit.dynamics.discretization import SCHEMES, Discretization
+from shadowfit.dynamics.elements import Elements, assembled
 from shadowfit.dynamics.requests import (
     Joints,
     check_joints,
@@ -55,11 +55,13 @@ def simulate(
     """
     check_request(mechanism, initial, timestep, steps, discretization, joints)
     signals = input_signals(mechanism, inputs or {}, timestep, steps)
-    check_joints(mechanism, assembled(mechanism), initial)
+    elements = assembled(mechanism)
+    check_joints(mechanism, elements, initial)
     if joints == "rigid":
         run, status = _rigid(mechanism, initial, signals, timestep, diagnostics)
     else:
-        run, status = _by_xla(mechanism, initial, signals, timestep, discretization, diagnostics)
+        given = (mechanism, elements, initial, signals, timestep, discretization, diagnostics)
+        run, status = _compliant(*given) or _by_xla(*given)
     if status == Status.SOLVED:
         return run
     step = len(run)
@@ -117,8 +119,42 @@ def _rigid(
     return jax.device_put(run), status
 
 
+def _compliant(
+    mechanism: Mechanism,
+    elements: Elements,
+    initial: State,
+    signals: Float[np.ndarray, "inputs steps"],
+    timestep: float,
+    discretization: Discretization,
+    diagnostics: bool,
+) -> _Outcome | None:
+    """By machine code; None where it has to be XLA."""
+    command = np.asarray(step_commands(mechanism, signals, timestep, discretization))
+    found = compliant.run(mechanism, elements, initial, command, timestep, discretization)
+    if found is None:
+        return None
+    states = found.states
+    good, status = _solved(found.status[: signals.shape[1] + 1])
+    synchronous, velocity = states, states.velocity
+    if SCHEMES[discretization].staggered:
+        synchronous = State(states.pose[:-1], 0.5 * (velocity[:-1] + velocity[1:]))
+        acceleration = np.diff(velocity, axis=0) / timestep
+    else:
+        acceleration = np.diff(velocity, axis=0, append=2.0 * velocity[-1:] - velocity[-2:-1]) / timestep
+    count = len(synchronous.velocity)
+    report = None
+    if diagnostics:
+        energies = observe.energies_and_gaps(mechanism, synchronous)
+        report = Diagnostics(tuple(x[:count] for x in found.multipliers), *energies)
+    readings = observe.readings(mechanism, synchronous, Instant(acceleration, command))
+    kept = State(states.pose[:count], velocity[:count])
+    run = Trajectory(timestep * np.arange(count), kept, readings, found.status[:count], report)
+    return jax.device_put(jax.tree.map(lambda x: x[:good], run)), status
+
+
 def _by_xla(
     mechanism: Mechanism,
+    elements: Elements,
     initial: State,
     signals: Float[np.ndarray, "inputs steps"],
     timestep: float,
@@ -128,7 +164,7 @@ def _by_xla(
     steps = signals.shape[1]
     run = compiled_rollout(
         mechanism,
-        assembled(mechanism),
+        elements,
         initial,
         np.pad(signals, ((0, 0), (0, _loop_length(steps) - steps)), mode="edge"),
         np.asarray(timestep, float),

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from shadowfit.complementarity import DenseFactor, Status, block_ldl, dense, solve_mlcp
+from shadowfit.complementarity import Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
 
 # Relative to the mobility along a tangential row: with this regularisation the row has next to no effect. Derivatives
@@ -133,24 +133,36 @@ def _contact_size(contact: ContactRows) -> int:
 
 def solve(elements: Elements, problem: VelocityProblem, guess: Bool[Array, "z"], symmetric: bool) -> VelocitySolution:
     """Solve for ``v₊`` and the impulses, trying the active set ``guess`` first."""
-    factor = _block_factor(elements, problem) if symmetric else _dense_factor(elements, problem)
-    b_a = jnp.concatenate(
+    factor = _block_factor(elements, problem) if symmetric else dense.factor(schur_complement(elements, problem))
+    coupling = _complementarity(elements, problem)
+    bias = equality_bias(elements, problem), _complementary_bias(elements, problem)
+    solution = solve_mlcp(factor, *coupling, *bias, guess)
+    velocity, impulses = behind(elements, problem, solution.free)
+    if problem.contacts:
+        jacobian = _contact_jacobian(elements, problem)
+        impulse = jnp.einsum("zbi,z->bi", jacobian, solution.complementary)
+        velocity = velocity + jnp.einsum("bij,bj->bi", problem.inverse_mass, impulse)
+    return VelocitySolution(velocity, impulses, solution.complementary, solution.active, solution.status)
+
+
+def equality_bias(elements: Elements, problem: VelocityProblem) -> Float[Array, "a"]:
+    """``A v_f + a`` of all equality rows."""
+    return jnp.concatenate(
         [
             (rows.bias + _rows_times(rows.row_a, rows.row_b, group, problem.free_velocity)).ravel()
             for group, rows in zip(elements.groups, problem.equality, strict=True)
         ]
         or [jnp.zeros(0)]
     )
-    coupling = _complementarity(elements, problem)
-    solution = solve_mlcp(factor, *coupling, b_a, _complementary_bias(elements, problem), guess)
-    multipliers = _split(elements, solution.free)
-    velocity = problem.free_velocity + _response(elements, problem, multipliers)
-    if problem.contacts:
-        jacobian = _contact_jacobian(elements, problem)
-        impulse = jnp.einsum("zbi,z->bi", jacobian, solution.complementary)
-        velocity = velocity + jnp.einsum("bij,bj->bi", problem.inverse_mass, impulse)
+
+
+def behind(
+    elements: Elements, problem: VelocityProblem, stacked: Float[Array, "a"]
+) -> tuple[Float[Array, "bodies+1 6"], tuple[Float[Array, "n r"], ...]]:
+    """Velocity that multipliers λ of the equality rows give, without contacts, and impulses along the rows."""
+    multipliers = _split(elements, stacked)
     impulses = tuple(rows.impulses(value) for rows, value in zip(problem.equality, multipliers, strict=True))
-    return VelocitySolution(velocity, impulses, solution.complementary, solution.active, solution.status)
+    return problem.free_velocity + _response(elements, problem, multipliers), impulses
 
 
 def _rows_times(row_a: Array, row_b: Array, group: JointGroup, velocity: Array) -> Array:
@@ -228,14 +240,14 @@ def _graph(elements: Elements) -> tuple[tuple[int, ...], tuple[tuple[int, int], 
     return sizes, edges
 
 
-def _dense_factor(elements: Elements, problem: VelocityProblem) -> DenseFactor:
-    """LU of ``A M⁻¹ Pᵀ + Σ`` where rows and impulse directions differ."""
+def schur_complement(elements: Elements, problem: VelocityProblem) -> Float[Array, "r r"]:
+    """``A M⁻¹ Pᵀ + Σ`` of all equality rows."""
     rows = _dense_rows(elements, [(r.row_a, r.row_b) for r in problem.equality])
     push = _dense_rows(elements, [(r.push_a, r.push_b) for r in problem.equality])
     response = jnp.einsum("bij,rbj->bir", problem.inverse_mass, push)
     schur = jnp.einsum("rbi,bis->rs", rows, response)
     sigma = jnp.concatenate([r.sigma.ravel() for r in problem.equality] or [jnp.zeros(0)])
-    return dense.factor(schur + jnp.diag(sigma))
+    return schur + jnp.diag(sigma)
 
 
 def _dense_rows(elements: Elements, parts: list[tuple[Array, Array]]) -> Float[Array, "r bodies+1 6"]:

@@ -31,6 +31,7 @@ from jaxtyping import ArrayLike, Bool, Float
 
 from shadowfit.complementarity import Status, solve_lcp
 from shadowfit.errors import ShadowfitError
+from shadowfit.estimation.linear.substitution import library
 
 NEWTON_STEPS = 20
 """Changes of the set of active bounds before Lemke's method takes over; five are usual."""
@@ -86,27 +87,30 @@ def box_step(
         i = int(np.flatnonzero(~(lo <= up))[0])
         raise BoundsError(f"bounds of variable {i} are [{lo[i]}, {up[i]}]; allowed is lower ≤ upper, infinite or not")
     fixed = lo == up
-    covariance = solve_on(H, ~fixed, np.eye(len(g)))
     center = _minimum(H, g, np.where(fixed, lo, np.nan))
-    if covariance is None or center is None:
+    if center is None:
         return _failed(g, Status.INACCURATE)
     outside = np.clip(center, lo, up) - center
     reach = np.sqrt(outside @ H @ outside)
     if reach == 0.0:
         return BoxStep(center, H @ center + g, fixed, fixed, Status.SOLVED)
 
+    covariance = solve_on(H, ~fixed, np.eye(len(g)))
+    assert covariance is not None, "positive definite as above"
     sigma = np.sqrt(np.where(fixed, 1.0, np.diagonal(covariance)))
     distance = np.concatenate([center - lo, up - center]) / np.tile(sigma * reach, 2)
     guessed = np.zeros(2 * len(g), dtype=bool) if guess is None else np.concatenate([guess.at_lower, guess.at_upper])
-    status = Status.SOLVED
-    active = _active_by_newton(H, g, lo, up, guessed, ROUNDING * sigma * reach)
-    if active is None:
+    by_newton = _active_by_newton(H, g, lo, up, guessed, ROUNDING * sigma * reach)
+    if by_newton is not None:
+        active, step = by_newton
+        at_lower, at_upper = np.split(active | np.tile(fixed, 2), 2)
+    else:
         active, status = _active_by_pivoting(covariance / np.outer(sigma, sigma), distance, ~fixed, guessed)
-    at_lower, at_upper = np.split(active | np.tile(fixed, 2), 2)
-
-    step = _minimum(H, g, np.where(at_lower, lo, np.where(at_upper, up, np.nan)))
-    if status is not Status.SOLVED or step is None:
-        return _failed(g, status if status is not Status.SOLVED else Status.INACCURATE)
+        at_lower, at_upper = np.split(active | np.tile(fixed, 2), 2)
+        found = _minimum(H, g, np.where(at_lower, lo, np.where(at_upper, up, np.nan)))
+        if status is not Status.SOLVED or found is None:
+            return _failed(g, status if status is not Status.SOLVED else Status.INACCURATE)
+        step = found
     clipped = np.clip(step, lo, up)
     if np.any(np.abs(step - clipped) > FEASIBILITY_TOLERANCE * sigma * reach):
         return _failed(g, Status.INACCURATE)
@@ -138,11 +142,15 @@ def solve_on(
     solution = np.zeros_like(right)
     if block.size:
         scale = 1.0 / np.sqrt(diagonal)
-        scaled = block * scale * scale[:, None]
-        if not positive_definite(scaled):
+        try:
+            upper = np.ascontiguousarray(np.linalg.cholesky(block * scale * scale[:, None]).T)
+        except np.linalg.LinAlgError:
             return None
-        own = (right[free].T * scale).T
-        solution[free] = (np.linalg.solve(scaled, own).T * scale).T
+        own = np.ascontiguousarray((right[free].T * scale).T)
+        columns = own.size // len(own)
+        for way in ("forward", "backward"):
+            library(way, 1, len(own), 0, columns, upper, upper, own)
+        solution[free] = (own.T * scale).T
     return solution
 
 
@@ -172,8 +180,8 @@ def _active_by_newton(
     upper: Float[np.ndarray, " p"],
     guess: Bool[np.ndarray, " 2p"],
     rounding: Float[np.ndarray, " p"],
-) -> Bool[np.ndarray, " 2p"] | None:
-    """Active bounds (all lower, then all upper) by Newton steps on ``min(λ, w) = 0``; None if they do not end."""
+) -> tuple[Bool[np.ndarray, " 2p"], Float[np.ndarray, " p"]] | None:
+    """Active bounds (lower, then upper) and the minimum by Newton steps on ``min(λ, w) = 0``; None if endless."""
     fixed = lower == upper
     at_lower, at_upper = np.split(guess & np.isfinite(np.concatenate([lower, upper])), 2)
     for _ in range(NEWTON_STEPS):
@@ -185,7 +193,7 @@ def _active_by_newton(
         now_lower = ~fixed & np.where(at_lower, slope > 0.0, step < lower - rounding)
         now_upper = ~fixed & np.where(at_upper, slope < 0.0, step > upper + rounding)
         if np.array_equal(now_lower, at_lower) and np.array_equal(now_upper, at_upper):
-            return np.concatenate([at_lower, at_upper])
+            return np.concatenate([at_lower, at_upper]), step
         at_lower, at_upper = now_lower, now_upper
     return None
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from shadowfit.dynamics.commands import intervals
 from shadowfit.estimation.problem.track import ON_GRID
 from shadowfit.estimation.residuals.plan import Plan
-from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.surroundings import Input
 from shadowfit.recordings import Recording, held_input_average
 
 
 def commands(
-    plan: Plan, recording: Recording, mechanism: Mechanism, times: np.ndarray, timestep: float
+    plan: Plan, recording: Recording, inputs: Mapping[str, Input], times: np.ndarray, timestep: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Command of steps at given times [s], ``gain·mean(u, delayed) + offset``, and derivatives by what is free of it.
 
@@ -20,8 +22,8 @@ def commands(
     """
     first, last = intervals(times, timestep, plan.equations.discretization)
     free = set(plan.layout.numbers)
-    table, slopes = np.zeros((len(times), len(mechanism.inputs))), []
-    for column, (name, part) in enumerate(mechanism.inputs.items()):
+    table, slopes = np.zeros((len(times), len(inputs))), []
+    for column, (name, part) in enumerate(inputs.items()):
         gain, offset, delay = float(part.gain), float(part.offset), float(part.delay)
         time, signal = _finite_input(recording, name)
         mean = held_input_average(time, signal, first, last, hold=part.hold, delay=delay)

@@ -40,6 +40,7 @@ from shadowfit.estimation.residuals.unknowns.interface import Along
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.surroundings import Input
 from shadowfit.recordings import Recording
 
 
@@ -135,16 +136,25 @@ class Problem:
         first to one behind the last, both ends left out.
         """
         if self.plan.layout.inputs:
-            return self._commands(recording, finer, self.written(values, recording))
+            return self._commands(recording, finer, self._inputs_at(values, recording))
         key = (recording, finer)
         if key not in self._fixed_commands:
-            self._fixed_commands[key] = self._commands(recording, finer, self.mechanism)
+            self._fixed_commands[key] = self._commands(recording, finer, dict(self.mechanism.inputs.items()))
         return self._fixed_commands[key]
 
-    def _commands(self, recording: int, finer: int, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    def _inputs_at(self, values: Values, recording: int) -> dict[str, Input]:
+        """The inputs at given parameter values: writing a whole machine's numbers would take longer than its rows."""
+        inputs = dict(self.mechanism.inputs.items())
+        for name, value in self.parameters.named(values, recording).items():
+            part, _, field = name.partition(".")
+            if part in inputs:
+                inputs[part] = dataclasses.replace(inputs[part], **{field: value})
+        return inputs
+
+    def _commands(self, recording: int, finer: int, inputs: Mapping[str, Input]) -> tuple[np.ndarray, np.ndarray]:
         track, timestep = self.tracks[recording], self.timestep / finer
         times = track.start_time - self.timestep + timestep * np.arange(1, (track.steps + 1) * finer)
-        return commands(self.plan, track.recording, mechanism, times, timestep)
+        return commands(self.plan, track.recording, inputs, times, timestep)
 
     def at(self, values: Values, recording: int) -> Evaluator:
         """The compiled functions at the parameters of a recording."""
