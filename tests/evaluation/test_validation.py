@@ -8,7 +8,7 @@ from shadowfit.estimation import Options, fit
 from shadowfit.evaluation import validate
 from shadowfit.evaluation.inputs import recorded_inputs
 from shadowfit.evaluation.rollout import Stepping, roll_out, start_states
-from shadowfit.evaluation.validation import saved_options
+from shadowfit.evaluation.validation import SensorValidation, Validation, saved_options
 from shadowfit.models import load_model, read_model
 from shadowfit.recordings import Recording
 
@@ -75,3 +75,14 @@ def test_inputs_without_their_missing_samples():
     recording = Recording(time, {"u": np.array([1.0, 2.0, np.nan, 4.0, 5.0, 6.0])})
     np.testing.assert_allclose(recorded_inputs(mechanism, recording, 0.1, 5)["u"], [1.0, 2.0, 2.0, 4.0, 5.0])
     np.testing.assert_array_equal(recorded_inputs(mechanism, None, 0.1, 2)["u"], 0.0)
+
+
+def test_what_is_not_predicted_is_named():
+    def one(rmse, converged=True):
+        sensors = {"theta": SensorValidation(rmse, 1.0, 0.05, {1: rmse, 10: 1.0})}
+        return Validation("run", "", 0.0, 0.0, 0.0, converged, "stopped", 100, 0.01, sensors)
+
+    assert one(0.01).failures() == []
+    assert len(one(0.3).failures()) == 1
+    assert one(0.3).failures()[0].startswith("theta is missed by 30 % of its range within 1 steps")
+    assert one(0.01, converged=False).failures() == ["the states were not found: stopped"]

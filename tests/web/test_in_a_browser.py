@@ -1,5 +1,6 @@
 """The page in a real browser: from an empty folder to a calibrated file, by what it shows and nothing else."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -50,9 +51,13 @@ def test_steps_before_a_fit(page, browser, tmp_path):
     browser.click("alpha [rad]", ".q-item")
     browser.see("found: alpha [rad]")
     browser.click("Look", "button")
-    browser.drag("iframe.view", (0.4, 0.3), (0.8, 0.3))
-    browser.see("Use it for the fit")
-    browser.wait("document.body.innerText.match(/[0-9.]+ to [0-9.]+ s/)")
+
+    def dragged():
+        """Whether the curves, which draw themselves when they are loaded, have heard of it."""
+        browser.drag("iframe.view", (0.4, 0.3), (0.8, 0.3))
+        return re.search(r"[0-9.]+ to [0-9.]+ s", browser.text())
+
+    wait(dragged, "the curves to be dragged over")
     browser.click("Use it for the fit", "button")
     browser.see("--from 0.")
     browser.choose_files([too_large])

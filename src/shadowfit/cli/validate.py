@@ -67,9 +67,9 @@ def validate(
         write_text(out, torque_page(saved.summary["model"]["name"], found))
         if not quiet:
             console.messages().print(f"page in {out}; open it in a browser", soft_wrap=True)
-    for one in found:
-        if not one.converged and not quiet:
-            console.messages().print(f"{one.recording}: the states were not found: {one.message}", soft_wrap=True)
+    for one in found if not quiet else ():
+        for reason in one.failures():
+            console.messages().print(f"{one.recording}: {reason}", soft_wrap=True)
     raise typer.Exit(0 if all(one.converged for one in found) else 1)
 
 

@@ -34,6 +34,8 @@ HORIZONS = (1, 3, 10, 30, 100)
 STARTS = 40
 # The band that a rollout has to stay in, as a fraction of the measured range.
 BAND = 0.05
+# Error of the shortest predictions, as such a fraction, from which on nothing is predicted: noise has about 0.3.
+MISSED = 0.15
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +70,19 @@ class Validation:
     sensors: dict[str, SensorValidation]
     torques: dict[str, TorquePrediction] = dataclasses.field(default_factory=dict)
     """Joint with a torque or force input → what the model predicts along the measured motion (:mod:`torques`)."""
+
+    def failures(self) -> list[str]:
+        """Why the model does not describe the recording at all, in sentences; empty where it does."""
+        found = [] if self.converged else [f"the states were not found: {self.message}"]
+        for name, sensor in self.sensors.items():
+            steps = min(sensor.prediction_rmse, default=0)
+            share = BAND * sensor.prediction_rmse.get(steps, 0.0) / sensor.band if sensor.band > 0.0 else 0.0
+            if share > MISSED:
+                found.append(
+                    f"{name} is missed by {100.0 * share:.0f} % of its range within {steps} steps; is it the same "
+                    "machine, column, unit and order of samples?"
+                )
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values; NaN becomes null. Of torques the errors, without the curves."""

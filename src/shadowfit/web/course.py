@@ -108,7 +108,15 @@ def _shown(value: float | None) -> str:
 def _chart(title: str, found: dict[str, Any], series: dict[str, list[Any]], scale: str) -> dict[str, Any]:
     grey = {"color": "#8a929b"}
     axis = {"axisLabel": grey, "nameTextStyle": grey, "splitLine": {"lineStyle": {"color": "#8a929b", "opacity": 0.2}}}
-    exponents = {"min": "dataMin", "axisLabel": {**grey, ":formatter": "(value) => value.toExponential(0)"}}
+    exponents = {
+        "min": "dataMin",
+        "axisLabel": {
+            **grey,
+            "hideOverlap": True,
+            "showMinLabel": False,
+            ":formatter": "(value) => value.toExponential(0)",
+        },
+    }
     powers = exponents if scale == "log" else {}
     return {
         "animation": False,
