@@ -33,6 +33,8 @@ ARM = 'drive = "torque"\n\n[inputs."*_effort"]\nhold = "linear"\n\n[sensors."*_p
 # Encoders are good to some 0.1 mrad.
 ENCODERS = f"{ARM}std = 1e-4\n"
 ARM_FREE = ("*.inertial", "*.friction", "*.armature", "*_effort.offset")
+# Motor 6 of the TX40 also turns with axis 5: its friction and rotor act on both.
+COUPLED = f"{ENCODERS}\n[shafts.motor_6]\njoint_5.ratio = 1.0\njoint_6.ratio = 1.0\n"
 # The motors' position loops, with the gains that PROVENANCE states.
 LEGS = 'weld = "base"\ndrive = "position"\n\n[joints."*".motor]\nkp = 20.0\nkd = 1.5\n'
 LEGS_FREE = ("*.friction", "*.armature", "*_target.delay", "*_position.offset")
@@ -60,7 +62,15 @@ TX40_COLUMNS = tuple(
 )
 ROBOTS = {
     "panda": Robot("arm_panda/panda_nohand.xml", "arm_panda/panda_exciting.csv", "16.94", reference="panda"),
-    "tx40": Robot("arm_tx40/tx40.urdf", "arm_tx40/tx40_exciting.csv", "6.3", channels=TX40_COLUMNS, reference="tx40"),
+    "tx40": Robot(
+        "arm_tx40/tx40.urdf",
+        "arm_tx40/tx40_exciting.csv",
+        "6.3",
+        COUPLED,
+        channels=TX40_COLUMNS,
+        reference="tx40",
+        published="arm_tx40/published_base_parameters.txt",
+    ),
     "ur10": Robot("arm_ur10/ur10.urdf", "arm_ur10/ur10_exciting.csv", "19.25", reference="ur10"),
     "ur10-bag": Robot("arm_ur10/ur10.urdf", "arm_ur10/ur10_exciting_trajectory.db3", "19.25", reference="ur10"),
     "go2": Robot("legs_go2/go2.xml", "legs_go2/go2_in_air.csv", "11.745", LEGS, LEGS_FREE),
@@ -167,7 +177,12 @@ def symbols(numbers: dict[str, float]) -> dict[str, float]:
         found |= {f"m{i}": mass, f"Ia{i}": numbers[f"joint_{i}.motor.shaft_inertia"]}
         found |= {f"fv{i}": numbers[f"joint_{i}.viscous"], f"fs{i}": numbers[f"joint_{i}.coulomb"]}
         found[f"off{i}"] = -numbers[f"joint_{i}_effort.offset"]
-    return found
+    # The published model counts what both joints feel of motor 6 with each of them.
+    turned = {name: numbers[f"motor_6.{name}"] for name in ("shaft_inertia", "viscous", "coulomb")}
+    for i in (5, 6):
+        found[f"Ia{i}"] += turned["shaft_inertia"]
+        found[f"fv{i}"] += turned["viscous"]
+    return found | {"Iam6": turned["shaft_inertia"], "fvm6": turned["viscous"], "fsm6": turned["coulomb"]}
 
 
 def draw(path: Path, torques: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.recursion import TreeRows
 from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.geometry import Pose
-from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
+from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, Shaft, TorqueMotor, Turns, hinge
+from shadowfit.mechanism.leaves import Parts
 from shadowfit.recordings import Recording
 
 AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
@@ -45,6 +46,22 @@ def arm(joints: int, parents: list[int] | None = None, *, seed: int = 0) -> Mech
         # Half a step of delay: each sample of the input then acts on exactly one step.
         inputs[f"u{i}"] = Input(delay=0.5 * TIMESTEP, unit="N m")
     return Mechanism(bodies, hinges, sensors=sensors, inputs=inputs, name=f"arm{joints}")
+
+
+def coupled(joints: int) -> Mechanism:
+    """An arm whose last motor also turns with the joint before."""
+    plain = arm(joints)
+    names = (f"joint{joints - 1}", f"joint{joints}")
+    ratios = Parts({name: Turns(ratio) for name, ratio in zip(names, (0.7, -1.3), strict=True)})
+    shaft = Shaft(ratios, viscous=0.15, coulomb=0.2, shaft_inertia=0.03)
+    return Mechanism(
+        dict(plain.bodies.items()),
+        dict(plain.joints.items()),
+        sensors=dict(plain.sensors.items()),
+        inputs=dict(plain.inputs.items()),
+        shafts={"shaft": shaft},
+        name=f"coupled{joints}",
+    )
 
 
 def torso(joints: int) -> list[int]:

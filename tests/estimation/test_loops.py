@@ -1,5 +1,7 @@
 """Closed loops in joint coordinates: derivatives, planted truths, what is independent, and what cannot be fitted."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,10 @@ from dynamics.linkages import fourbar, parallelogram, rubbing_fourbar, slider_cr
 from estimation.scenes import all_rows, problem_of, pulses, shaken
 from estimation.test_linearise import slope_along
 from shadowfit.dynamics import place, simulate
+from shadowfit.errors import MechanismError
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.problem.options import ProblemError
+from shadowfit.estimation.residuals.independent import Closings, check_parameters
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
 
@@ -154,3 +158,14 @@ def test_a_singular_configuration_is_named():
             unknowns="joint",
             cutoff=1e3,
         )
+
+
+def test_rounding_opens_no_loop():
+    """Centres of mass do not move the joints of a redundant loop, though rounding makes it seem so."""
+    rows = np.array([[[1.0, 0.5, 0.2], [0.3, 1.0, 0.1], [1.3, 1.5, 0.3]]])
+    effect = 1e-17 * np.random.default_rng(0).standard_normal((1, 3, 2))
+    found = Closings(np.zeros((1, 3)), rows, effect, np.zeros(1), ("a", "b", "c"))
+    check_parameters(found, ("link.com.x", "link.com.y"))
+    pulled = dataclasses.replace(found, by_parameters=np.array([[[1.0], [1.0], [-1.0]]]))
+    with pytest.raises(MechanismError, match="cannot change without opening joint"):
+        check_parameters(pulled, ("length",))

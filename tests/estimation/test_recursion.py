@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dynamics.test_tree import branched
-from estimation.arms import AXES, arm, as_motions, driven, sweep_of, torso
+from estimation.arms import AXES, arm, as_motions, coupled, driven, sweep_of, torso
 from estimation.scenes import dc_cartpole, full_furuta
 from shadowfit.dynamics.tree import tree_of
 from shadowfit.estimation import Options, fit
@@ -38,6 +38,7 @@ SCENES = {
         "hinge2.spring.stiffness hinge2.spring.rest push.* u.* w.gain gravity.* hinge?.parent_* hinge2.child_*",
     ),
     "motor": (dc_cartpole, "rail.motor.* cart.* pole.*"),
+    "coupled": (lambda: coupled(3), "link2.mass joint3.coulomb shaft.viscous shaft.coulomb shaft.shaft_inertia"),
     "chain": (lambda: builtin.chain(5, friction=True), "*.mass hinge?.viscous hinge?.coulomb hinge3.child_point.x"),
 }
 

@@ -53,6 +53,8 @@ def _part_rows(mechanism: Mechanism) -> Iterator[tuple[str, str, str]]:
         yield name, f"contact ({_word(contact)})", ends
     for name, force in mechanism.forces.items():
         yield name, "force", force.body
+    for name, shaft in mechanism.shafts.items():
+        yield name, "shaft", " + ".join(shaft.ratios)
 
 
 def _word(part: Any) -> str:

@@ -78,6 +78,10 @@ def check_request(
             raise UnknownNameError(f"there is no {what} {name!r}{nearest(name, get_args(known))}")
     if joints == "rigid" and discretization != "exact":
         raise SimulationError('rigid joints are for discretization="exact"; SPOOK needs compliant ones')
+    if len(mechanism.shafts) and joints != "rigid":
+        raise SimulationError(
+            f"{mechanism.shafts.names[0]!r} is a shaft that several joints turn: simulate it with rigid joints"
+        )
     if not (np.isfinite(timestep) and timestep > 0.0):
         raise SimulationError(f"the time-step is {timestep} s; it must be a positive number")
     if not (isinstance(steps, int | np.integer) and steps >= 1):

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, exact, joint_contacts, loop_step, loops
+from shadowfit.dynamics import balance, exact, joint_contacts, loop_step, loops, shafts
 from shadowfit.dynamics.axis_impulses import AxisImpulses, axis_impulses, inverse_of, mass_of
 from shadowfit.dynamics.composites import (
     VelocityMaps,
@@ -134,6 +134,10 @@ def step(
     matrix = _matrix(tree, now, twists, composites, along, maps)
     impulse = [dot(s, wrenches[b]) for s, b in zip(now.twists, coordinate_bodies(tree), strict=True)]
     right = jnp.stack(impulse) - along.impulse if impulse else along.impulse
+    if len(mechanism.shafts):
+        rates = (carried.last / timestep, trial.increment / timestep)
+        turned, by_rates = shafts.along(tree, mechanism, *rates, jnp.diag(response), timestep)
+        right, matrix = right - turned, matrix - by_rates
     contacts, branch = trial.contacts, None
     if touching is not None:
         branch = touching.branches(matrix, right, contacts) if closing is None else touching.branches_here()
@@ -190,7 +194,7 @@ def _opened(tree: Tree, mechanism: Mechanism) -> tuple[Tree, Elements]:
 
 def _response(tree: Tree, mechanism: Mechanism, now: Hung) -> Float[Array, "d d"]:
     """Changes of the rates by impulses along the coordinates; zeros in machines without dry friction."""
-    if all(joint.friction is None for joint in mechanism.joints.values):
+    if len(mechanism.shafts) == 0 and all(joint.friction is None for joint in mechanism.joints.values):
         return jnp.zeros((tree.size, tree.size))
     mass = mass_of(*_opened(tree, mechanism), now)
     return loop_step.response(tree, mechanism, now, mass) if tree.loops else inverse_of(mass)

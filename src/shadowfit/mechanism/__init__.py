@@ -47,6 +47,8 @@ from shadowfit.mechanism.sensors import PointPosition as PointPosition
 from shadowfit.mechanism.sensors import Ratio as Ratio
 from shadowfit.mechanism.sensors import Sensor as Sensor
 from shadowfit.mechanism.sensors import View as View
+from shadowfit.mechanism.shaft import Shaft as Shaft
+from shadowfit.mechanism.shaft import Turns as Turns
 from shadowfit.mechanism.surroundings import Gravity as Gravity
 from shadowfit.mechanism.surroundings import Input as Input
 from shadowfit.mechanism.surroundings import Wrench as Wrench

@@ -20,6 +20,7 @@ from shadowfit.mechanism.groups import members
 from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.leaves import Leaf, Parts
 from shadowfit.mechanism.sensors import JointPosition, JointSpeed, JointTorque, Sensor
+from shadowfit.mechanism.shaft import Shaft
 from shadowfit.mechanism.surroundings import Gravity, Input, Wrench
 from shadowfit.mechanism.units import in_own_unit
 from shadowfit.runtime import double_precision
@@ -46,6 +47,7 @@ class Mechanism(eqx.Module):
     joints: Parts
     contacts: Parts
     forces: Parts
+    shafts: Parts
     sensors: Parts
     inputs: Parts
     gravity: Gravity
@@ -58,6 +60,7 @@ class Mechanism(eqx.Module):
         *,
         contacts: Mapping[str, JointLimit | PlaneContact] | None = None,
         forces: Mapping[str, Wrench] | None = None,
+        shafts: Mapping[str, Shaft] | None = None,
         sensors: Mapping[str, Sensor] | None = None,
         inputs: Mapping[str, Input] | None = None,
         gravity: Gravity | None = None,
@@ -67,6 +70,7 @@ class Mechanism(eqx.Module):
         self.joints = Parts(joints)
         self.contacts = Parts(contacts)
         self.forces = Parts(forces)
+        self.shafts = Parts(shafts)
         self.sensors = Parts(sensors)
         self.inputs = Parts(inputs)
         self.gravity = gravity or Gravity()
@@ -151,7 +155,7 @@ class Mechanism(eqx.Module):
         self._check_names()
         self._check_references()
         self._check_numbers()
-        for parts in (self.bodies, self.joints, self.contacts, self.forces, self.inputs):
+        for parts in (self.bodies, self.joints, self.contacts, self.forces, self.shafts, self.inputs):
             for name, part in parts.items():
                 part.check(name)
 
@@ -161,6 +165,7 @@ class Mechanism(eqx.Module):
             (self.joints, Joint),
             (self.contacts, JointLimit | PlaneContact),
             (self.forces, Wrench),
+            (self.shafts, Shaft),
             (self.sensors, Sensor),
             (self.inputs, Input),
             (Parts({"gravity": self.gravity}), Gravity),
@@ -174,7 +179,7 @@ class Mechanism(eqx.Module):
             joint.check_types(name)
 
     def _check_names(self) -> None:
-        groups = (self.bodies, self.joints, self.contacts, self.forces, self.sensors, self.inputs)
+        groups = (self.bodies, self.joints, self.contacts, self.forces, self.shafts, self.sensors, self.inputs)
         seen: set[str] = {WORLD, "gravity"}
         for name in (name for parts in groups for name in parts):
             if not name.isidentifier():
@@ -209,6 +214,9 @@ class Mechanism(eqx.Module):
             self._require(force.body, self.bodies.names, f"body of force {name!r}")
             if force.input is not None:
                 self._require(force.input, self.inputs.names, f"input of force {name!r}")
+        for name, shaft in self.shafts.items():
+            for joint in shaft.ratios:
+                self._require_axis(joint, f"shaft {name!r}")
         for name, sensor in self.sensors.items():
             for joint in getattr(sensor, "ratios", ()):
                 self._require_axis(joint, f"sensor {name!r}")

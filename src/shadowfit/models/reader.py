@@ -17,7 +17,19 @@ import numpy as np
 
 from shadowfit.errors import nearest
 from shadowfit.geometry import rotations
-from shadowfit.mechanism import Body, Compliance, Gravity, Input, Joint, Mechanism, PlaneContact, Ratio, Wrench
+from shadowfit.mechanism import (
+    Body,
+    Compliance,
+    Gravity,
+    Input,
+    Joint,
+    Mechanism,
+    PlaneContact,
+    Ratio,
+    Shaft,
+    Turns,
+    Wrench,
+)
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import notation
@@ -27,7 +39,7 @@ from shadowfit.models.start import Start
 from shadowfit.models.table import Table
 from shadowfit.models.vocabulary import AXIS_LAWS, CONTACTS, IMPLIED, SENSORS, Key, keys, variants
 
-GROUPS = ("bodies", "joints", "contacts", "forces", "sensors", "inputs")
+GROUPS = ("bodies", "joints", "contacts", "forces", "shafts", "sensors", "inputs")
 RESERVED = (WORLD, "gravity")
 
 Names = Mapping[str, tuple[str, ...]]
@@ -108,6 +120,7 @@ def read_document(document: Table, name: str, text: str) -> ModelFile:
             joints,
             contacts={name: _contact(table, names) for name, table in groups["contacts"].items()},
             forces={name: _part(Wrench, table, names) for name, table in groups["forces"].items()},
+            shafts={name: _shaft(table, names) for name, table in groups["shafts"].items()},
             sensors={name: _sensor(table, names, joints) for name, table in groups["sensors"].items()},
             inputs={name: _part(Input, table, names) for name, table in groups["inputs"].items()},
             gravity=_part(Gravity, document.table("gravity"), names) if "gravity" in document else None,
@@ -292,10 +305,16 @@ def _sensor(table: Table, names: Names, joints: Mapping[str, Joint]) -> Any:
     return dataclasses.replace(made, rotary=joints[made.joint].kind.axis_kind == "rotation")
 
 
-def _ratios(table: Table, names: Names) -> dict[str, Ratio]:
-    """Transmission ratios of a motor's sensor, by joint: ``wrist.ratio = 45``."""
+def _shaft(table: Table, names: Names) -> Shaft:
+    ratios = _ratios(table, names, Turns)
+    _allow(Shaft, table, ratios)
+    return _build(Shaft, table, names, ratios=Parts(ratios))
+
+
+def _ratios(table: Table, names: Names, part: type = Ratio) -> dict[str, Any]:
+    """Transmission ratios of a motor's sensor or shaft, by joint: ``wrist.ratio = 45``."""
     ratios = {
-        name: _part(Ratio, table.table(name), names)
+        name: _part(part, table.table(name), names)
         for name, value in table.values.items()
         if name in names["joint"] and isinstance(value, dict)
     }

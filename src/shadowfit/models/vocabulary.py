@@ -38,6 +38,7 @@ from shadowfit.mechanism import (
     PointPosition,
     PositionMotor,
     Rotor,
+    Shaft,
     Sphere,
     Spring,
     Stribeck,
@@ -92,7 +93,7 @@ VARIANTS: dict[tuple[type, str], tuple[str, Mapping[str, type]]] = {
 IMPLIED = {
     *((part, "rotary") for part in (JointPosition, JointSpeed, JointTorque, PositionMotor)),
     *((part, "input") for part in (Rotor, Spring, Drag, ConstantForce)),
-    *((part, "ratios") for part in (MotorPosition, MotorSpeed)),
+    *((part, "ratios") for part in (MotorPosition, MotorSpeed, Shaft)),
     (Joint, "laws"),
 }
 

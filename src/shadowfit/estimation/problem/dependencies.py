@@ -49,6 +49,9 @@ def make_plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, 
 
 
 def _unknowns(mechanism: Mechanism, options: Options) -> Unknowns:
+    if len(mechanism.shafts) and options.unknowns != "joint":
+        name = mechanism.shafts.names[0]
+        raise ProblemError(f"{name!r} is a shaft that several joints turn: it needs the unknowns 'joint'")
     try:
         return options.kind.of(mechanism)
     except MechanismError as error:

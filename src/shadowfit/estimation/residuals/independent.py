@@ -26,6 +26,8 @@ ALMOST = 0.3
 CLOSED = 1e-3
 # A parameter pulls redundant loops apart if this part of what it does to the gaps cannot be closed.
 PULLS = 1e-5
+# Effects of parameters below this, relative to those of coordinates, are rounding: centres of mass have none on gaps.
+NOTHING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +70,8 @@ def check_parameters(found: Closings, names: Sequence[str]) -> None:
     inverse = np.linalg.pinv(found.rows, rcond=REDUNDANT)
     left = found.by_parameters - found.rows @ (inverse @ found.by_parameters)
     size = np.max(np.linalg.norm(found.by_parameters, axis=1), axis=0)
-    bad = np.max(np.linalg.norm(left, axis=1), axis=0) > PULLS * np.maximum(size, np.finfo(float).tiny)
+    least = NOTHING * float(np.max(np.abs(found.rows), initial=np.finfo(float).tiny))
+    bad = np.max(np.linalg.norm(left, axis=1), axis=0) > np.maximum(PULLS * size, least)
     if bad.any():
         worst = int(np.flatnonzero(bad)[0])
         row = int(np.argmax(np.max(np.abs(left[:, :, worst]), axis=0)))

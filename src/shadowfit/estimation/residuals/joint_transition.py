@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, body_forces, loops, rows
+from shadowfit.dynamics import balance, body_forces, loops, rows, shafts
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Placed, Tree, place
@@ -58,13 +58,16 @@ def residual(
         along = loops.along_axes(closers, step, reaction, moving @ response @ moving.T)
         missing = missing - loops.on_bodies(closers, now.pose, reaction, along)
     own = _along_axes(links, elements, step, now, missing, jnp.diag(response))
+    if len(mechanism.shafts):
+        rates = [tree.selection() @ motions[i + 1].minus(motions[i]).ravel() / timestep for i in range(2)]
+        own = own + shafts.along(tree, mechanism, *rates, jnp.diag(response), timestep)[0]
     return jnp.einsum("bid,bi->d", now.twists, missing) - own
 
 
 def _response(tree: Tree, mechanism: Mechanism, now: Placed) -> Float[Array, "d d"]:
     """Changes of the rates by impulses along the coordinates: it only sets where dry friction fades."""
     links, rest = loops.opened(tree, mechanism)
-    if all(joint.friction is None for joint in mechanism.joints.values):
+    if len(mechanism.shafts) == 0 and all(joint.friction is None for joint in mechanism.joints.values):
         return jnp.zeros((links.size, links.size))
     mass = jax.lax.stop_gradient(_mass(links, assemble(rest), now))
     if not tree.loops:
@@ -77,8 +80,8 @@ def _response(tree: Tree, mechanism: Mechanism, now: Placed) -> Float[Array, "d 
 def _mass(tree: Tree, elements: Elements, now: Placed) -> Float[Array, "d d"]:
     """Inertia of the coordinates, shafts included."""
     inertia = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, now.pose))
-    shafts = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
-    return jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists) + jnp.diag(shafts)
+    turning = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
+    return jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists) + jnp.diag(turning)
 
 
 def _along_axes(

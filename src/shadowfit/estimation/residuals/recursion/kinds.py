@@ -55,7 +55,7 @@ def take_apart(layout: Layout, tree: Tree, mechanism: Mechanism, role: Role) -> 
             known = part.mechanism.leaves()
             names = [n for n in _names(known, part.mechanism, role) if _place(part.mechanism, known[n]) in columns]
             free.setdefault(jax.tree.structure(part.mechanism), {}).update(dict.fromkeys(names))
-    rubs = any(joint.friction is not None for joint in mechanism.joints.values)
+    rubs = has_dry_friction(mechanism)
     found: list[Element | None] = []
     for part, link in zip(parts, tree.links, strict=True):
         if part is None:
@@ -73,6 +73,11 @@ def take_apart(layout: Layout, tree: Tree, mechanism: Mechanism, role: Role) -> 
         indices = tuple(np.asarray(leaf, int) for leaf in jax.tree.leaves(part.mechanism))
         found.append(Element(kind, indices, np.array(part.inputs, int), np.array(own, int)))
     return found
+
+
+def has_dry_friction(mechanism: Mechanism) -> bool:
+    """Whether anything rubs, of which mobilities have to be known."""
+    return len(mechanism.shafts) > 0 or any(joint.friction is not None for joint in mechanism.joints.values)
 
 
 def all_numbers(mechanism: Mechanism) -> np.ndarray:
@@ -163,6 +168,7 @@ def _part(whole: Mechanism, link: Link, role: Role) -> _Part | None:
         joints=Parts(joints),
         contacts=Parts(),
         forces=Parts(forces),
+        shafts=Parts(),
         sensors=Parts(),
         inputs=Parts({f"u{i}": Input() for i in range(len(inputs))}),
         name="link",

@@ -23,8 +23,16 @@ from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion import elements
 from shadowfit.estimation.residuals.recursion.elements import TIMES, Kind
-from shadowfit.estimation.residuals.recursion.kinds import Element, Role, all_numbers, parameter_places, take_apart
+from shadowfit.estimation.residuals.recursion.kinds import (
+    Element,
+    Role,
+    all_numbers,
+    has_dry_friction,
+    parameter_places,
+    take_apart,
+)
 from shadowfit.estimation.residuals.recursion.lanes import RECORD
+from shadowfit.estimation.residuals.recursion.shaft_rows import ShaftRows
 from shadowfit.estimation.residuals.recursion.sweep import library, scratch_size
 from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, Workspace, is_own, over_time
@@ -70,7 +78,8 @@ class TreeRows:
     def __init__(self, layout: Layout, tree: Tree, mechanism: Mechanism) -> None:
         self.layout, self.tree, self.mechanism = layout, tree, mechanism
         self.links, self.bodies, self.axes = (take_apart(layout, tree, mechanism, role) for role in _ROLES)
-        self.rubs = any(joint.friction is not None for joint in mechanism.joints.values)
+        self.rubs = has_dry_friction(mechanism)
+        self.shafts = ShaftRows(layout, tree, mechanism)
         self.own = is_own(mechanism)
         self._flat = all_numbers(mechanism)
         self._where = parameter_places(layout, mechanism)
@@ -81,6 +90,7 @@ class TreeRows:
     def prepare(self) -> None:
         """Have all code made in the background."""
         library.prepare()
+        self.shafts.prepare()
         for role, own in zip(_ROLES, (self.links, self.bodies, self.axes), strict=True):
             for element in own:
                 if element is not None:
@@ -118,7 +128,9 @@ class TreeRows:
             carried = np.concatenate([wrenches[place], moves], axis=1)
             varying = [*(_window(x, padded) for x in frames), at.given[:, element.inputs], carried]
             axes.append(self._run("axis", element, at.flat, [np.asarray(timestep)], varying))
-        return self._together([at.links, at.bodies, axes], command[1], steps, padded)
+        found = self._together([at.links, at.bodies, axes], command[1], steps, padded)
+        self.shafts.add(found, values, motions, easily, quickly, timestep)
+        return found
 
     def mobility(
         self, values: Values, poses: Pose, command: np.ndarray, timestep: float

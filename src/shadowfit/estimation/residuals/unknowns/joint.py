@@ -79,6 +79,7 @@ class Joint(Unknowns):
     def of(cls, mechanism: Mechanism) -> Joint:
         tree = tree_of(mechanism)
         _check_contacts(tree, mechanism)
+        _check_shafts(tree, mechanism)
         # What is independent in loops depends on where they move (`suited`).
         independent = () if tree.loops else tuple(range(tree.size))
         return cls(len(mechanism.bodies), tree, independent, len(mechanism.contacts) > 0)
@@ -290,6 +291,15 @@ class Joint(Unknowns):
             if place in places:
                 found[:, column] = impulses[:, places[place]]
         return found
+
+
+def _check_shafts(tree: Tree, mechanism: Mechanism) -> None:
+    """Raise where shafts turn with joints of a machine with loops."""
+    if len(mechanism.shafts) and tree.loops:
+        raise MechanismError(
+            f"{mechanism.shafts.names[0]!r} is a shaft that several joints turn, and joint "
+            f"{mechanism.joints.names[tree.loops[0]]!r} closes a loop: fits do not describe both"
+        )
 
 
 def _check_contacts(tree: Tree, mechanism: Mechanism) -> None:

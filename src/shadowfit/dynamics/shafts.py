@@ -1,0 +1,83 @@
+"""Impulses of shafts that several joints turn (:mod:`shadowfit.mechanism.shaft`), along the coordinates of a tree.
+
+Over a step in which the shaft's speed goes from s to s' its impulse is
+
+    p = −J (s' − s) − h b (s + s')/2 − h c A(s, s'),
+
+with dry friction's mean direction A (:mod:`sliding`); each coordinate feels its ratio times p. The width of A follows
+from the shaft's mobility, ``m/(1 + J m)`` with ``m = Σ ratio² (mobility of the coordinate)``.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics import sliding
+from shadowfit.dynamics.tree import Tree
+from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.shaft import Shaft
+
+NUMBERS = ("viscous", "coulomb", "shaft_inertia")
+"""Numbers of a shaft that can be free, in the order of :func:`impulse`."""
+
+
+def impulse(
+    numbers: Float[Array, "3"],
+    speeds: Float[Array, "2"],
+    mobility: Float[Array, ""],
+    timestep: Float[Array, ""],
+    fastest: Float[Array, ""] | None = None,
+) -> Float[Array, ""]:
+    """p between two speeds [N m s]; ``mobility`` is m."""
+    viscous, coulomb, inertia = numbers[0], numbers[1], numbers[2]
+    before, after = speeds[0], speeds[1]
+    limit = timestep * coulomb
+    freely = mobility / (1.0 + inertia * mobility)
+    width = sliding.stick_width(jnp.zeros(()), freely, limit, timestep, fastest)
+    rubbing = limit * sliding.mean_direction(before, after, width)
+    return -inertia * (after - before) - 0.5 * timestep * viscous * (before + after) - rubbing
+
+
+def ratios(tree: Tree, mechanism: Mechanism, shaft: Shaft) -> Float[Array, "d"]:
+    """Turns of a shaft for one of each coordinate."""
+    found = jnp.zeros(tree.size)
+    for joint, turns in shaft.ratios.items():
+        found = found.at[tree.coordinate(mechanism.joints.index(joint))].set(turns.ratio)
+    return found
+
+
+def numbers(shaft: Shaft) -> Float[Array, "3"]:
+    """Those of :data:`NUMBERS`."""
+    return jnp.stack([jnp.asarray(getattr(shaft, name)) for name in NUMBERS])
+
+
+def along(
+    tree: Tree,
+    mechanism: Mechanism,
+    before: Float[Array, "d"],
+    after: Float[Array, "d"],
+    mobility: Float[Array, "d"],
+    timestep: Float[Array, ""],
+) -> tuple[Float[Array, "d"], Float[Array, "d d"]]:
+    """Impulses of all shafts along the coordinates, whose rates go from ``before`` to ``after``; slopes by these."""
+    found, slopes = jnp.zeros(tree.size), jnp.zeros((tree.size, tree.size))
+    for shaft in mechanism.shafts.values:
+        turns = ratios(tree, mechanism, shaft)
+        own, easily = numbers(shaft), jnp.sum(turns**2 * mobility)
+        speed = turns @ before
+
+        def moved(last: Array, own: Array = own, speed: Array = speed, easily: Array = easily) -> Array:
+            return impulse(own, jnp.stack([speed, last]), easily, timestep)
+
+        value, slope = jax.jvp(moved, (turns @ after,), (jnp.ones(()),))
+        found, slopes = found + turns * value, slopes + slope * jnp.outer(turns, turns)
+    return found, slopes
+
+
+def coordinates(tree: Tree, mechanism: Mechanism, shaft: Shaft) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the coordinates that turn a shaft, and their ratios, as plain numbers."""
+    places = [tree.coordinate(mechanism.joints.index(joint)) for joint in shaft.ratios]
+    return np.array(places, int), np.array([float(turns.ratio) for turns in shaft.ratios.values])

@@ -1,0 +1,107 @@
+"""What shafts that several joints turn add to the rows of a tree (:mod:`shadowfit.dynamics.shafts`)."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics import shafts
+from shadowfit.dynamics.tree import Tree
+from shadowfit.estimation.residuals.parameter_layout import Layout, Values
+from shadowfit.estimation.residuals.recursion.elements import TIMES
+from shadowfit.kernels import OverTime, over_time, slopes
+from shadowfit.mechanism.mechanism import Mechanism
+
+
+class ShaftRows:
+    """All shafts of a mechanism."""
+
+    def __init__(self, layout: Layout, tree: Tree, mechanism: Mechanism) -> None:
+        self.layout, self.tree, self.mechanism = layout, tree, mechanism
+
+    def prepare(self) -> None:
+        """Have the code made in the background."""
+        if len(self.mechanism.shafts):
+            _ = self._kernel
+
+    def add(
+        self,
+        rows: Float[np.ndarray, "steps d 3*d+p+1"],
+        values: Values,
+        motions: Float[np.ndarray, "nodes bodies 7"],
+        mobility: Float[np.ndarray, "d steps"],
+        fastest: Float[np.ndarray, " d"],
+        timestep: float,
+    ) -> None:
+        """Take the shafts' impulses, and their derivatives, off the rows."""
+        steps, size = len(rows), self.tree.size
+        for name, shaft in self.mechanism.shafts.items():
+            places, turns = shafts.coordinates(self.tree, self.mechanism, shaft)
+            moved = np.diff(self._positions(motions[: steps + 2], places), axis=0)
+            # Turns of hinges are known up to whole ones.
+            moved = np.where(self._rotary(places), (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
+            speed = moved @ turns / timestep
+            easily = turns**2 @ mobility[places, :steps]
+            quickly = np.full(steps, np.abs(turns) @ fastest[places])
+            varying = np.stack([speed[:-1], speed[1:], easily, quickly], axis=1)
+            columns = [self._column(f"{name}.{leaf}") for leaf in shafts.NUMBERS]
+            numbers = [
+                float(getattr(shaft, leaf)) if column is None else float(values.numbers[column[0]])
+                for leaf, column in zip(shafts.NUMBERS, columns, strict=True)
+            ]
+            found = self._kernel([], [np.array(numbers), np.asarray(timestep)], [varying], None)[0]
+            value, by_speed, by_number = found[:, 0], found[:, 1:3] / timestep, found[:, 3:]
+            by_node = (-by_speed[:, 0], by_speed[:, 0] - by_speed[:, 1], by_speed[:, 1])
+            for place, ratio in zip(places, turns, strict=True):
+                rows[:, place, -1] -= ratio * value
+                for t in range(TIMES):
+                    rows[:, place, t * size + places] -= ratio * by_node[t][:, None] * turns
+                for number, column in enumerate(columns):
+                    if column is not None:
+                        rows[:, place, TIMES * size + column[1]] -= ratio * by_number[:, number]
+
+    def _column(self, name: str) -> tuple[int, int] | None:
+        """Place of a free number among the values, and of its increment."""
+        if name not in self.layout.numbers:
+            return None
+        place = self.layout.numbers.index(name)
+        return place, self.layout.order[place]
+
+    def _link(self, place: int) -> tuple[int, int]:
+        """Body and direction of a coordinate."""
+        every = [(link.body, direction) for link in self.tree.links for direction in link.freedom]
+        return every[place]
+
+    def _rotary(self, places: np.ndarray) -> np.ndarray:
+        return np.array([self._link(place)[1] >= 3 for place in places])
+
+    def _positions(self, motions: np.ndarray, places: np.ndarray) -> Float[np.ndarray, "nodes k"]:
+        """Coordinates [rad, m] of joints with one axis."""
+        found = []
+        for place in places:
+            body, direction = self._link(place)
+            own = motions[:, body]
+            turned = 2.0 * np.arctan2(own[:, 3 + direction - 2], own[:, 3]) if direction >= 3 else own[:, direction]
+            found.append(turned)
+        return np.stack(found, axis=1)
+
+    @functools.cached_property
+    def _kernel(self) -> OverTime:
+        return over_time(_row, [], [np.empty(3), np.empty(())], [np.empty(4)], "shaft rows")
+
+
+def _row(_: list[Any], constants: list[Any], varying: list[Any]) -> Float[Array, "6"]:
+    """``[p | ∂p/∂(both speeds, numbers)]``."""
+    numbers, timestep = constants
+    (given,) = varying
+
+    def moved(increments: Array) -> Array:
+        own, speeds = numbers + increments[2:], given[:2] + increments[:2]
+        return shafts.impulse(own, speeds, given[2], timestep, given[3])[None]
+
+    value, table = slopes(moved, jnp.zeros(5))
+    return jnp.concatenate([value, table[0]])
