@@ -5,7 +5,9 @@ the inertial parameters with viscous and Coulomb friction, an offset and the rot
 the first 70 % of a recording; the error of the torque, low-pass filtered alike, is that of the rest. It shares no code
 with the estimator.
 
-    python benchmarks/arm.py [--data FOLDER] [tx40 ur10 panda]
+    python benchmarks/arm.py [--data FOLDER] [--without-repeats] [tx40 ur10 panda]
+
+Messages that a logger wrote twice stay in unless `--without-repeats` is given; the others then get even times.
 """
 
 from __future__ import annotations
@@ -48,13 +50,25 @@ def smoothed(time: np.ndarray, values: np.ndarray, cutoff: float) -> np.ndarray:
     return sosfiltfilt(butter(2, cutoff, fs=1.0 / (grid[1] - grid[0]), output="sos"), even, axis=0)
 
 
-def torque_errors(robot: Path, recording: Path, angle: Sequence[str], torque: Sequence[str], cutoff: float) -> dict:
+def distinct(time: np.ndarray, angles: np.ndarray, torques: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows that do not repeat the one before, at the even times that are nearest to theirs."""
+    both = np.concatenate([angles, torques], axis=1)
+    new = np.concatenate([[True], np.any(np.diff(both, axis=0) != 0.0, axis=1)])
+    number = np.arange(new.sum())
+    return np.polyval(np.polyfit(number, time[new], 1), number), angles[new], torques[new]
+
+
+def torque_errors(
+    robot: Path, recording: Path, angle: Sequence[str], torque: Sequence[str], cutoff: float, without_repeats: bool
+) -> dict:
     """Root mean square error of each joint's torque on the rest [N m], and its part of the torque's own."""
     read = pin.buildModelFromMJCF if robot.suffix == ".xml" else pin.buildModelFromUrdf
     model = read(str(robot))
     data = model.createData()
     time, angles = columns(recording, *angle)
     _, torques = columns(recording, *torque)
+    if without_repeats:
+        time, angles, torques = distinct(time, angles, torques)
     step = (time[-1] - time[0]) / (len(time) - 1)
     q = smoothed(time, np.unwrap(angles, axis=0), cutoff)
     tau = smoothed(time, torques, cutoff)
@@ -91,6 +105,7 @@ def main() -> None:
     """Print the errors of the chosen arms."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=os.environ.get("SHADOWFIT_DATA"), help="default: $SHADOWFIT_DATA")
+    parser.add_argument("--without-repeats", action="store_true", help="leave out messages that were written twice")
     parser.add_argument("arms", nargs="*", default=list(ARMS), help=f"of {', '.join(ARMS)}")
     chosen = parser.parse_args()
     if not chosen.data:
@@ -98,7 +113,7 @@ def main() -> None:
     for name in chosen.arms:
         robot, recording, angle, torque, cutoff = ARMS[name]
         for part, own in torque_errors(
-            Path(chosen.data) / robot, Path(chosen.data) / recording, angle, torque, cutoff
+            Path(chosen.data) / robot, Path(chosen.data) / recording, angle, torque, cutoff, chosen.without_repeats
         ).items():
             print(
                 f"{name} {part}: {100.0 * own['whole']:.1f} % of the torque; N m",

@@ -135,8 +135,8 @@ def step(
     impulse = [dot(s, wrenches[b]) for s, b in zip(now.twists, coordinate_bodies(tree), strict=True)]
     right = jnp.stack(impulse) - along.impulse if impulse else along.impulse
     if len(mechanism.shafts):
-        rates = (carried.last / timestep, trial.increment / timestep)
-        turned, by_rates = shafts.along(tree, mechanism, *rates, jnp.diag(response), timestep)
+        before, later = carried.last / timestep, trial.increment / timestep
+        turned, by_rates = shafts.along(tree, mechanism, before, later, jnp.diag(response), timestep)
         right, matrix = right - turned, matrix - by_rates
     contacts, branch = trial.contacts, None
     if touching is not None:

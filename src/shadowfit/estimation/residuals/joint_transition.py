@@ -59,8 +59,8 @@ def residual(
         missing = missing - loops.on_bodies(closers, now.pose, reaction, along)
     own = _along_axes(links, elements, step, now, missing, jnp.diag(response))
     if len(mechanism.shafts):
-        rates = [tree.selection() @ motions[i + 1].minus(motions[i]).ravel() / timestep for i in range(2)]
-        own = own + shafts.along(tree, mechanism, *rates, jnp.diag(response), timestep)[0]
+        old, new = (jnp.asarray(tree.selection() @ motions[i + 1].minus(motions[i]).ravel()) for i in range(2))
+        own = own + shafts.along(tree, mechanism, old / timestep, new / timestep, jnp.diag(response), timestep)[0]
     return jnp.einsum("bid,bi->d", now.twists, missing) - own
 
 
