@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.evaluation.axis_forces import AxisForce
+from shadowfit.evaluation.error_kinds import error_kinds
 from shadowfit.evaluation.html_page import part_of, rounded, split
 from shadowfit.evaluation.store import SavedResult
 
@@ -39,6 +40,12 @@ def section(saved: SavedResult) -> str:
         text = f"{level:.2g} {unit} rms"
         if shares.get(joint) is not None:
             text += f", {part_of(shares[joint])} the strongest force there"
+        kinds = error_kinds(own.each)
+        if kinds is not None:
+            text += (
+                f"; {kinds.state:.0%} of its variance is a function of the joint's speed and position, "
+                f"{kinds.slow:.0%} varies slowly, {kinds.neither:.0%} neither"
+            )
         blocks.append(
             f'<h3>{escape(joint)}</h3><p class="soft">{escape(text)}.</p><div class="row" id="force-{index}"></div>'
         )
