@@ -21,9 +21,10 @@ from shadowfit.models import builtin
 TIMESTEP = 0.01
 # Leaves that the dynamics do not depend on.
 SILENT = ("*.std", "*.offset", "*.delay", "*.stick_time", "u.*", "w.*", "v.*")
-# Numbers that do not change the mobility of an axis. Where friction is a mean over the step, the others also change the
-# width over which it reverses, which derivatives leave out (docs/method.md).
-FORCES = ("dry", "coulomb", "stribeck", "viscous", "gain", "push", "gravity")
+# Numbers that do not change the mobility of an axis. Where friction is a mean over the step, the others (viscous
+# friction too, which damps within the step) also change the width over which it reverses, which derivatives leave out
+# (docs/method.md).
+FORCES = ("dry", "coulomb", "stribeck", "gain", "push", "gravity")
 SCENES = {
     "furuta": (full_furuta, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0}),
     "cartpole": (dc_cartpole, {"rail": 0.1, "pivot": 1.0}, {"rail": 0.4, "pivot": -2.0}),

@@ -23,10 +23,9 @@ more weight gains nothing. Where errors do look white (:mod:`uncertainty.whitene
 were read at every joint, it must gain more than it would by chance (:mod:`uncertainty.chance`): there the likelihood is
 right, and knows more. Error bars follow from the most likely levels, not from the weights.
 
-**Led machines.** Where sensors tell the path and the torque of every joint is known (an arm in its position loop) a
-controller may have answered to every error, so that no simulation from the torques alone would stay on the path. Weight
-is then added only if one does, and short predictions gain as well; else what is asked of the model is the force along
-the path.
+**Led machines.** Where the torque of every joint is known (an arm in its position loop) a controller may have answered
+to every error, so that no simulation from the torques alone would stay on the path. Weight is then added only if one
+does, and short predictions gain as well; else what is asked of the model is the force along the path.
 """
 
 from __future__ import annotations
@@ -85,8 +84,6 @@ PULLS, SETTLED = 10, 0.1
 # by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
 # late. Where less than a tenth of it changes the equations of motion hold exactly, and nothing is to come.
 WORTHWHILE, PATIENCE = 0.003, 4
-# Part of the errors of every equation of motion that the states leave where a machine is led along a path.
-LED = 0.5
 # Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
 FOLLOWED = 0.3
 # Below so many degrees of freedom the equations of motion already hold exactly, and weight by prediction is not asked
@@ -113,7 +110,7 @@ class NoiseChoice:
     sensor_ratio: tuple[float, ...]
     """Standard deviation of each sensor relative to the stated one."""
     led: bool = False
-    """Whether sensors tell the path and all joints' forces are known: weight is added only if simulations follow it."""
+    """Whether all joints' forces are known: weight is added only if simulations follow the path."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,7 +200,7 @@ def estimate_noise(
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
     likely, acting = _acting_or_read(scan, likely, degrees)
-    led = problem.plan.unknowns.reach == 3 and is_led(problem, likely)
+    led = is_led(problem)
     search = _predictive(scan, likely, degrees, led)
     chosen = likely if search.chosen is likely else _with_unexplained(problem, likely, search.chosen)
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
@@ -322,11 +319,9 @@ def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Can
     return read, None if np.all(share > 0.5) else False
 
 
-def is_led(problem: Problem, likely: _Candidate) -> bool:
-    """Whether sensors tell the path and all joints' forces are known: the fit is one of forces along a given path."""
-    dynamics = likely.evidence.noise[0]
-    left = np.diagonal(dynamics.freedom) / max(dynamics.count, 1)
-    return _driven(problem, TorqueMotor) == problem.plan.node_size and bool(np.all(left > LED))
+def is_led(problem: Problem) -> bool:
+    """Whether the force of every joint is known, so that a controller may have led the machine along its path."""
+    return problem.plan.unknowns.reach == 3 and _driven(problem, TorqueMotor) == problem.plan.node_size
 
 
 def _driven(problem: Problem, kind: type = object) -> int:
@@ -377,12 +372,15 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
         if change < 0.1 * WORTHWHILE:
             break
         misses += 1
-        if prediction.score < best - WORTHWHILE and (not led or _follows(prediction, tried[0][1])):
+        # Of weights that predict alike the largest one leaves the fewest unknowns.
+        enough = best - WORTHWHILE if chosen is likely else best + WORTHWHILE
+        if prediction.score < enough and (not led or _follows(prediction, tried[0][1])):
             if white or driven:
                 draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
                 draws = draws.tried(current.weights, current.evidence)
             if draws is None or tried[0][1].score - prediction.score > draws.gain:
-                chosen, misses = current, 0
+                chosen = current
+                misses = 0 if prediction.score < best - WORTHWHILE else misses
         if current.evidence.noise[0].degrees < EXACT:
             break
     return _Search(chosen, tuple(tried), white, 0.0 if draws is None else draws.gain)
