@@ -84,6 +84,8 @@ PULLS, SETTLED = 10, 0.1
 # by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
 # late. Where less than a tenth of it changes the equations of motion hold exactly, and nothing is to come.
 WORTHWHILE, PATIENCE = 0.003, 4
+# Of weights whose predictions differ by less than this (a per cent) the largest one leaves the fewest unknowns.
+ALIKE = 0.01
 # Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
 FOLLOWED = 0.3
 # Below so many degrees of freedom the equations of motion already hold exactly, and weight by prediction is not asked
@@ -372,8 +374,7 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
         if change < 0.1 * WORTHWHILE:
             break
         misses += 1
-        # Of weights that predict alike the largest one leaves the fewest unknowns.
-        enough = best - WORTHWHILE if chosen is likely else best + WORTHWHILE
+        enough = best - WORTHWHILE if chosen is likely else best + ALIKE
         if prediction.score < enough and (not led or _follows(prediction, tried[0][1])):
             if white or driven:
                 draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
