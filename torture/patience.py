@@ -21,7 +21,7 @@ class Stopwatch:
     def __init__(self, process: int | None = None) -> None:
         self._process = os.getpid() if process is None else process
         self._began = time.monotonic()
-        self._before = _waiting([self._process])
+        self._before = _waiting(_family(self._process))
 
     def passed(self) -> float:
         """Seconds since the beginning, without the longest waiting of a thread for a processor."""
