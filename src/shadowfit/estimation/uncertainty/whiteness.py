@@ -21,6 +21,9 @@ DRAWS, SEED = 39, 0
 # Errors are white unless a lag's correlation exceeds the draws' mean by so many of their standard deviations (Student's
 # t of 38 degrees of freedom does in one of seven thousand cases, and some fifty lags are independent), and by so much.
 FAR, MUCH = 4.0, 0.1
+# The first lag that is looked at. Forces that are white within a step, too, are shared by neighbours: an impulse is
+# that of a force over two steps, weighted by a triangle, and the correlation of neighbours a quarter.
+FIRST = 2
 
 
 def are_white(projections: Sequence[Projection], impulses: int, reference: float) -> bool:
@@ -40,7 +43,7 @@ def are_white(projections: Sequence[Projection], impulses: int, reference: float
         drawn += _products(left[:, :impulses], lags)
         shown += _products(projection.residual[:, :impulses], lags)
     with np.errstate(divide="ignore", invalid="ignore"):
-        white, own = drawn[1:] / drawn[0], shown[1:] / shown[0]
+        white, own = drawn[FIRST:] / drawn[0], shown[FIRST:] / shown[0]
         excess = own - white.mean(axis=-1)
         return not bool(np.any((excess > MUCH) & (excess > FAR * white.std(axis=-1, ddof=1))))
 
