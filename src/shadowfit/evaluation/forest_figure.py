@@ -26,7 +26,7 @@ def section(saved: SavedResult) -> str:
     apart = {name: row for name, row in rows.items() if row["spread"] > 0.0}
     if apart:
         listed = ", ".join(
-            f"{escape(name)} (by {row['spread']:.2g}{_unit(saved, name)}, error bar {row['wider']:.1f} times wider)"
+            f"{escape(name)} (by {row['spread']:.2g}{_unit(saved, name)}, error bar {row['wider']:.3g} times wider)"
             for name, row in sorted(apart.items(), key=lambda one: -one[1]["wider"])
         )
         count = f"{len(apart)} of {len(rows)} parameters"

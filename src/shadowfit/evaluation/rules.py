@@ -290,7 +290,7 @@ def pieces(estimate: Estimate) -> Iterator[Notice]:
             f"{'recordings' if row.of_recordings else 'pieces of the data'} disagree about {row.name}: "
             f"{_piece(estimate, row, low)} has {row.values[low]:.4g}, {_piece(estimate, row, high)} "
             f"{row.values[high]:.4g}{unit}; from one to the next it differs by {row.spread:.2g} beyond noise, and its "
-            f"error bar is {row.wider:.1f} times wider for it",
+            f"error bar is {row.wider:.3g} times wider for it",
             _what_to_try(row),
         )
 
