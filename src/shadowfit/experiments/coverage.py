@@ -217,7 +217,7 @@ def fitted(study: Study, condition: Condition, recording: Recording) -> Estimate
     if condition.state_weight == "auto":
         estimate = solve(problem, LevenbergMarquardt())
         return _polished(estimate, estimate.weights)
-    first = varied(problem, options=dataclasses.replace(options, state_weight=100.0))
+    first = varied(problem, options=dataclasses.replace(problem.options, state_weight=100.0))
     estimate = solve(first, LevenbergMarquardt())
     for state_weight in 10.0 ** np.arange(3.5, np.log10(condition.state_weight) - 0.5, 1.5):
         estimate = _polished(estimate, default_weights(problem, state_weight), iterations=3)
