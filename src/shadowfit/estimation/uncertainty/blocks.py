@@ -93,7 +93,7 @@ class Disagreement:
     added: Float[np.ndarray, " p"]
     """Variance that disagreement adds; zero where pieces agree."""
     degrees: Float[np.ndarray, " p"]
-    """Degrees of freedom behind it: one less than the largest number of pieces that differ; infinite if they agree."""
+    """Degrees of freedom behind it: the largest number of pieces that differ, less one, or two for a trend; or ∞."""
     spread: Float[np.ndarray, " p"]
     """τ: how much a parameter differs from piece to piece beyond noise."""
 
@@ -158,8 +158,6 @@ def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]
 
 def trend(times: Float[np.ndarray, " b"], values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> Scatter:
     """Values that drift along a straight line in time."""
-    if len(values) < LEAST_FOR_TREND:
-        return Scatter()
     values, weight, times = _with_a_say(values, std, times)
     if len(values) < LEAST_FOR_TREND:
         return Scatter()

@@ -60,6 +60,13 @@ def long_run_covariance(series: Float[np.ndarray, "n p"]) -> LongRun:
     return LongRun(covariance, width, count / (PARZEN_ENERGY * width))
 
 
+def lagged_sums(series: Float[np.ndarray, "n ..."], lags: int) -> Float[np.ndarray, "lags+1 ..."]:
+    """``Σ_k u_k u_{k+l}`` for l = 0, 1, …, lags along the first axis, by Fourier transforms of a quick length."""
+    length = 1 << (len(series) + lags).bit_length()
+    spectrum = np.fft.rfft(series, length, axis=0)
+    return np.fft.irfft(spectrum.real**2 + spectrum.imag**2, length, axis=0)[: lags + 1]
+
+
 def lag_one(series: Float[np.ndarray, "n p"]) -> Float[np.ndarray, " p"]:
     """Coefficient of a first-order autoregression of each component."""
     energy = np.sum(series**2, axis=0)

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation.linear.projection import Projection
-from shadowfit.estimation.uncertainty.long_run import bandwidth, lag_one, parzen
+from shadowfit.estimation.uncertainty.long_run import bandwidth, lag_one, lagged_sums, parzen
 
 # Draws of white errors, and their seed.
 DRAWS, SEED = 8, 0
@@ -60,14 +60,9 @@ def excess(residual: Float[np.ndarray, " n"], white: Float[np.ndarray, "n c"]) -
     if lag_one(residual[:, None])[0] - by_chance <= SIGNIFICANT / np.sqrt(count):
         return np.zeros(0)
     width = bandwidth(residual[:, None])
-    lags = np.arange(1, min(int(np.ceil(width)), count))
-    each = [_autocovariance(own)[lags] for own in (residual, *white.T)]
-    return np.array([parzen(lag / width) for lag in lags]) * (each[0] - np.mean(each[1:], axis=0))
-
-
-def _autocovariance(series: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """``Σ_k u_k u_{k+l}/n`` for l = 0, 1, …"""
-    return _convolved(series[:, None], series[::-1])[len(series) - 1 :, 0] / len(series)
+    lags = min(int(np.ceil(width)), count) - 1
+    own, drawn = (lagged_sums(series, lags)[1:] / count for series in (residual, white))
+    return np.array([parzen(lag / width) for lag in range(1, lags + 1)]) * (own - drawn.mean(axis=1))
 
 
 def _convolved(rows: Float[np.ndarray, "n p"], kernel: Float[np.ndarray, " k"]) -> Float[np.ndarray, "n+k-1 p"]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
 from shadowfit.estimation.linear.projection import Projection
+from shadowfit.estimation.uncertainty.long_run import lagged_sums
 
 # Draws of white errors, and their seed.
 DRAWS, SEED = 39, 0
@@ -40,16 +40,9 @@ def are_white(projections: Sequence[Projection], impulses: int, reference: float
         errors = reference * np.random.default_rng((SEED, index)).standard_normal((*projection.residual.shape, DRAWS))
         # Rows without a residual (missing samples) have no error.
         left = projection.left_of(errors * (projection.residual != 0.0)[..., None])
-        drawn += _products(left[:, :impulses], lags)
-        shown += _products(projection.residual[:, :impulses], lags)
+        drawn += lagged_sums(left[:, :impulses], lags)
+        shown += lagged_sums(projection.residual[:, :impulses], lags)
     with np.errstate(divide="ignore", invalid="ignore"):
         white, own = drawn[FIRST:] / drawn[0], shown[FIRST:] / shown[0]
         excess = own - white.mean(axis=-1)
         return not bool(np.any((excess > MUCH) & (excess > FAR * white.std(axis=-1, ddof=1))))
-
-
-def _products(series: Float[np.ndarray, "n ..."], lags: int) -> Float[np.ndarray, "lags+1 ..."]:
-    """Sums of products of values that are 0, 1, 2, … steps apart, by Fourier transforms of a quick length."""
-    length = 1 << (len(series) + lags).bit_length()
-    spectrum = np.fft.rfft(series, length, axis=0)
-    return np.fft.irfft(spectrum.real**2 + spectrum.imag**2, length, axis=0)[: lags + 1]
