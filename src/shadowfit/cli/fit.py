@@ -122,7 +122,7 @@ def fit(
         Unknowns | None,
         typer.Option(
             help="joint: joint coordinates, joints are rigid; configuration: poses of the bodies; full: the paper's. "
-            "Default: joint where the model has at most eight joint coordinates, else configuration."
+            "Default: joint, wherever joint coordinates can describe the model, else configuration."
         ),
     ] = None,
     correction: Annotated[
