@@ -11,6 +11,8 @@ from typing import Any
 import jaxtyping
 from beartype import beartype
 
+from shadowfit import arrays
+
 _ARRAY = re.compile(r"\b(Bool|Float|Int)\[")
 # These check shapes themselves, and say what is wrong.
 _BY_THEMSELVES = frozenset({"solve_lcp", "solve_mlcp"})
@@ -28,7 +30,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 def check_shapes(packages: Sequence[str]) -> None:
     """Check all functions of packages that are imported from now on.
 
-    ``Array`` stands for everything that JAX takes for one: NumPy's arrays and plain numbers, too.
+    ``Array`` stands for everything that JAX takes for one, plain numbers too.
     """
-    jaxtyping.Array = jaxtyping.ArrayLike
+    arrays.Array = jaxtyping.ArrayLike
     jaxtyping.install_import_hook(packages, f"{__name__}.checked")

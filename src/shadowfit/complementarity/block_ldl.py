@@ -29,8 +29,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_matrices import cholesky, triangular_solver
 from shadowfit.errors import ShadowfitError
 
@@ -207,7 +208,8 @@ def factor(plan: Plan, blocks: Mapping[tuple[int, int], Float[Array, "rows colum
     """
     _check_blocks(plan, blocks)
     work = _grouped(plan, {key: lax.stop_gradient(block) for key, block in blocks.items()})
-    roots, couplings = [], []
+    roots: list[Array] = []
+    couplings: list[Array] = []
     for group, later in enumerate(plan.later):
         root = cholesky(work[group, group])
         roots.append(root)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_matrices import lu, triangular_solver
 
 

@@ -30,8 +30,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity import dense, lemke, scaling
 from shadowfit.complementarity.status import Status
 from shadowfit.errors import ShadowfitError

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.status import Status
 
 PIVOT_TOLERANCE = 1e-11
@@ -172,7 +173,7 @@ def _lexicographic(tableau: _Tableau, speed: Float[Array, " n"], tied: Bool[Arra
         tied, k = state
         return (jnp.sum(tied) > 1) & (k < n)
 
-    def compare(state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def compare(state: tuple[Array, jax.Array]) -> tuple[Array, jax.Array]:
         tied, k = state
         in_column = tableau.others == k
         from_column = -tableau.table[:, jnp.argmax(in_column)]

@@ -20,8 +20,9 @@ from typing import Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.lcp import LcpShapeError, solve_lcp
 from shadowfit.complementarity.status import Status
 

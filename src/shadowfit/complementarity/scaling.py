@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from shadowfit.arrays import Array
 
 
 def equilibrate(H: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
@@ -14,7 +16,7 @@ def equilibrate(H: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array
     one tolerance serves all of them. Two passes of dividing each row and column by the square root of its largest
     entry suffice: the first weighs impulses by inverse masses, the second evens out rows of pure numbers.
     """
-    size = jnp.abs(H)
+    size: Array = jnp.abs(H)
     rows, columns = _inverse_root(jnp.max(size, axis=1)), _inverse_root(jnp.max(size, axis=0))
     size = rows[:, None] * size * columns
     return rows * _inverse_root(jnp.max(size, axis=1)), columns * _inverse_root(jnp.max(size, axis=0))

@@ -17,13 +17,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
+
+from shadowfit.arrays import Array
 
 TriangularSolve = Callable[[Float[Array, "n n"], Float[Array, "n k"]], Float[Array, "n k"]]
 
 
 @custom_vmap
-def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+def cholesky(matrix: Float[jax.Array, "n n"]) -> Float[Array, "n n"]:
     """Lower triangular ``C`` with ``C Cᵀ`` equal to a symmetric matrix, whose lower triangle is read.
 
     Not a number if the matrix is not positive definite.

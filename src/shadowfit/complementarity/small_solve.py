@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.kernels.operation import operation
 from shadowfit.kernels.rules import elimination
 
@@ -19,7 +20,7 @@ from shadowfit.kernels.rules import elimination
 @operation(unroll=elimination.solve)
 def small_solve(
     matrix: Float[Array, "n n"], rhs: Float[Array, "n k"], *, definite: bool = False
-) -> Float[Array, "n k"]:
+) -> Float[jax.Array, "n k"]:
     """``A⁻¹ B``; not finite if A is singular. Differentiate around it, not through it.
 
     ``definite`` promises that ``A + Aᵀ`` is positive definite, as of mass matrices with forces that take energy out:
@@ -32,7 +33,7 @@ def small_solve(
     system = jnp.concatenate([matrix * scale[:, None] * scale[None], rhs * scale[:, None]], axis=1)
     places = jnp.arange(size)
 
-    def eliminate(k: Array, system: Array) -> Array:
+    def eliminate(k: jax.Array, system: jax.Array) -> jax.Array:
         column = jnp.where(places >= k, jnp.abs(system[:, k]), -1.0)
         pivot = jnp.argmax(column)
         upper, lower = system[k], system[pivot]

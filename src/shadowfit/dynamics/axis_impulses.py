@@ -8,8 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import exact, rows, sliding
 from shadowfit.dynamics.composites import column, composites_of, coordinate_bodies, dot, hanging, held_by
@@ -50,9 +51,9 @@ def axis_impulses(
     whole, old = with_world(now.pose, step.velocity)
     _, new = with_world(now.pose, step.new_velocity)
     impulse, slope = [jnp.zeros(())] * size, [jnp.zeros(())] * size
-    by_wrench = [jnp.zeros(6)] * size
+    by_wrench: list[Array] = [jnp.zeros(6)] * size
     axes: list[tuple[tuple[int, Array], ...]] = [()] * size
-    by_group = []
+    by_group: list[Array] = []
     for group in elements.groups:
         across = _across(tree, group, whole, now)
         transmitted = jnp.stack([wrenches[tree.holding(joint).body] for joint in group.joints])
@@ -132,14 +133,14 @@ def mass_of(tree: Tree, elements: Elements, now: Hung) -> Float[Array, "d d"]:
     size = tree.size
     still = jnp.zeros((elements.body_count, 6))
     composites = hanging(tree, composites_of(elements, now.pose, now.pose, still, still, jnp.zeros(())))
-    shafts = [jnp.zeros(())] * size
+    shafts: list[Array] = [jnp.zeros(())] * size
     for group in elements.groups:
         if group.has_axis:
             inertia = rows.axis_inertia(group)
             for member, joint in enumerate(group.joints):
                 shafts[tree.coordinate(joint)] = inertia[member]
     bodies, above = coordinate_bodies(tree), held_by(tree)
-    entries = [[jnp.zeros(())] * size for _ in range(size)]
+    entries: list[list[Array]] = [[jnp.zeros(())] * size for _ in range(size)]
     for i in range(size):
         own = column(composites[bodies[i]], now.twists[i])
         for j in range(size):

@@ -15,8 +15,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, exact, rows, sliding, spook
 from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.elements import Elements, JointGroup

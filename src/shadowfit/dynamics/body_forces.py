@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Elements
 from shadowfit.geometry import Pose, rotations
 
@@ -44,13 +46,13 @@ def gyroscopic_torque(inertia: Float[Array, "bodies 3 3"], spin: Float[Array, "b
     return -jnp.cross(spin, jnp.einsum("bij,bj->bi", inertia, spin))
 
 
-def applied_force(elements: Elements, pose: Pose, command: Float[Array, "inputs"]) -> Float[Array, "bodies 6"]:
+def applied_force(elements: Elements, pose: Pose, command: Float[Array, "inputs"]) -> Float[jax.Array, "bodies 6"]:
     """Gravity and external wrenches [N, N m]."""
     gravity = elements.bodies.mass[:, None] * elements.gravity
     return applied_wrench(elements, pose, command).at[:, :3].add(gravity)
 
 
-def applied_wrench(elements: Elements, pose: Pose, command: Float[Array, "inputs"]) -> Float[Array, "bodies 6"]:
+def applied_wrench(elements: Elements, pose: Pose, command: Float[Array, "inputs"]) -> Float[jax.Array, "bodies 6"]:
     """External wrenches [N, N m] in the world frame."""
     total = jnp.zeros((elements.body_count, 6))
     for element in elements.forces:

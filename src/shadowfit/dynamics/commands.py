@@ -11,8 +11,9 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.discretization import SCHEMES
 
 Hold = Literal["zero", "linear"]
@@ -55,7 +56,7 @@ def _integral(times: Array, values: Array, at: Array, hold: Hold) -> Array:
 
 
 def intervals(
-    times: Float[Array, "n"], timestep: Float[Array, ""], discretization: str
+    times: Float[Array, "n"], timestep: Float[Array, ""] | float, discretization: str
 ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
     """Start and end of the interval over which a step's input acts."""
     start = times + SCHEMES[discretization].input_shift * timestep

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity import Status
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import exact, spook

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.tree import Tree
@@ -75,7 +76,7 @@ def composites_of(
         gyroscopic = cross(middle) @ inertia - cross(inertia @ middle)
         turning = inertia + 0.5 * timestep * gyroscopic
         matrix = turning @ rotations.left_jacobian_inverse(timestep * new_spin)
-        matrix = matrix + mass * (jnp.sum(x * x_after) * jnp.eye(3) - jnp.outer(x_after, x))
+        matrix = matrix + mass * (jnp.sum(x * x_after) * jnp.eye(3) - x_after[:, None] * x)
         return jnp.concatenate([mass[None], mass * x, mass * x_after, matrix.ravel()])
 
     inertia = body_forces.world_inertia(elements, now)

@@ -15,8 +15,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, StopElement
@@ -91,7 +92,9 @@ def _stacked(contacts: tuple[ContactRows, ...]) -> Points:
     """Rows of all contacts over the moving bodies (the world has no velocity)."""
     size = 6 * (contacts[0].normal.shape[1] - 1)
     normal, sigma, bias = [], [], []
-    tangent, tangent_sigma, coefficient = [jnp.zeros((0, 2, size))], [jnp.zeros(0)], [jnp.zeros(0)]
+    tangent: list[Array] = [jnp.zeros((0, 2, size))]
+    tangent_sigma: list[Array] = [jnp.zeros(0)]
+    coefficient = [jnp.zeros(0)]
     frictional: list[int] = []
     first = 0
     for contact in contacts:

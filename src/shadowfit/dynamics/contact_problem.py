@@ -18,8 +18,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import dry_friction
 from shadowfit.dynamics.contact_law import Branch, Impulses, Points, impulses_on, projected, slip_of
@@ -150,10 +151,10 @@ def _solved(problem: ContactProblem, at: Iterate, on: Branches) -> Iterate:
 
 
 def _swept_points(points: Points, answers: Responses, velocity: Array, start: Impulses) -> tuple[Array, Impulses]:
-    normal, tangent = start.normal, start.tangent
+    normal, tangent = jnp.asarray(start.normal), jnp.asarray(start.tangent)
     for i in range(points.normal.shape[0]):
         closing = points.normal[i] @ velocity + points.bias[i] + points.sigma[i] * normal[i]
-        value = jnp.maximum(normal[i] - answers.normal_step[i] * closing, 0.0)
+        value: Array = jnp.maximum(normal[i] - answers.normal_step[i] * closing, 0.0)
         velocity = velocity + answers.normal[i] * (value - normal[i])
         normal = normal.at[i].set(value)
     for j, i in enumerate(points.frictional):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements, PlaneElement, StopElement
 from shadowfit.dynamics.velocity_problem import ContactRows, stick_sigma

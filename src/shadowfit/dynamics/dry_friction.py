@@ -12,8 +12,9 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import sliding
 
 # Sweeps of the friction problem. It contracts like the coupling of the joints through the bodies; a remainder is
@@ -107,7 +108,7 @@ def sweep(dry: DryAxes, seen: WithoutFriction, impulses: Float[Array, "f"]) -> F
     for j in range(dry.axes.shape[0]):
         others = seen.speeds[j] + dry.coupling[j] @ impulses - dry.coupling[j, j] * impulses[j]
         limit = limits(dry, seen, impulses)[j]
-        impulses = impulses.at[j].set(_one(dry, j, others, limit, impulses[j]))
+        impulses = jnp.asarray(impulses).at[j].set(_one(dry, j, others, limit, impulses[j]))
     return impulses
 
 

@@ -14,8 +14,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.geometry import matrices, rotations
 from shadowfit.kernels import is_own, over_time
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.state import State, with_world

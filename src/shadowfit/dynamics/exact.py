@@ -21,8 +21,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import body_forces, rows, spook
 from shadowfit.dynamics.contact_rows import contact_rows
@@ -66,11 +67,13 @@ def step(
 def _settled(elements: Elements, state: State, command: Array, timestep: Array, guess: Array) -> VelocitySolution:
     """Newton iterations for ``v₊``, started from ``v``."""
 
-    def unsettled(carry: tuple[VelocitySolution, Array, Array]) -> Array:
+    def unsettled(carry: tuple[VelocitySolution, jax.Array, jax.Array]) -> Array:
         _, change, count = carry
         return (change > TOLERANCE) & (count < MAX_ITERATIONS)
 
-    def improve(carry: tuple[VelocitySolution, Array, Array]) -> tuple[VelocitySolution, Array, Array]:
+    def improve(
+        carry: tuple[VelocitySolution, jax.Array, jax.Array],
+    ) -> tuple[VelocitySolution, jax.Array, jax.Array]:
         last, _, count = carry
         solution = _iteration(elements, state, command, timestep, last)
         change = jnp.max(jnp.abs(solution.velocity - last.velocity)) / (1.0 + jnp.max(jnp.abs(last.velocity)))
@@ -148,7 +151,7 @@ def _free_motion(
     inverse = jnp.zeros((elements.body_count + 1, 6, 6))
     inverse = inverse.at[:-1, 3:, 3:].set(matrices.inverse(inertia + 0.5 * timestep * slope))
     inverse = inverse.at[:-1, :3, :3].set((1.0 / elements.bodies.mass)[:, None, None] * jnp.eye(3))
-    return inverse, iterate.at[:-1].add(-jnp.einsum("bij,bj->bi", inverse[:-1], defect))
+    return inverse, jnp.asarray(iterate).at[:-1].add(-jnp.einsum("bij,bj->bi", inverse[:-1], defect))
 
 
 def _gap_rows(

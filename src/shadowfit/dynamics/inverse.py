@@ -7,8 +7,9 @@ joint friction (see ``balance``) and contacts (see ``contact_law``) are closed f
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, contact_law
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import State, with_world

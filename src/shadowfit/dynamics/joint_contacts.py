@@ -12,8 +12,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import contact_problem, dry_friction
 from shadowfit.dynamics.composites import VelocityMaps

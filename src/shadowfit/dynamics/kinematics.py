@@ -7,8 +7,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import Instant, State, with_world

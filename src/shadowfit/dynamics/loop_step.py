@@ -16,8 +16,9 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.composites import VelocityMaps, about_origin, coordinate_bodies, dot, hanging, held_by

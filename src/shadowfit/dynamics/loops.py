@@ -13,8 +13,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, rows
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
@@ -103,7 +104,8 @@ def along_axes(
     whole, old = with_world(step.pose, step.velocity)
     _, new = with_world(step.pose, step.new_velocity)
     loads = by_group(closers, reaction)
-    impulse, slope, row = [jnp.zeros(0)], [jnp.zeros(0)], [jnp.zeros((0, 6 * closers.body_count))]
+    impulse, slope = [jnp.zeros(0)], [jnp.zeros(0)]
+    row: list[Array] = [jnp.zeros((0, 6 * closers.body_count))]
     separate: list[Array] = []
     for group, load in zip(closers.groups, loads, strict=True):
         if not group.has_axis:

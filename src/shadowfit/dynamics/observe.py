@@ -6,8 +6,9 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import energy
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_values, read_sensors

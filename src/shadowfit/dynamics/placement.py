@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Attachments, Elements, assembled
 from shadowfit.dynamics.kinematics import moved_geometries
 from shadowfit.dynamics.state import State
@@ -194,7 +195,7 @@ def _rotation(turn: np.ndarray) -> np.ndarray:
     return np.eye(3) + np.sinc(angle / np.pi) * cross + 0.5 * np.sinc(0.5 * angle / np.pi) ** 2 * (cross @ cross)
 
 
-def _cross(vector: np.ndarray) -> np.ndarray:
+def _cross(vector: Array) -> np.ndarray:
     """The matrix of the cross product with a vector, on the host."""
     return np.cross(np.eye(3), np.asarray(vector))
 

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import commands
 from shadowfit.dynamics.discretization import Discretization
 from shadowfit.dynamics.elements import Elements

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import loops, rigid_step
 from shadowfit.dynamics.elements import outline
 from shadowfit.dynamics.joint_contacts import impulse_count

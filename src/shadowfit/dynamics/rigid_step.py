@@ -24,8 +24,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, exact, joint_contacts, loop_step, loops, shafts
 from shadowfit.dynamics.axis_impulses import AxisImpulses, axis_impulses, inverse_of, mass_of
@@ -255,7 +256,7 @@ def moved(tree: Tree, motion: Pose, increment: Float[Array, "d"]) -> Pose:
             # About one axis half the angle is all there is to a quaternion.
             half = 0.5 * own[turning[0]]
             vector = [jnp.sin(half) if 3 + i == turning[0] else jnp.zeros(()) for i in range(3)]
-            turn = jnp.stack([jnp.cos(half), *vector])
+            turn: Array = jnp.stack([jnp.cos(half), *vector])
         elif turning:
             turn = rotations.exp(_rotation(own))
         else:
@@ -302,7 +303,7 @@ def _matrix(
     """``h ∂τ/∂δ``."""
     bodies, above = coordinate_bodies(tree), held_by(tree)
     size = len(bodies)
-    entries = [[jnp.zeros(())] * size for _ in range(size)]
+    entries: list[list[Array]] = [[jnp.zeros(())] * size for _ in range(size)]
     columns = [column(composites[b], s) for b, s in zip(bodies, twists, strict=True)]
     for j in range(size):
         left = now.twists[j] - along.by_wrench[j]

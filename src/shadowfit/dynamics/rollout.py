@@ -7,8 +7,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import energy, exact, spook
 from shadowfit.dynamics.discretization import SCHEMES, Discretization

@@ -10,8 +10,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Attachments, JointGroup, LawGroup
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame, FrameRows, JointType
@@ -149,7 +150,7 @@ def axis_torque(
     if group.friction is not None:
         torque = torque - jax.vmap(lambda law: law.uneven())(group.friction)
     for laws in group.laws:
-        torque = torque.at[laws.members].add(_law_torque(laws, position, speed, command))
+        torque = jnp.asarray(torque).at[laws.members].add(_law_torque(laws, position, speed, command))
     return torque
 
 
@@ -167,7 +168,7 @@ def motor_torque(
     torque = jnp.zeros(group.size)
     for laws in group.laws:
         if laws.law.drives:
-            torque = torque.at[laws.members].add(_law_torque(laws, position, speed, command))
+            torque = jnp.asarray(torque).at[laws.members].add(_law_torque(laws, position, speed, command))
     return torque
 
 

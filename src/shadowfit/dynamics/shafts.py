@@ -13,8 +13,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import sliding
 from shadowfit.dynamics.tree import Tree
 from shadowfit.mechanism.mechanism import Mechanism
@@ -73,7 +74,7 @@ def along(
             return impulse(own, jnp.stack([speed, last]), easily, timestep)
 
         value, slope = jax.jvp(moved, (turns @ after,), (jnp.ones(()),))
-        found, slopes = found + turns * value, slopes + slope * jnp.outer(turns, turns)
+        found, slopes = found + turns * value, slopes + slope * turns[:, None] * turns
     return found, slopes
 
 

@@ -21,7 +21,9 @@ motion, w is at most a tenth of the largest of these.
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from shadowfit.arrays import Array
 
 # Least width [rad/s, m/s]: keeps the direction of an axis at rest without friction finite.
 LEAST = 1e-30

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, JointGroup
@@ -140,7 +141,8 @@ def _equality_rows(
     row_a, row_b = [geometry.gap_a], [geometry.gap_b]
     sigma = [relaxed.sigma]
     bias = [relaxed.upsilon * (4.0 / timestep * geometry.gap - closing)]
-    scales, explicit = [jnp.ones_like(closing)], [jnp.zeros_like(closing)]
+    scales: list[Array] = [jnp.ones_like(closing)]
+    explicit: list[Array] = [jnp.zeros_like(closing)]
     zero = jnp.zeros((group.size, 1))
     if group.has_axis:
         # The floor keeps √K differentiable at K = 0; it acts like 1e-14 of the bodies' inertia.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.geometry import Pose
 
 
@@ -18,7 +21,7 @@ class State(eqx.Module):
     pose: Pose
     velocity: Float[Array, "*n bodies 6"]
 
-    def __getitem__(self, index: object) -> State:
+    def __getitem__(self, index: Any) -> State:
         return State(self.pose[index], self.velocity[index])
 
 

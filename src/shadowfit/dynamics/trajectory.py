@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import equinox as eqx
-from jaxtyping import Array, Float, Int
+from collections.abc import Mapping
 
+import equinox as eqx
+from jaxtyping import Float, Int
+
+from shadowfit.arrays import Array
 from shadowfit.dynamics.state import State
 
 
@@ -30,7 +33,7 @@ class Trajectory(eqx.Module):
 
     time: Float[Array, "t"]
     states: State
-    readings: dict[str, Float[Array, "t *d"]]
+    readings: Mapping[str, Float[Array, "t *d"]]
     status: Int[Array, "t"]
     diagnostics: Diagnostics | None
 

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import center_of_mass
 from shadowfit.dynamics.state import with_world
 from shadowfit.errors import MechanismError

@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity import Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
 
@@ -334,7 +335,7 @@ def _complementarity(elements: Elements, problem: VelocityProblem) -> tuple[Arra
 
 
 def _complementary_bias(elements: Elements, problem: VelocityProblem) -> Float[Array, "z"]:
-    parts = [jnp.zeros(0)]
+    parts: list[Array] = [jnp.zeros(0)]
     for group, friction in zip(elements.groups, problem.friction, strict=True):
         if friction is not None:
             zero = jnp.zeros((group.size, group.gap_rows))
@@ -352,7 +353,7 @@ def _contact_jacobian(elements: Elements, problem: VelocityProblem) -> Float[Arr
     """Jacobian of all complementarity rows; bookkeeping rows (negative parts, slacks, σ) act on no body."""
     bodies = elements.body_count + 1
     joints = sum(g.size * (g.gap_rows + 2) for g in elements.groups if g.friction is not None)
-    parts = [jnp.zeros((joints, bodies, 6))]
+    parts: list[Array] = [jnp.zeros((joints, bodies, 6))]
     for contact in problem.contacts:
         parts.append(contact.normal)
         if contact.tangent is not None:

@@ -16,8 +16,9 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian
 from shadowfit.dynamics.state import State

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView

@@ -10,8 +10,9 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.geometry.cubic import cubic
 from shadowfit.kernels.along import along
 from shadowfit.mechanism import Mechanism

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.geometry.pose import Pose
 from shadowfit.kernels import mapped
 

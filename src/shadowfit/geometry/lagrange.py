@@ -7,7 +7,8 @@ import operator
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Array
+
+from shadowfit.arrays import Array
 
 Places = TypeVar("Places", Array, np.ndarray)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from shadowfit.arrays import Array
 
 
 def inverse(matrix: Float[Array, "*n 3 3"]) -> Float[Array, "*n 3 3"]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
 
 
@@ -25,5 +28,5 @@ class Pose(eqx.Module):
             [self.position - other.position, rotations.minus(self.orientation, other.orientation)], axis=-1
         )
 
-    def __getitem__(self, index: object) -> Pose:
+    def __getitem__(self, index: Any) -> Pose:
         return Pose(self.position[index], self.orientation[index])

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from shadowfit.arrays import Array
 
 # Below this squared angle [rad²] the series are exact to double precision in value and in two derivatives.
 SMALL_SQUARED_ANGLE = 1e-6

@@ -12,13 +12,13 @@ from shadowfit.kernels.batched import over_time
 from shadowfit.kernels.fingerprint import named
 
 
-def mapped(function: Callable[..., jax.Array]) -> Callable[..., np.ndarray]:
+def mapped(function: Callable[..., jax.Array | np.ndarray]) -> Callable[..., np.ndarray]:
     """The function over the first axis of all its arguments; it must depend on nothing else.
 
     For what is called with arrays of any length, or only once: nothing is compiled anew, and the code is kept.
     """
 
-    def one(_: list, __: list, varying: list) -> jax.Array:
+    def one(_: list, __: list, varying: list) -> jax.Array | np.ndarray:
         return function(*varying)
 
     @functools.wraps(function)

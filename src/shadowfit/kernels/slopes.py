@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 from jax.extend import core
 from jax.interpreters import batching, mlir
 from jaxtyping import Array, Float
@@ -20,7 +21,7 @@ _slopes.multiple_results = True
 
 
 def slopes(
-    function: Callable[[Float[Array, "n"]], Float[Array, "m"]], at: Float[Array, "n"]
+    function: Callable[[Float[Array, "n"]], Float[Array | np.ndarray, "m"]], at: Float[Array | np.ndarray, "n"]
 ) -> tuple[Float[Array, "m"], Float[Array, "m n"]]:
     """Value and Jacobian of a function."""
     closed = jax.make_jaxpr(function)(at)

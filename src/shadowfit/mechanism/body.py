@@ -8,8 +8,9 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.mechanism.leaves import number, vector
 
@@ -44,7 +45,7 @@ class Body(eqx.Module):
     """
 
     mass: Any = number("kg", lower=0.0)
-    inertia: Inertia = eqx.field()
+    inertia: Inertia = eqx.field()  # type: ignore[misc]  # `number` without a default looks like one
     com: Any = vector("m")
 
     def __init__(

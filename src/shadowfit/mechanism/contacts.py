@@ -11,13 +11,14 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.joint_types import Frame
-from shadowfit.mechanism.leaves import number, rotation, transparent, vector
+from shadowfit.mechanism.leaves import TRANSPARENT, number, rotation, vector
 
 # A contact is stiff and settles within some steps; both are documented in docs/simulator.md.
 DEFAULT_CONTACT_COMPLIANCE = 1e-6
@@ -79,7 +80,7 @@ class PlaneContact(eqx.Module):
     λ_n``); ``stick_time`` [s] regularises sticking as in a joint.
     """
 
-    shape: ContactShape = transparent()
+    shape: ContactShape = eqx.field(metadata=TRANSPARENT)
     body: str = eqx.field(static=True)
     plane: str = eqx.field(static=True, default=WORLD)
     center: Any = vector("m")

@@ -11,8 +11,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.mechanism.leaves import number
 
 # Sticking is regularised: a stuck joint creeps, its speed decays with this time constant [s] (see stick_time).

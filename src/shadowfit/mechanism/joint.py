@@ -14,7 +14,7 @@ from shadowfit.mechanism import joint_types
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.joint_types import JointType
 from shadowfit.mechanism.laws import AxisLaw
-from shadowfit.mechanism.leaves import Parts, number, rotation, transparent, vector
+from shadowfit.mechanism.leaves import TRANSPARENT, Parts, number, rotation, vector
 
 WORLD = "world"
 
@@ -40,7 +40,7 @@ class Joint(eqx.Module):
     ``viscous`` [N m s/rad or N s/m] acts on the free axis, and so do ``friction`` and the named ``laws``.
     """
 
-    kind: JointType = transparent()
+    kind: JointType = eqx.field(metadata=TRANSPARENT)
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     parent_point: Any = vector("m")
@@ -50,7 +50,7 @@ class Joint(eqx.Module):
     compliance: Compliance = eqx.field(default_factory=Compliance)
     damping: Any = number("s", default=DEFAULT_DAMPING, lower=0.0)
     viscous: Any = number("N m s/rad | N s/m", default=0.0, lower=0.0)
-    friction: FrictionLaw | None = transparent(default=None)
+    friction: FrictionLaw | None = eqx.field(default=None, metadata=TRANSPARENT)
     laws: Parts = eqx.field(default_factory=Parts, converter=lambda p: p if isinstance(p, Parts) else Parts(p))
 
     def check_types(self, name: str) -> None:

@@ -17,8 +17,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike, Float
 
+from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.leaves import number
 

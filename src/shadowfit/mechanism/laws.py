@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.mechanism.leaves import number
 
 Scalar = Float[Array, "..."]

@@ -52,9 +52,8 @@ def _field(kind: str, unit: str, default: Any, lower: float, tunable: bool) -> A
     return eqx.field(converter=as_number, metadata=metadata, **options)
 
 
-def transparent(**options: Any) -> Any:
-    """Declare a sub-part whose leaves carry the name of its owner: ``hinge1.dry``, not ``hinge1.friction.dry``."""
-    return eqx.field(metadata={"transparent": True}, **options)
+# Of a sub-part whose leaves carry the name of its owner: ``hinge1.dry``, not ``hinge1.friction.dry``.
+TRANSPARENT = {"transparent": True}
 
 
 class Parts(eqx.Module):

@@ -5,14 +5,15 @@ value. ``residual`` is the difference between prediction and measurement: angles
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.leaves import Parts, number, rotation, vector
 
@@ -62,7 +63,13 @@ class Sensor(eqx.Module):
     needs_acceleration: ClassVar[bool] = False
     needs_command: ClassVar[bool] = False
 
-    std: eqx.AbstractVar[Any]
+    if TYPE_CHECKING:
+        # As a field of the interface it would be the first one of every sensor, and those after it need defaults.
+        @property
+        def std(self) -> Any:
+            """Standard deviation of the reading's errors."""
+    else:
+        std: eqx.AbstractVar[Any]
 
     def unit(self) -> str:
         """Unit of the reading."""

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.leaves import number, rotation, vector

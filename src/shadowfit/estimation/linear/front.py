@@ -31,8 +31,9 @@ from collections.abc import Iterable, Sequence
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import ArrayLike, Float, Int
 
+from shadowfit.arrays import Array
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear import substitution
 from shadowfit.estimation.linear.elimination import library

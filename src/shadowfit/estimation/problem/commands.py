@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.commands import intervals
 from shadowfit.estimation.problem.track import ON_GRID
 from shadowfit.estimation.residuals.plan import Plan
@@ -48,7 +49,7 @@ def _finite_input(recording: Recording, name: str) -> tuple[np.ndarray, np.ndarr
     return recording.time[finite], values[finite]
 
 
-def _held(time: np.ndarray, values: np.ndarray, at: np.ndarray, hold: str) -> np.ndarray:
+def _held(time: np.ndarray, values: np.ndarray, at: Array, hold: str) -> np.ndarray:
     if hold == "linear":
         return np.interp(at, time, values)
     index = np.clip(np.searchsorted(time, at, side="right") - 1, 0, len(time) - 1)

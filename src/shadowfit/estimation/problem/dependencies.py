@@ -7,8 +7,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.errors import MechanismError

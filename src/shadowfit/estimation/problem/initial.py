@@ -51,6 +51,8 @@ def followed(problem: Problem, values: Values, recording: int) -> Pose:
 
 def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
     """Filtered readings of each sensor at the steps, and which sensors have any."""
+    cutoff = problem.options.cutoff
+    assert cutoff is not None  # a problem is built with one
     recording, grid = track.recording, track.times(problem.timestep)
     targets, weights = [], []
     for name, sensor in problem.mechanism.sensors.items():
@@ -63,7 +65,7 @@ def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np
             if isinstance(sensor, BodyOrientation):
                 channels = _without_flips(channels)
             for i, values in enumerate(channels):
-                smooth = lowpass(recording.time, values, problem.options.cutoff, wraps=wraps)
+                smooth = lowpass(recording.time, values, cutoff, wraps=wraps)
                 table[:, i] = resample(recording.time, smooth, grid, wraps=wraps, kind="pchip")
             if isinstance(sensor, BodyOrientation):
                 table /= np.linalg.norm(table, axis=1, keepdims=True)

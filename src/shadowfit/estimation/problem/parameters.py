@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear.cone_step import Cones, joined
 from shadowfit.estimation.problem import solids
@@ -264,7 +265,7 @@ class ParameterSet:
         moved = tuple(solids.with_entries(solid, numbers) for solid in self.solids)
         return dataclasses.replace(self, solids=moved)
 
-    def _joined(self, numbers: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    def _joined(self, numbers: Array, turns: np.ndarray) -> np.ndarray:
         """What belongs to numbers and what belongs to rotations, in the order of the increments."""
         joined = np.empty(self.size)
         joined[~self._turning], joined[self._turning] = numbers, turns.ravel()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import closure, observation, start_state
 from shadowfit.estimation.residuals.frame import Frame, frame

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from shadowfit.arrays import Array
 from shadowfit.estimation.linear.front import Table
 from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData
@@ -165,7 +166,7 @@ class StepKernels:
         """``x ⊞ δ`` of all nodes."""
         return self.shift(nodes, self.plan.unknowns.directions(steps))
 
-    def shift(self, nodes: Nodes, steps: np.ndarray) -> Nodes:
+    def shift(self, nodes: Nodes, steps: Array) -> Nodes:
         """The same with increments in all directions of each body, also where joints leave only some free."""
         moved = self.run(Call(step_functions.shifted, NO_VALUES, None, (nodes, steps)))
         return jax.tree.unflatten(jax.tree.structure(nodes), moved)

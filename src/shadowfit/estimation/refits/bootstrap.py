@@ -129,7 +129,7 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
         _first_state(estimate, recording),
         command,
         _on_bodies(problem, point, recording, drawn[0] + known),
-        problem.timestep,
+        np.asarray(problem.timestep),
         problem.plan.equations.discretization,
     )
     shapes = [

@@ -8,8 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.rollout import STEPPERS
@@ -52,7 +53,7 @@ def disturbed_readings(
         moved = State(state.pose.plus(timestep * velocity), velocity)
         return (moved, solution.active), moved
 
-    guess = jnp.zeros(complementary_count(elements), bool)
+    guess: Array = jnp.zeros(complementary_count(elements), bool)
     _, states = jax.lax.scan(advance, (initial, guess), (command, impulses))
     whole = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
     acceleration = jnp.diff(whole.velocity, axis=0, append=states.velocity[-1:]) / timestep

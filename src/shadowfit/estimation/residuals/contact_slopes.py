@@ -10,8 +10,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.contact_law import Branch, contact_points, impulses_on
 from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.geometry import Pose

@@ -9,7 +9,9 @@ another.
 from __future__ import annotations
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from shadowfit.arrays import Array
 
 
 class Fading(eqx.Module):

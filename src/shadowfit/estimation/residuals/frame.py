@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.elements import assemble
@@ -60,7 +61,8 @@ def corrected_motion(
 ) -> Iterate:
     """The same with the coordinates of a tree's joints, which leave no gaps but those of joints that close loops."""
     bodies = len(tree.links)
-    gap, slope = jnp.zeros(0), jnp.zeros((0, tree.size))
+    gap: Array = jnp.zeros(0)
+    slope: Array = jnp.zeros((0, tree.size))
     if tree.loops:
         closers, placed = loops.closing(tree, mechanism), place(tree, mechanism, motion)
         gap, slope = gap_values(closers, placed.pose), loops.jacobian(closers, placed.pose, placed.twists)

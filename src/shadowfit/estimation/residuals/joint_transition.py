@@ -21,8 +21,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces, loops, rows, shafts
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
@@ -100,9 +101,11 @@ def _along_axes(
         geometry = rows.geometry(group, whole)
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-        loads, own = jnp.zeros((group.size, group.gap_rows)), jnp.zeros(group.size)
-        if group.friction is not None:
-            loads, own = _loads(tree, group, whole, now, missing), mobility[_places(tree, group)]
+        loads, own = (
+            (jnp.zeros((group.size, group.gap_rows)), jnp.zeros(group.size))
+            if group.friction is None
+            else (_loads(tree, group, whole, now, missing), mobility[_places(tree, group)])
+        )
         scalars = (geometry.position, speed, new_speed)
         laws = balance.law_impulse(group, *scalars, step.command, step.timestep, "exact")
         rubbing = balance.Turning(own)

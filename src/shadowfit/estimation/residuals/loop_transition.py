@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.loops import row_count
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.linear.front import Rows

@@ -5,8 +5,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.state import State
 from shadowfit.geometry import Pose, rotations
 from shadowfit.geometry.lagrange import lagrange

@@ -9,8 +9,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.nodes import Nodes

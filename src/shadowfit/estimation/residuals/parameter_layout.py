@@ -11,8 +11,9 @@ import dataclasses
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.reference_mass import reference_mass

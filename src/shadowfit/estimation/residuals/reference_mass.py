@@ -13,8 +13,9 @@ tenths of a radian, far outside the range where the equations are nearly linear.
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Bodies
 
 

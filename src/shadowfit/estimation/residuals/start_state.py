@@ -13,8 +13,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
 from shadowfit.estimation.residuals.nodes import Nodes
@@ -47,7 +48,8 @@ def start_gaps(machine: Parametrised, node: Nodes) -> StartGaps:
         jnp.zeros(machine.layout.size)
     )
     if node.velocity is None:
-        closing, closing_by_pose = jnp.zeros_like(gap), jnp.zeros_like(jacobian)
+        closing: Array = jnp.zeros_like(gap)
+        closing_by_pose = jnp.zeros_like(jacobian)
     else:
         velocity = node.velocity.ravel()
         closing = jacobian @ velocity

@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics.contact_law import Points, impulses_on
 from shadowfit.dynamics.joint_contacts import contact_branches

@@ -31,8 +31,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces, contact_problem, dry_friction, rows, sliding
 from shadowfit.dynamics.contact_law import Branch, Impulses, branch_at, contact_points
@@ -328,6 +329,7 @@ def predict(
             reached, slip = dry_friction.settle(dry, free)
             impulses, branch = None, None
         else:
+            assert carry[3] is not None
             answers = contact_problem.responses(points, solved[:, 1 + len(axes) :])
             problem = contact_problem.ContactProblem(found.slope, free, points, answers, dry)
             iterate, branches = contact_problem.settle(problem, carry[3], CONTACT_ROUNDS // iterations)
@@ -500,7 +502,7 @@ def _derivatives(
     if columns.contacts:
         tangents = tangent_columns(driven.element_tangents, columns.contacts)
         by_numbers = _push_forward(lambda e: contact_impulse(e, *states), (elements,), (tangents,))
-        by_parameters = by_parameters.at[:, np.array(columns.contacts)].add(-by_numbers.T)
+        by_parameters = jnp.asarray(by_parameters).at[:, np.array(columns.contacts)].add(-by_numbers.T)
     return value - touching.impulse, by_state - touching.by_state, by_parameters
 
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData
 from shadowfit.estimation.problem.point import Point, Truncation
@@ -60,7 +61,7 @@ class RecordingRows:
         return np.add.reduceat(squares.reshape(-1, sum(sizes)).sum(axis=0), np.cumsum([0, *sizes[:-1]]))
 
 
-def sum_of_squares(values: np.ndarray) -> float:
+def sum_of_squares(values: Array) -> float:
     """Infinite where a wild start makes it overflow; the optimiser notices."""
     with np.errstate(over="ignore"):
         return float(np.sum(values**2))
@@ -95,11 +96,11 @@ def chunk_data(
 ) -> ChunkData:
     """Data of the chunk that begins at step ``start``, filled up behind the recording with what does not count."""
 
-    def cut(values: np.ndarray) -> Float[np.ndarray, "chunk ..."]:
+    def cut(values: Array) -> Float[np.ndarray, "chunk ..."]:
         return filled(values, 0.0)
 
-    def filled(values: np.ndarray, filling: Any) -> Float[np.ndarray, "chunk ..."]:
-        part = values[start : start + CHUNK]
+    def filled(values: Array, filling: Any) -> Float[np.ndarray, "chunk ..."]:
+        part = np.asarray(values[start : start + CHUNK])
         if len(part) == CHUNK:
             return part
         return np.concatenate([part, np.broadcast_to(filling, (CHUNK - len(part), *values.shape[1:]))])

@@ -165,14 +165,14 @@ def _grouped(
     scaled = information * np.outer(linear.scale, linear.scale)
     worth = np.array([MASSES_LAST if name.endswith(".mass") else 1.0 for name in linear.names])
     alone = np.diagonal(scaled) >= least
-    chosen = pivots(scaled, worth, np.where(free & alone, least, np.inf))
+    chosen = np.array(pivots(scaled, worth, np.where(free & alone, least, np.inf)), dtype=int)
     others = np.flatnonzero(free & alone & ~np.isin(np.arange(len(free)), chosen))
     own = scaled[np.ix_(chosen, chosen)]
     inverse = np.linalg.pinv(own, hermitian=True) if len(chosen) else own
     regroup = inverse @ scaled[np.ix_(chosen, others)]
     spread = inverse @ (meat * np.outer(linear.scale, linear.scale))[np.ix_(chosen, chosen)] @ inverse
     listed = []
-    for row, i in enumerate(chosen):
+    for row, i in enumerate(chosen.tolist()):
         std = float(np.sqrt(max(spread[row, row], 0.0)))
         small = max(ROUNDING, NEGLIGIBLE * std)
         terms = [(i, 1.0)]

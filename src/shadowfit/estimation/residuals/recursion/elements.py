@@ -18,8 +18,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import with_world

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.linear.recycled import recycled
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
@@ -100,7 +101,7 @@ class TreeRows:
         self,
         values: Values,
         poses: Pose,
-        command: tuple[np.ndarray, np.ndarray],
+        command: tuple[Array, Array],
         timestep: float,
         fading: Fading = PRESENT,
     ) -> Float[np.ndarray, "steps d 3*d+p+1"]:
@@ -132,14 +133,12 @@ class TreeRows:
         self.shafts.add(found, values, motions, easily, quickly, timestep)
         return found
 
-    def mobility(
-        self, values: Values, poses: Pose, command: np.ndarray, timestep: float
-    ) -> Float[np.ndarray, "steps d"]:
+    def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
         """Change of each coordinate's speed by an impulse along it [1/(kg m²), 1/kg], at all but the ends of nodes."""
         at = self._outwards(values, poses, command, timestep)
         return self._carried(at.links, at.bodies, at.steps)[1].T[: len(poses.position) - 2]
 
-    def _outwards(self, values: Values, poses: Pose, command: np.ndarray, timestep: float) -> _Outwards:
+    def _outwards(self, values: Values, poses: Pose, command: Array, timestep: float) -> _Outwards:
         """All links where they are, and what their bodies miss."""
         steps = len(poses.position) - 2
         padded = -(-steps // LANES) * LANES
@@ -185,7 +184,7 @@ class TreeRows:
         return wrenches, mobility
 
     def _together(
-        self, tables: Sequence[Sequence[np.ndarray | None]], command_slopes: np.ndarray, steps: int, padded: int
+        self, tables: Sequence[Sequence[np.ndarray | None]], command_slopes: Array, steps: int, padded: int
     ) -> np.ndarray:
         layout, size = self._layout, self.tree.size
         width = layout.width + layout.extra
@@ -334,9 +333,9 @@ def _tables(groups: Sequence[Sequence[np.ndarray | None]]) -> np.ndarray:
     return np.array(entries, np.int64)
 
 
-def _padded(values: np.ndarray, length: int) -> np.ndarray:
+def _padded(values: Array, length: int) -> np.ndarray:
     """As many times, the last one repeated."""
-    missing = length - len(values)
+    values, missing = np.asarray(values), length - len(values)
     return values if missing <= 0 else np.concatenate([values, np.repeat(values[-1:], missing, axis=0)])
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import shafts
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
@@ -34,7 +35,7 @@ class ShaftRows:
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
         mobility: Float[np.ndarray, "d steps"],
-        fastest: Float[np.ndarray, " d"],
+        fastest: Float[Array, " d"],
         timestep: float,
     ) -> None:
         """Take the shafts' impulses, and their derivatives, off the rows."""

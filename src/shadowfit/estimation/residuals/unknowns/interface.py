@@ -19,8 +19,9 @@ from typing import ClassVar, Protocol
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
@@ -91,7 +92,7 @@ class Recursion(Protocol):
         self,
         values: Values,
         poses: Pose,
-        command: tuple[np.ndarray, np.ndarray],
+        command: tuple[Array, Array],
         timestep: float,
         fading: Fading = PRESENT,
     ) -> Float[np.ndarray, "steps r width"]:
@@ -102,9 +103,7 @@ class Recursion(Protocol):
         """
         ...
 
-    def mobility(
-        self, values: Values, poses: Pose, command: np.ndarray, timestep: float
-    ) -> Float[np.ndarray, "steps d"]:
+    def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
         """Change of each coordinate's speed by an impulse along it, in each step."""
         ...
 

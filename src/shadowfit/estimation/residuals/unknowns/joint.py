@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.contact_law import contact_points
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.loops import row_joints

@@ -8,8 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.dynamics.state import Instant, State
@@ -153,8 +154,12 @@ def mean_velocity(later: Pose, earlier: Pose, timestep: Float[Array, ""]) -> Mea
     inverse = rotations.left_jacobian_inverse(increment[..., 3:])
     eye = jnp.broadcast_to(jnp.eye(3), inverse.shape)
     zero = jnp.zeros_like(inverse)
-    by_later = jnp.block([[eye, zero], [zero, inverse]])
-    by_earlier = -jnp.block([[eye, zero], [zero, inverse.mT]])
+
+    def both(turning: Array) -> jax.Array:
+        upper, lower = jnp.concatenate([eye, zero], axis=-1), jnp.concatenate([zero, turning], axis=-1)
+        return jnp.concatenate([upper, lower], axis=-2)
+
+    by_later, by_earlier = both(inverse), -both(inverse.mT)
     return MeanVelocity(increment / timestep, by_later / timestep, by_earlier / timestep)
 
 
