@@ -37,7 +37,7 @@ def test_a_recording_of_the_model_passes(model, swing):
     assert own.explained > 0.99
     # The start value of the inertia is 11 % too large.
     assert own.coefficients["gravity"] == pytest.approx(1.0, abs=0.15)
-    assert found.told["pendulum.inertia.yy"] < 0.01
+    assert found.relative_std["pendulum.inertia.yy"] < 0.01
     page = check_page(model, [swing], found)
     assert "nothing speaks against a fit" in page
     assert 'id="recording-0"' in page

@@ -44,20 +44,20 @@ def advise(
     saved = load_result(result)
     with fit_progress(quiet) as shown:
         estimate = refitted(saved, shown)
-    found = advise_on(estimate, refits, say)
+    advice = advise_on(estimate, refits, say)
     if json:
         import json as notation
 
-        typer.echo(notation.dumps(found.to_json(), ensure_ascii=False, allow_nan=False))
+        typer.echo(notation.dumps(advice.to_json(), ensure_ascii=False, allow_nan=False))
         return
-    console.output().print(_candidates(found))
-    if found.refits:
+    console.output().print(_candidates(advice))
+    if advice.refits:
         units = {name: sensor.unit() for name, sensor in estimate.problem.mechanism.sensors.items()}
-        console.output().print(_refits(found, units))
-    typer.echo(_sentence(found))
+        console.output().print(_refits(advice, units))
+    typer.echo(_sentence(advice))
 
 
-def _candidates(found: Advice) -> Table:
+def _candidates(advice: Advice) -> Table:
     from shadowfit.cli import console
 
     numeric = ("predicted", "± std", "explains", "gain of χ²")
@@ -66,7 +66,7 @@ def _candidates(found: Advice) -> Table:
         *("element", "parameter", "predicted", "± std", "unit", "explains", "gain of χ²", "verdict"),
         numeric=numeric,
     )
-    for one in found.suggestions:
+    for one in advice.suggestions:
         for i, (label, value, std, unit) in enumerate(zip(one.labels, one.value, one.std, one.units, strict=True)):
             if i > 0 and std == 0.0:
                 continue  # a direction of a rotation that the data do not tell
@@ -80,12 +80,12 @@ def _word(one: Suggestion) -> str:
     return "significant" if one.significant else "no more than noise gives"
 
 
-def _refits(found: Advice, units: dict[str, str]) -> Table:
+def _refits(advice: Advice, units: dict[str, str]) -> Table:
     from shadowfit.cli import console
 
     numeric = ("fitted", "prediction error", *(f"rollout {name} [{unit}]" for name, unit in units.items()))
     table = console.table("Fitted with it", "parameter", *numeric, "verdict", numeric=numeric)
-    for one in found.refits:
+    for one in advice.refits:
         before, after = one.score
         factor = f"× {math.exp(after - before):.3g}"
         rolled = [f"{one.rollout[name][0]:.3g} → {one.rollout[name][1]:.3g}" for name in units]
@@ -95,12 +95,12 @@ def _refits(found: Advice, units: dict[str, str]) -> Table:
     return table
 
 
-def _sentence(found: Advice) -> str:
-    if found.kept:
-        named = ", ".join(f"{one.suggestion.candidate.name} ({one.suggestion.candidate.what})" for one in found.kept)
+def _sentence(advice: Advice) -> str:
+    if advice.kept:
+        named = ", ".join(f"{one.suggestion.candidate.name} ({one.suggestion.candidate.what})" for one in advice.kept)
         return f"Add to the model, and fit again: {named}"
-    if found.refits:
+    if advice.refits:
         return "None of what was tried makes the model predict better"
-    if any(one.significant for one in found.suggestions):
+    if any(one.significant for one in advice.suggestions):
         return "Nothing was refitted; --refits 3 would tell whether what is significant makes the model predict better"
     return "The data ask for none of the candidates"

@@ -45,10 +45,10 @@ def hired(
     from shadowfit.cli import console
     from shadowfit.parallel import crew
 
-    with crew(workers, scheduler, local_cluster=local_cluster, dashboard=dashboard) as found:
+    with crew(workers, scheduler, local_cluster=local_cluster, dashboard=dashboard) as workforce:
         if dashboard:
-            console.messages().print(f"dashboard: {found.dashboard}", soft_wrap=True)
-        yield found
+            console.messages().print(f"dashboard: {workforce.dashboard}", soft_wrap=True)
+        yield workforce
 
 
 class _Pace:
@@ -57,10 +57,10 @@ class _Pace:
     def __init__(self, total: int) -> None:
         self._began, self._left, self._done = time.monotonic(), total, 0
 
-    def words(self, found: bool) -> str:
+    def words(self, kept: bool) -> str:
         """Rate and time left after one more case, which may have been ``found`` from an earlier run."""
         self._left -= 1
-        self._done += not found
+        self._done += not kept
         spent = time.monotonic() - self._began
         if self._done == 0 or self._left == 0 or spent <= 0.0:
             return ""
@@ -81,10 +81,10 @@ def case_progress(total: int, what: str, quiet: bool) -> Iterator[Progress | Non
     done, pace = 0, _Pace(total)
     if not screen.is_terminal:
 
-        def line(outcome: Outcome, found: bool) -> None:
+        def line(outcome: Outcome, kept: bool) -> None:
             nonlocal done
             done += 1
-            screen.print(f"{what} {done}/{total}  {_words(outcome, found)}{pace.words(found)}", soft_wrap=True)
+            screen.print(f"{what} {done}/{total}  {_words(outcome, kept)}{pace.words(kept)}", soft_wrap=True)
 
         yield line
         return
@@ -100,15 +100,15 @@ def case_progress(total: int, what: str, quiet: bool) -> Iterator[Progress | Non
     with Progress(*columns, console=screen) as bar:
         task = bar.add_task("starting", total=total)
 
-        def advance(outcome: Outcome, found: bool) -> None:
-            bar.update(task, advance=1, description=f"{outcome.case.name}{pace.words(found)}")
+        def advance(outcome: Outcome, kept: bool) -> None:
+            bar.update(task, advance=1, description=f"{outcome.case.name}{pace.words(kept)}")
             if not outcome.done:
-                bar.console.print(_words(outcome, found), soft_wrap=True)
+                bar.console.print(_words(outcome, kept), soft_wrap=True)
 
         yield advance
 
 
-def _words(outcome: Outcome, found: bool) -> str:
+def _words(outcome: Outcome, kept: bool) -> str:
     if outcome.done:
-        return f"{outcome.case.name}: " + ("kept from before" if found else f"{outcome.seconds:.1f} s")
+        return f"{outcome.case.name}: " + ("kept from before" if kept else f"{outcome.seconds:.1f} s")
     return f"{outcome.case.name}: failed: " + outcome.error.strip().rsplit("\n", 1)[-1]

@@ -59,16 +59,18 @@ def check(
     wished = free_parameters(free or (), mechanism)
     measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=True)
     with console.doing("evaluating the equations of motion along the recordings", quiet):
-        found = look(mechanism, measured, wished)
-    write_text(out, check_page(mechanism, measured, found))
-    verdict = colour(found.notices)
+        result = look(mechanism, measured, wished)
+    write_text(out, check_page(mechanism, measured, result))
+    verdict = colour(result.notices)
     if json:
         import json as notation
 
-        told = {name: None if not share < 1e6 else share for name, share in found.told.items()}
-        listed = [notice.to_json() for notice in found.notices]
-        typer.echo(notation.dumps({"verdict": verdict, "notices": listed, "relative_std": told}, ensure_ascii=False))
+        relative = {name: None if not share < 1e6 else share for name, share in result.relative_std.items()}
+        listed = [notice.to_json() for notice in result.notices]
+        typer.echo(
+            notation.dumps({"verdict": verdict, "notices": listed, "relative_std": relative}, ensure_ascii=False)
+        )
     else:
-        print_notices(found.notices, verdict, sentence(found))
+        print_notices(result.notices, verdict, sentence(result))
         typer.echo(f"Page in {out}; open it in a browser")
     raise typer.Exit(1 if verdict == "red" else 0)

@@ -99,7 +99,7 @@ def design(
         seconds=seconds,
     )
     with _progress(quiet) as say:
-        found = find(
+        best = find(
             mechanism,
             free_parameters(free or (), mechanism),
             start=Start(positions=rest),
@@ -108,15 +108,15 @@ def design(
             given=[load_result(folder) for folder in given or ()],
             progress=say,
         )
-    files = _write(found, out)
+    files = _write(best, out)
     if json:
         import json as notation
 
         from shadowfit.designs.files import summary
 
-        typer.echo(notation.dumps({**summary(found), "files": files}, ensure_ascii=False, allow_nan=False))
+        typer.echo(notation.dumps({**summary(best), "files": files}, ensure_ascii=False, allow_nan=False))
         return
-    _print(found)
+    _print(best)
     typer.echo(f"Motion in {', '.join(files)}")
 
 
@@ -140,31 +140,31 @@ def _progress(quiet: bool) -> Any:
     return shown()
 
 
-def _write(found: Design, out: Path) -> list[str]:
+def _write(best: Design, out: Path) -> list[str]:
     from shadowfit.designs.files import motion_table, trajectory_text
     from shadowfit.designs.page import design_page
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.models.atomic import write_text
 
-    write_csv(out, motion_table(found))
-    write_text(out.with_suffix(".yaml"), trajectory_text(found))
-    write_text(out.with_suffix(".html"), design_page(found))
+    write_csv(out, motion_table(best))
+    write_text(out.with_suffix(".yaml"), trajectory_text(best))
+    write_text(out.with_suffix(".html"), design_page(best))
     return [str(out), str(out.with_suffix(".yaml")), str(out.with_suffix(".html"))]
 
 
-def _print(found: Design) -> None:
+def _print(best: Design) -> None:
     import math
 
     from shadowfit.cli import console
     from shadowfit.designs.page import notices, sentence
 
     table = console.table("Error bars to expect", "parameter", "± std", "relative", numeric=("± std", "relative"))
-    for label, std, share in zip(found.labels, found.std.tolist(), found.relative.tolist(), strict=True):
+    for label, std, share in zip(best.labels, best.std.tolist(), best.relative.tolist(), strict=True):
         known = math.isfinite(share)
         table.add_row(label, f"{std:.2g}" if known else "", f"{100 * share:.2g} %" if known else "no motion tells it")
     screen = console.output()
     screen.print(table)
-    screen.print(sentence(found), soft_wrap=True)
-    for notice in notices(found):
+    screen.print(sentence(best), soft_wrap=True)
+    for notice in notices(best):
         screen.print(f"- {notice.text}. {notice.advice}.", soft_wrap=True)
-    screen.print(f"One more second lowers the worst error bar by {100 * found.worth:.2g} %.", soft_wrap=True)
+    screen.print(f"One more second lowers the worst error bar by {100 * best.worth:.2g} %.", soft_wrap=True)

@@ -39,15 +39,15 @@ def export(
 
     target = out or file.with_name(f"{file.stem}.calibrated{file.suffix}")
     before = load_model(file).mechanism
-    found = calibrated(load_result(result), before, everything=everything)
-    made = (export_robot if is_robot_file(file) else export_tables)(file, found.values)
+    changes = calibrated(load_result(result), before, everything=everything)
+    made = (export_robot if is_robot_file(file) else export_tables)(file, changes.values)
     write_bytes(target, made.content)
     typer.echo(f"{target}: {len(made.written)} numbers written, read again and compared")
     for name, value in made.written.items():
         typer.echo(f"  {name}: {_shown(before.get(name))} -> {_shown(value)}")
-    _tell("written together, for only combinations of them are known", dict.fromkeys(found.together))
-    _tell("not identified, left as they were (--all writes them)", dict.fromkeys(found.unidentified))
-    _tell("one value for each recording, left as they were", dict.fromkeys(found.separate))
+    _tell("written together, for only combinations of them are known", dict.fromkeys(changes.together))
+    _tell("not identified, left as they were (--all writes them)", dict.fromkeys(changes.unidentified))
+    _tell("one value for each recording, left as they were", dict.fromkeys(changes.separate))
     for name, why in made.impossible.items():
         typer.echo(f"{name} is left as it was: {why}")
     _tell(f"no place in this {file.suffix} file; a model file (.toml) can hold them", made.homeless)

@@ -278,9 +278,9 @@ def fit_and_save(
     if not json and estimate.parameters:
         # At once: writing the result, with its rollout, takes longer than the fit.
         console.output().print(parameter_table(parameters(estimate, kind, truth)))
-        found = base_parameters(estimate)
-        if found is not None and worth_a_table(found):
-            console.output().print(base_table(found))
+        base = base_parameters(estimate)
+        if base is not None and worth_a_table(base):
+            console.output().print(base_table(base))
     if not json and derived:
         console.output().print(derived_table(derived_quantities(estimate, derived, kind)))
     with console.doing("simulating the calibrated model and writing the result", quiet) as status:

@@ -146,10 +146,10 @@ def _sources(paths: list[str], listed: Path | None, selection: Any) -> list[Reco
 
     named = [line.strip() for line in listed.read_text("utf-8").splitlines()] if listed is not None else []
     for path in paths:
-        found = glob.glob(path, recursive=True) if glob.has_magic(path) else [path]
-        if not found:
+        paths_here = glob.glob(path, recursive=True) if glob.has_magic(path) else [path]
+        if not paths_here:
             raise OptionError(f"no file matches {path!r}")
-        named += found
+        named += paths_here
     if not named:
         raise OptionError("there is no recording; name some, or a pattern in quotes, or a file of paths with --list")
     table = selection.channels()

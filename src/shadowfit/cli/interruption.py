@@ -52,13 +52,13 @@ class Interruption:
 @contextlib.contextmanager
 def interruptible() -> Iterator[Interruption]:
     """Signals end the fit inside the block in an orderly way."""
-    found = Interruption()
-    with _handled(found.handle):
+    interruption = Interruption()
+    with _handled(interruption.handle):
         try:
-            yield found
+            yield interruption
         except KeyboardInterrupt:
-            what = "the last values are in unfinished.json" if found.begun else "there is no result"
-            when = "twice" if found.begun else "before the first iteration"
+            what = "the last values are in unfinished.json" if interruption.begun else "there is no result"
+            when = "twice" if interruption.begun else "before the first iteration"
             raise KeyboardInterrupt(f"interrupted {when}: {what}") from None
 
 

@@ -118,13 +118,13 @@ class OptionError(ShadowfitError):
 
 def assignments(texts: Iterable[str], option: str) -> dict[str, str]:
     """``["a=1", "b=2"]`` → ``{"a": "1", "b": "2"}``; a name that comes twice keeps its last value."""
-    found = {}
+    values = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
             raise OptionError(f"{option} {text}: write NAME=VALUE, without spaces around the equals sign")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def numbers(texts: Iterable[str], option: str) -> dict[str, float]:
@@ -134,11 +134,11 @@ def numbers(texts: Iterable[str], option: str) -> dict[str, float]:
 
 def named_expressions(texts: Iterable[str]) -> dict[str, str]:
     """``["period=2 * pi", "arm.mass / 2"]`` → name → expression; one without a name is called as it is written."""
-    found = {}
+    expressions = {}
     for text in texts:
         name, equals, expression = (part.strip() for part in text.partition("="))
-        found[name] = expression if equals else name
-    return found
+        expressions[name] = expression if equals else name
+    return expressions
 
 
 def free_parameters(
@@ -150,14 +150,14 @@ def free_parameters(
     """
     import dataclasses
 
-    found = _requests(texts, mechanism)
+    free = _requests(texts, mechanism)
     for pattern, std in (priors or {}).items():
-        for name in _named_free(pattern, mechanism, found, "--prior"):
-            found[name] = dataclasses.replace(found[name], prior=std)
+        for name in _named_free(pattern, mechanism, free, "--prior"):
+            free[name] = dataclasses.replace(free[name], prior=std)
     for pattern in each:
-        for name in _named_free(pattern, mechanism, found, "--each"):
-            found[name] = dataclasses.replace(found[name], per_recording=True)
-    return found
+        for name in _named_free(pattern, mechanism, free, "--each"):
+            free[name] = dataclasses.replace(free[name], per_recording=True)
+    return free
 
 
 def prior_stds(texts: Iterable[str], mechanism: Mechanism) -> dict[str, float]:
@@ -167,20 +167,20 @@ def prior_stds(texts: Iterable[str], mechanism: Mechanism) -> dict[str, float]:
     """
     from shadowfit.mechanism.natural_size import natural_size
 
-    found = {}
+    stds = {}
     for pattern, text in assignments(texts, "--prior").items():
         where = f"--prior {pattern}"
         if not text.endswith("%"):
-            found[pattern] = _number(text, where)
+            stds[pattern] = _number(text, where)
             continue
         share = 0.01 * _number(text.removesuffix("%"), where)
-        found |= {name: share * natural_size(mechanism, name) for name in mechanism.expand(pattern)}
-    return found
+        stds |= {name: share * natural_size(mechanism, name) for name in mechanism.expand(pattern)}
+    return stds
 
 
-def _named_free(pattern: str, mechanism: Mechanism, found: Mapping[str, Free], option: str) -> list[str]:
+def _named_free(pattern: str, mechanism: Mechanism, free: Mapping[str, Free], option: str) -> list[str]:
     """Free parameters of a name or pattern."""
-    chosen = [name for name in mechanism.expand(pattern) if name in found]
+    chosen = [name for name in mechanism.expand(pattern) if name in free]
     if not chosen:
         raise OptionError(f"{option} {pattern}: no parameter of this name is free; name it with --free as well")
     return chosen
@@ -189,7 +189,7 @@ def _named_free(pattern: str, mechanism: Mechanism, found: Mapping[str, Free], o
 def _requests(texts: Iterable[str], mechanism: Mechanism) -> dict[str, Free]:
     from shadowfit.estimation import Free
 
-    found = {}
+    free = {}
     for text in texts:
         named, at, box = (part.strip() for part in text.partition("@"))
         name, equals, start = (part.strip() for part in named.partition("="))
@@ -198,9 +198,9 @@ def _requests(texts: Iterable[str], mechanism: Mechanism) -> dict[str, Free]:
         if not name or (equals and not start) or (at and not (colon and (lower or upper))):
             raise OptionError(f"{where}: write NAME, NAME=START or NAME=START@LOWER:UPPER (one bound may be left out)")
         values = [_number(part, where) if part else None for part in (start, lower, upper)]
-        for own in mechanism.expand(name):
-            found[own] = Free(start=values[0], lower=values[1], upper=values[2])
-    return found
+        for leaf in mechanism.expand(name):
+            free[leaf] = Free(start=values[0], lower=values[1], upper=values[2])
+    return free
 
 
 def state_weight(text: str) -> float | Literal["auto"]:

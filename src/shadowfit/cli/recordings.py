@@ -51,19 +51,19 @@ def read_recordings(
     from shadowfit.recordings import read_recording
 
     channels = selection.channels()
-    found = []
+    measured = []
     for path in paths:
         with reading_progress(path.name, quiet) as progress:
             recording = read_recording(path, channels=channels, progress=progress)
-        found.append(matched(mechanism, recording))
+        measured.append(matched(mechanism, recording))
     begin, end = selection.begin, selection.end
     if begin is not None or end is not None:
         first, last = (-math.inf if begin is None else begin), (math.inf if end is None else end)
-        found = [recording.between(first, last) for recording in found]
-    for recording in found:
+        measured = [recording.between(first, last) for recording in measured]
+    for recording in measured:
         for warning in () if quiet else recording.warnings:
             console.messages().print(f"warning: recording {recording.name!r}: {warning}", soft_wrap=True)
-    return found
+    return measured
 
 
 @contextlib.contextmanager
@@ -71,12 +71,12 @@ def spoken_warnings(recordings: Iterable[Recording], quiet: bool) -> Iterator[li
     """Warnings of the library about recordings as messages of the program, unless they were said before."""
     from shadowfit.cli import console
 
-    said = {f"recording {recording.name!r}: {text}" for recording in recordings for text in recording.warnings}
+    known = {f"recording {recording.name!r}: {text}" for recording in recordings for text in recording.warnings}
     spoken: list[str] = []
 
     def speak(message: Warning | str, *_: Any, **__: Any) -> None:
         text = str(message)
-        if text in said or text in spoken:
+        if text in known or text in spoken:
             return
         spoken.append(text)
         if not quiet:

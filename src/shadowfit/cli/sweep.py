@@ -41,10 +41,10 @@ def sweep(
             case_progress(len(read.cases), "cases", quiet) as progress,
         ):
 
-            def note(outcome: Any, found: bool) -> None:
+            def note(outcome: Any, kept: bool) -> None:
                 outcomes[outcome.case.name] = outcome
                 if progress is not None:
-                    progress(outcome, found)
+                    progress(outcome, kept)
 
             run_cases(read.cases, out, n_jobs=crew.n_jobs, start=runtime.start_jax, progress=note)
     except KeyboardInterrupt:

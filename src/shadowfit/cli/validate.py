@@ -45,56 +45,56 @@ def validate(
     saved = load_result(result)
     selection = Selection(channel, channels, topic, begin, end)
     measured = read_recordings(recordings, saved.mechanism(), selection, quiet=quiet)
-    found: list[Validation] = []
+    validations: list[Validation] = []
     for recording in measured:
         if not quiet:
             console.messages().print(f"validating on {recording.name}", soft_wrap=True)
         with spoken_warnings([recording], quiet):
-            found += validate_result(saved, recording)
+            validations += validate_result(saved, recording)
     if json:
         import json as notation
 
-        typer.echo(notation.dumps({"validations": [one.to_json() for one in found]}, allow_nan=False))
+        typer.echo(notation.dumps({"validations": [one.to_json() for one in validations]}, allow_nan=False))
     else:
-        console.output().print(_costs(found, saved))
-        console.output().print(_errors(found, saved))
-        if any(one.torques for one in found):
-            console.output().print(_torques(found))
+        console.output().print(_costs(validations, saved))
+        console.output().print(_errors(validations, saved))
+        if any(one.torques for one in validations):
+            console.output().print(_torques(validations))
     if out is not None:
         from shadowfit.evaluation.torque_page import torque_page
         from shadowfit.models.atomic import write_text
 
-        write_text(out, torque_page(saved.summary["model"]["name"], found))
+        write_text(out, torque_page(saved.summary["model"]["name"], validations))
         if not quiet:
             console.messages().print(f"page in {out}; open it in a browser", soft_wrap=True)
-    for one in found if not quiet else ():
+    for one in validations if not quiet else ():
         for reason in one.failures():
             console.messages().print(f"{one.recording}: {reason}", soft_wrap=True)
-    raise typer.Exit(0 if all(one.converged for one in found) else 1)
+    raise typer.Exit(0 if all(one.converged for one in validations) else 1)
 
 
-def _costs(found: list[Validation], saved: SavedResult) -> Table:
+def _costs(validations: list[Validation], saved: SavedResult) -> Table:
     from shadowfit.cli import console
 
     numeric = ("cost", "dynamics", "observation", "steps")
     table = console.table("Cost per time step, states estimated", "recording", *numeric, numeric=numeric)
     fitted = {recording["fingerprint"] for recording in saved.summary["recordings"]}
-    for one in found:
+    for one in validations:
         costs = (f"{value:.4g}" for value in (one.cost, one.cost_dynamics, one.cost_observation))
         seen = " (of the fit)" if one.fingerprint in fitted else ""
         table.add_row(f"{one.recording}{seen}", *costs, str(one.steps))
     return table
 
 
-def _errors(found: list[Validation], saved: SavedResult) -> Table:
+def _errors(validations: list[Validation], saved: SavedResult) -> Table:
     from shadowfit.cli import console
 
-    horizons = sorted({n for one in found for sensor in one.sensors.values() for n in sensor.prediction_rmse})
+    horizons = sorted({n for one in validations for sensor in one.sensors.values() for n in sensor.prediction_rmse})
     numeric = (*(f"{n} steps" for n in horizons), "rollout", "within 5 % for")
     table = console.table(
         "Root mean square errors of predictions", "recording", "sensor", "unit", *numeric, numeric=numeric
     )
-    for one in found:
+    for one in validations:
         for name, sensor in one.sensors.items():
             ahead = [f"{sensor.prediction_rmse[n]:.3g}" if n in sensor.prediction_rmse else "" for n in horizons]
             unit = saved.summary["model"]["sensors"][name]["unit"]
@@ -103,15 +103,15 @@ def _errors(found: list[Validation], saved: SavedResult) -> Table:
     return table
 
 
-def _torques(found: list[Validation]) -> Table:
+def _torques(validations: list[Validation]) -> Table:
     from shadowfit.cli import console
     from shadowfit.evaluation.torques import whole_share
 
     numeric = ("error", "of its rms")
     table = console.table("Torques along the measured motion", "recording", "joint", "unit", *numeric, numeric=numeric)
-    for one in found:
-        for name, own in one.torques.items():
-            table.add_row(one.recording, name, own.unit, f"{own.rmse:.3g}", f"{100.0 * own.share:.1f} %")
-        if len(one.torques) > 1 and len({own.unit for own in one.torques.values()}) == 1:
+    for one in validations:
+        for name, torque in one.torques.items():
+            table.add_row(one.recording, name, torque.unit, f"{torque.rmse:.3g}", f"{100.0 * torque.share:.1f} %")
+        if len(one.torques) > 1 and len({torque.unit for torque in one.torques.values()}) == 1:
             table.add_row(one.recording, "all together", "", "", f"{100.0 * whole_share(one.torques):.1f} %")
     return table

@@ -48,16 +48,16 @@ def derived_table(rows: Mapping[str, Any]) -> Table:
     return table
 
 
-def base_table(found: Mapping[str, Any]) -> Table:
+def base_table(base: Mapping[str, Any]) -> Table:
     """Combinations of parameters that the motion determines, with their deviations."""
     from shadowfit.cli import console
 
     table = console.table("Base parameters", "combination", "value", "std", "unit", numeric=("value", "std"))
-    for one in found["combinations"]:
+    for one in base["combinations"]:
         unit = "" if one["unit"] == "1" else one["unit"]
         table.add_row(one["text"], _number(one["value"]), "" if one["std"] is None else f"{one['std']:.2g}", unit)
-    if found["unseen"]:
-        table.caption = f"not seen by this motion: {', '.join(found['unseen'])}"
+    if base["unseen"]:
+        table.caption = f"not seen by this motion: {', '.join(base['unseen'])}"
     return table
 
 

@@ -151,33 +151,36 @@ def advise(estimate: Estimate, refits: int = 3, progress: Callable[[str], None] 
         here = objective.linearise(held, point, weights)
         outcome = dataclasses.replace(estimate.outcome, linearisation=here)
         start = dataclasses.replace(estimate, problem=held, outcome=outcome, weights=weights)
-        told = _most_telling(_weighed(start, say), candidates)
-        suggestions = _ranked(told, candidates, candidates)
-        added = told.state_weight / start.state_weight
+        clearest = _most_telling(_weighed(start, say), candidates)
+        suggestions = _ranked(clearest, candidates, candidates)
+        added = clearest.state_weight / start.state_weight
         if refits <= 0 or not any(one.significant for one in suggestions):
             return Advice(suggestions, (), added)
         search = _Search(problem, candidates, point, say)
-        return Advice(suggestions, tuple(_confirmed(search, search.judged(told, ()), refits)), added)
+        return Advice(suggestions, tuple(_confirmed(search, search.judged(clearest, ()), refits)), added)
 
 
 def _weighed(start: Estimate, say: Callable[[str], None]) -> list[Estimate]:
     """The fit, and with more and more weight on its equations of motion as long as that changes something."""
-    found = [start]
-    while len(found) < MOST and found[-1].evidence.noise[0].degrees >= RIGID:
-        last = found[-1]
+    fits = [start]
+    while len(fits) < MOST and fits[-1].evidence.noise[0].degrees >= RIGID:
+        last = fits[-1]
         weights = last.weights.believing(1.0).scaled(STRIDE)
         say(f"equations of motion weighed {weights.state_weight / start.state_weight:.0e} times as much")
         outcome = minimise_corrected(last.problem, last.outcome.linearisation.point, weights, SETTINGS)
         if not outcome.status.converged:
             break
-        found.append(dataclasses.replace(last, weights=weights, outcome=outcome))
-    return found
+        fits.append(dataclasses.replace(last, weights=weights, outcome=outcome))
+    return fits
 
 
 def _most_telling(fits: Sequence[Estimate], candidates: Sequence[Candidate]) -> Estimate:
     """The fit of which a significant candidate explains the largest part; the first one if there is none."""
     ranked = [_ranked(one, candidates, candidates) for one in fits]
-    shares = [max((own.share for own in found if own.significant), default=0.0) for found in ranked]
+    shares = [
+        max((suggestion.share for suggestion in suggestions if suggestion.significant), default=0.0)
+        for suggestions in ranked
+    ]
     return fits[int(np.argmax(shares))]
 
 
@@ -208,8 +211,8 @@ class _Search:
 def _confirmed(search: _Search, best: _Fitted, most: int) -> list[Refit]:
     """Refits with one candidate after another: those with which the model predicts better stay."""
     waiting = list(search.candidates)
-    found: list[Refit] = []
-    while len(found) < most:
+    refits: list[Refit] = []
+    while len(refits) < most:
         ranked = _ranked(best.estimate, search.candidates, waiting)
         if not ranked or not ranked[0].significant:
             break
@@ -224,12 +227,12 @@ def _confirmed(search: _Search, best: _Fitted, most: int) -> list[Refit]:
         rollout = {name: (error, trial.rollout[name]) for name, error in best.rollout.items()}
         scores = (best.score, trial.score)
         value = tuple(values[places].tolist())
-        found.append(Refit(suggestion, value, trial.estimate.converged, scores, rollout, kept))
+        refits.append(Refit(suggestion, value, trial.estimate.converged, scores, rollout, kept))
         if kept:
             best = _quietened(trial, best)
             freed = {name for one in best.free for name in one.names}
             waiting = [one for one in waiting if not freed & set(one.names)]
-    return found
+    return refits
 
 
 def _quietened(fitted: _Fitted, before: _Fitted) -> _Fitted:
@@ -286,10 +289,10 @@ def _ranked(
         places[parameter.name] = list(range(count, count + parameter.size))
         count += parameter.size * (parameters.recordings if parameter.per_recording else 1)
     groups = [[place for name in one.names for place in places[name]] for one in waiting]
-    found = releases(evidence, estimate.outcome.linearisation.cost.total, ~evidence.at_bound, groups)
+    gains = releases(evidence, estimate.outcome.linearisation.cost.total, ~evidence.at_bound, groups)
     values = parameters.vector(estimate.outcome.linearisation.point.values)
     listed = []
-    for one, group, release in zip(waiting, groups, found, strict=True):
+    for one, group, release in zip(waiting, groups, gains, strict=True):
         numbers = [name for name in one.names for _ in places[name]]
         lower = [given.leaf(name).lower for name in numbers]
         if release.degrees >= len(one.names) and np.all(values[group] + release.step >= lower):
@@ -326,8 +329,8 @@ def _speeds(estimate: Estimate) -> dict[str, float]:
     """Typical speed of each joint with a free axis, root mean square over all recordings [rad/s, m/s]."""
     squares: dict[str, list[np.ndarray]] = {}
     for index in range(len(estimate.problem.tracks)):
-        found = joint_positions(estimate.mechanism(index), estimate.trajectory(index).states)
-        for name, positions in found.items():
+        motions = joint_positions(estimate.mechanism(index), estimate.trajectory(index).states)
+        for name, positions in motions.items():
             squares.setdefault(name, []).append(np.diff(positions) ** 2)
     return {
         name: float(np.sqrt(np.mean(np.concatenate(parts)))) / estimate.problem.timestep
@@ -340,10 +343,12 @@ def _rollouts(estimate: Estimate) -> dict[str, float]:
     errors: dict[str, list[np.ndarray]] = {name: [] for name in estimate.problem.sensors}
     for index in range(len(estimate.problem.tracks)):
         try:
-            found = rollout_errors(estimate, index)
+            rolled = rollout_errors(estimate, index)
         except ShadowfitError:
             return dict.fromkeys(errors, float("nan"))
-        for name, (_, error) in found.items():
+        for name, (_, error) in rolled.items():
             errors[name].append(error[np.isfinite(error)])
     joined = {name: np.concatenate(parts) for name, parts in errors.items()}
-    return {name: float(np.sqrt(np.mean(own**2))) if own.size else float("nan") for name, own in joined.items()}
+    return {
+        name: float(np.sqrt(np.mean(values**2))) if values.size else float("nan") for name, values in joined.items()
+    }

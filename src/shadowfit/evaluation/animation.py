@@ -36,8 +36,8 @@ def skeleton(mechanism: Mechanism, time: Float[np.ndarray, " k"], states: State)
     turn = _matrices(np.asarray(states.pose.orientation)[chosen])
     points, spokes = [], []
     for body, levers in enumerate(_levers(mechanism)):
-        own = position[:, body, None, :] + np.einsum("tij,nj->tni", turn[:, body], levers)
-        points.append(own)
+        drawn = position[:, body, None, :] + np.einsum("tij,nj->tni", turn[:, body], levers)
+        points.append(drawn)
         spokes.append(levers.shape[0])
     frames = np.concatenate(points, axis=1)
     return {
@@ -54,19 +54,19 @@ def _sliders(
 ) -> list[dict[str, Any]]:
     joints = mechanism.joints.values
     digits = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-    found = []
+    sliders = []
     for group in assembled(mechanism).groups:
         for member, joint in enumerate(group.joints):
             if joints[joint].kind.axis_kind != "translation":
                 continue
             start, axes = _frame(group.a, member, position, turn)
-            at, own = _frame(group.b, member, position, turn)
+            at, frame = _frame(group.b, member, position, turn)
             travelled = np.einsum("ti,ti->t", axes[:, :, 0], at - start)
             half = CARRIAGE * max(reach, 0.5 * np.ptp(travelled))
             ends = np.array([travelled.min() - 1.5 * half[0], travelled.max() + 1.5 * half[0]])
             rail = start[:, None] + ends[:, None] * axes[:, None, :, 0]
-            carriage = at[:, None] + np.einsum("tij,cj->tci", own, digits * half)
-            found.append(
+            carriage = at[:, None] + np.einsum("tij,cj->tci", frame, digits * half)
+            sliders.append(
                 {
                     # The child, whose colour the carriage has, unless that is the world.
                     "body": min(group.b.body_indices[member], position.shape[1] - 1),
@@ -74,7 +74,7 @@ def _sliders(
                     "carriage": np.round(carriage, 4).tolist(),
                 }
             )
-    return found
+    return sliders
 
 
 def _frame(
@@ -95,4 +95,4 @@ def _levers(mechanism: Mechanism) -> list[Float[np.ndarray, "n 3"]]:
             for body, lever in zip(side.body_indices, np.asarray(side.levers), strict=True):
                 if body < len(levers):  # the world comes last and is not drawn
                     levers[body].append(lever)
-    return [np.array(own) for own in levers]
+    return [np.array(lever) for lever in levers]

@@ -97,12 +97,12 @@ def likely_impulses(estimate: Estimate) -> list[Float[np.ndarray, "n r"]]:
         weights = Weights(np.diag(weights.reference / np.array(weights.impulse_std)), weights.std, weights.reference)
         with one_thread():
             point = _most_likely_states(problem, point, weights)
-    found = []
+    impulses = []
     for index in range(len(problem.tracks)):
         # With full unknowns the residual of the velocity comes last.
         weighted = objective.residuals(problem, point, weights, index)[:, :size][:, -problem.plan.impulses :]
-        found.append(np.linalg.solve(weights.dynamics, weighted.T).T)
-    return found
+        impulses.append(np.linalg.solve(weights.dynamics, weighted.T).T)
+    return impulses
 
 
 def _most_likely_states(problem: Problem, point: Point, weights: Weights) -> Point:
@@ -131,7 +131,8 @@ def _of_recording(estimate: Estimate, recording: int, impulse: Float[np.ndarray,
 
     force = problem.plan.unknowns.along_axes(impulse[chosen], joints, project) / problem.timestep
     speed = {
-        name: np.gradient(own, problem.timestep) if len(own) > 1 else np.zeros(1) for name, own in position.items()
+        name: np.gradient(angles, problem.timestep) if len(angles) > 1 else np.zeros(1)
+        for name, angles in position.items()
     }
     return {
         name: AxisForce(trajectory.time[chosen], position[name][chosen], speed[name][chosen], force[:, i])
@@ -143,14 +144,14 @@ def _along_axes(
     gaps: Float[np.ndarray, "n r x"], axes: Float[np.ndarray, "n j x"], impulse: Float[np.ndarray, "n x"]
 ) -> Float[np.ndarray, "n j"]:
     """Impulses of all bodies along the motions that open no joint."""
-    found = np.zeros(axes.shape[:2])
+    along = np.zeros(axes.shape[:2])
     for k, (gap, axis) in enumerate(zip(gaps, axes, strict=True)):
         _, values, vectors = np.linalg.svd(gap)
         rank = int(np.sum(values > REDUNDANT * values.max(initial=0.0)))
         free = vectors[rank:].T
         moves = free @ np.linalg.pinv(axis @ free)
-        found[k] = moves.T @ impulse[k]
-    return found
+        along[k] = moves.T @ impulse[k]
+    return along
 
 
 def _jacobians(

@@ -33,18 +33,18 @@ def calibrated(result: SavedResult, before: Mechanism, *, everything: bool = Fal
     them as they were in the file it would be another combination, and a body perhaps one that cannot be.
     """
     after = result.mechanism()
-    own = before.leaves()
+    leaves = before.leaves()
     rows = result.summary["parameters"]
     separate = {name.partition("@")[0] for name in rows if "@" in name}
     doubtful = {name for name, row in rows.items() if not row["identifiable"]}
     combined = _combined(result, after)
     values, together, left = {}, [], []
     for name, leaf in after.leaves().items():
-        changed = name not in own or not np.array_equal(after.get(name), before.get(name))
+        changed = name not in leaves or not np.array_equal(after.get(name), before.get(name))
         doubted = any(row == name or row.startswith(f"{name}.") for row in doubtful)
         if doubted and name not in combined and not everything:
             left.append(name)
-        elif changed and leaf.tunable and name not in separate and (name in own or name in rows):
+        elif changed and leaf.tunable and name not in separate and (name in leaves or name in rows):
             values[name] = after.get(name)
             together += [name] if doubted and name in combined else []
     return Calibrated(values, tuple(together), tuple(left), tuple(sorted(separate)))
@@ -53,9 +53,9 @@ def calibrated(result: SavedResult, before: Mechanism, *, everything: bool = Fal
 def _combined(result: SavedResult, mechanism: Mechanism) -> set[str]:
     """Numbers in the combinations that a result tells; of bodies all inertial ones, whose moments are made of them."""
     names = [name for name, leaf in mechanism.leaves().items() if leaf.tunable]
-    found = set()
+    combined = set()
     for one in (result.summary.get("base_parameters") or {}).get("combinations", ()):
         for term in one["coefficients"]:
             part = term.split(".")[0]
-            found |= set(members(f"{part}.inertial", names)) if part in mechanism.bodies else {term}
-    return found
+            combined |= set(members(f"{part}.inertial", names)) if part in mechanism.bodies else {term}
+    return combined

@@ -69,14 +69,16 @@ def extended(
         for name, joint in mechanism.joints.items()
     }
     whole = eqx.tree_at(lambda m: m.joints, mechanism, Parts(joints))
-    found = [candidate for name in speeds for candidate in _of_joint(name, whole.joints[name])]
-    found += [Candidate(what, name, (f"{name}.{key}",)) for name in whole.inputs for key, what in INPUT_NUMBERS.items()]
+    candidates = [candidate for name in speeds for candidate in _of_joint(name, whole.joints[name])]
+    candidates += [
+        Candidate(what, name, (f"{name}.{key}",)) for name in whole.inputs for key, what in INPUT_NUMBERS.items()
+    ]
     for name, sensor in whole.sensors.items():
-        found += [Candidate(what, name, (f"{name}.{key}",)) for key, what in SENSOR_NUMBERS.items()]
+        candidates += [Candidate(what, name, (f"{name}.{key}",)) for key, what in SENSOR_NUMBERS.items()]
         if getattr(sensor, "rotary", False):
-            found.append(Candidate("eccentric encoder", name, tuple(f"{name}.{key}" for key in ECCENTRIC)))
+            candidates.append(Candidate("eccentric encoder", name, tuple(f"{name}.{key}" for key in ECCENTRIC)))
     known = whole.leaves()
-    kept = [one for one in found if all(name in known and name not in free for name in one.names)]
+    kept = [one for one in candidates if all(name in known and name not in free for name in one.names)]
     if float(whole.gravity.acceleration) > 0.0 and "gravity.tilt" not in free:
         kept.append(Candidate("tilt of the stand", "gravity", ("gravity.tilt",)))
     return whole, tuple(kept)
@@ -111,15 +113,15 @@ def _free_name(word: str, laws: Mapping[str, Any]) -> str:
 def _of_joint(name: str, joint: Joint) -> list[Candidate]:
     driven = any(law.drives for law in joint.laws.values)
     numbers = {key: what for key, what in JOINT_NUMBERS.items() if driven or key != "gear_loss"}
-    found = [Candidate(what, name, (f"{name}.{key}",)) for key, what in numbers.items()]
+    candidates = [Candidate(what, name, (f"{name}.{key}",)) for key, what in numbers.items()]
     # By itself an asymmetry is a constant force, which is a candidate already.
-    found.append(
+    candidates.append(
         Candidate("Coulomb friction that differs by direction", name, (f"{name}.coulomb", f"{name}.asymmetry"))
     )
     for law_name, law in joint.laws.items():
         numbers = {key: what for _, _, words in LAWS for key, what in words.items() if hasattr(law, key)}
-        found += [Candidate(what, name, (f"{name}.{law_name}.{key}",)) for key, what in numbers.items()]
+        candidates += [Candidate(what, name, (f"{name}.{law_name}.{key}",)) for key, what in numbers.items()]
     springs, forces = ([law for law in joint.laws if hasattr(joint.laws[law], key)] for key in ("stiffness", "force"))
     # F − k x is a spring with the rest position F/k, which no number of a spring without stiffness says.
     pairs = [(f"{name}.{spring}.stiffness", f"{name}.{force}.force") for spring in springs for force in forces]
-    return found + [Candidate("spring with a rest of its own", name, pair) for pair in pairs]
+    return candidates + [Candidate("spring with a rest of its own", name, pair) for pair in pairs]

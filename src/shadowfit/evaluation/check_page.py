@@ -22,47 +22,47 @@ SENTENCES: dict[Colour, str] = {
 }
 
 
-def sentence(found: Check) -> str:
+def sentence(check: Check) -> str:
     """The verdict in words."""
-    return SENTENCES[colour(found.notices)]
+    return SENTENCES[colour(check.notices)]
 
 
-def check_page(mechanism: Mechanism, recordings: Sequence[Recording], found: Check) -> str:
+def check_page(mechanism: Mechanism, recordings: Sequence[Recording], check: Check) -> str:
     """The page as HTML."""
     title = f"{mechanism.name}: {', '.join(recording.name for recording in recordings)}"
     sections = [
-        ("Forces along the joints", _forces(recordings, found)),
+        ("Forces along the joints", _forces(recordings, check)),
         ("What was measured", _channels(mechanism, recordings)),
-        ("What a fit could tell", _told(found)),
+        ("What a fit could tell", _precision(check)),
     ]
     numbers: dict[str, Any] = {
-        "recordings": [_recording(mechanism, recording, i, found) for i, recording in enumerate(recordings)],
+        "recordings": [_recording(mechanism, recording, i, check) for i, recording in enumerate(recordings)],
     }
-    head = banner(colour(found.notices), sentence(found), found.notices)
+    head = banner(colour(check.notices), sentence(check), check.notices)
     return frame("Check before a fit", title, head, sections, numbers)
 
 
-def _forces(recordings: Sequence[Recording], found: Check) -> str:
+def _forces(recordings: Sequence[Recording], check: Check) -> str:
     legend = (
         '<p class="legend"><span><i class="key measured"></i>needed: inertia less gravity of the measured motion</span>'
         '<span><i class="key estimated"></i>given by motors and friction with the start values</span>'
         '<span class="hint">drag to zoom, double-click for all</span></p>'
     )
-    if not found.balances:
+    if not check.balances:
         legend = "<p>Loops, contacts and many joints are not looked at joint by joint. These are the channels.</p>"
     blocks = []
     for index, recording in enumerate(recordings):
         heading = f"<h3>{escape(recording.name)}</h3>" if len(recordings) > 1 else ""
-        lines = "".join(_line(own) for own in found.balances[index]) if found.balances else ""
+        lines = "".join(_line(balance) for balance in check.balances[index]) if check.balances else ""
         blocks.append(f'{heading}{lines}<div id="recording-{index}"></div>')
     return legend + "".join(blocks)
 
 
-def _line(own: Balance) -> str:
+def _line(balance: Balance) -> str:
     words = {"gravity": "gravity", "input": "inputs", "viscous": "viscous friction", "dry": "dry friction"}
-    parts = ", ".join(f"{words[name]} × {value:.3g}" for name, value in own.coefficients.items())
-    explained = f"{max(own.explained, 0.0):.0%} explained" + (f" by {parts}" if parts else "")
-    return f'<p class="soft">{escape(own.name)}: {escape(explained)}.</p>'
+    parts = ", ".join(f"{words[name]} × {value:.3g}" for name, value in balance.coefficients.items())
+    explained = f"{max(balance.explained, 0.0):.0%} explained" + (f" by {parts}" if parts else "")
+    return f'<p class="soft">{escape(balance.name)}: {escape(explained)}.</p>'
 
 
 def _channels(mechanism: Mechanism, recordings: Sequence[Recording]) -> str:
@@ -88,12 +88,12 @@ def _channels(mechanism: Mechanism, recordings: Sequence[Recording]) -> str:
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
 
 
-def _told(found: Check) -> str:
-    if not found.told:
+def _precision(check: Check) -> str:
+    if not check.relative_std:
         return "<p>No parameter is wished for (--free).</p>"
     rows = "".join(
         f'<tr><td class="name">{escape(name)}</td><td class="n">{_percent(share)}</td></tr>'
-        for name, share in sorted(found.told.items(), key=lambda item: item[1])
+        for name, share in sorted(check.relative_std.items(), key=lambda item: item[1])
     )
     text = (
         "Standard deviation over size, from one linearisation at the start values with an assumed error of the model "
@@ -106,17 +106,17 @@ def _percent(share: float) -> str:
     return "not told" if not share < 1.0 else f"{100.0 * share:.2g} %"
 
 
-def _recording(mechanism: Mechanism, recording: Recording, index: int, found: Check) -> dict[str, Any]:
+def _recording(mechanism: Mechanism, recording: Recording, index: int, check: Check) -> dict[str, Any]:
     """Numbers for the script: forces where there are any, channels below."""
     stride = -(-len(recording.time) // MOST_SAMPLES)
     time = recording.time[::stride]
     channels = []
-    for own in found.balances[index] if found.balances else ():
-        needed, given = (np.interp(time, own.time, values) for values in (own.needed, own.given))
+    for balance in check.balances[index] if check.balances else ():
+        needed, given = (np.interp(time, balance.time, values) for values in (balance.needed, balance.given))
         channels.append(
             {
-                "name": f"{own.name}: force",
-                "unit": own.unit,
+                "name": f"{balance.name}: force",
+                "unit": balance.unit,
                 "measured": rounded(needed),
                 "estimated": rounded(given),
                 "rollout": [None] * len(time),

@@ -66,8 +66,8 @@ def residuals(problem: Problem, point: Point) -> list[dict[str, Any]]:
         trajectory = estimated_trajectory(problem, point, mechanism, index)
         series = compare(mechanism, track.recording, trajectory.time, trajectory.readings)
         where = "" if len(problem.tracks) == 1 else f" in {track.recording.name}"
-        for name, own in series.items():
-            worst = np.max(np.abs(own.residual), axis=1) * np.sign(own.residual[:, 0])
+        for name, readings in series.items():
+            worst = np.max(np.abs(readings.residual), axis=1) * np.sign(readings.residual[:, 0])
             when, left = largest_parts(track.recording.time, worst / float(mechanism.sensors[name].std))
             curves.append({"name": f"{name}{where}", "time": rounded(when), "left": rounded(left)})
     return curves[:MOST_CURVES]

@@ -71,7 +71,7 @@ def _weight(choice: NoiseChoice) -> Choice:
         return Choice(what, "none", reason)
     if len(choice.predictions) < 2:
         return Choice(what, "none", "they hold as well as the sensors can tell")
-    gain = choice.predictions[0][1].score - min(own.score for _, own in choice.predictions)
+    gain = choice.predictions[0][1].score - min(prediction.score for _, prediction in choice.predictions)
     tried = f"predictions over long horizons would get better by {_percent(gain)}"
     if choice.added_weight > 1.0:
         at_most = f"by {_percent(choice.gain_by_chance)} at most by chance"

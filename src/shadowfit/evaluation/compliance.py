@@ -42,7 +42,7 @@ def _effects(estimate: Estimate) -> dict[str, float]:
     given, trajectory = estimate.problem.given, estimate.trajectory()
     velocity = np.asarray(trajectory.states.velocity)
     change = np.diff(velocity, axis=0) / estimate.problem.timestep
-    found = {}
+    effects = {}
     for name, joint in given.joints.items():
         carried = joint.child if joint.child != WORLD else joint.parent
         place, body = given.bodies.index(carried), given.bodies[carried]
@@ -51,5 +51,5 @@ def _effects(estimate: Estimate) -> dict[str, float]:
         inertia = max(float(getattr(body.inertia, axis)) for axis in ("xx", "yy", "zz"))
         parts = ((joint.compliance.linear, float(body.mass)), (joint.compliance.rotational, inertia))
         stated = [float(c) * size for c, size in parts if float(c) != DEFAULT_COMPLIANCE]
-        found[name] = rate**2 * max(stated, default=0.0)
-    return found
+        effects[name] = rate**2 * max(stated, default=0.0)
+    return effects

@@ -83,8 +83,8 @@ def _row(
     options: Options,
     optimiser: LevenbergMarquardt | None,
 ) -> _Row:
-    own = fit(mechanism, recordings[place], free, options=options, optimiser=optimiser)
-    fixed = dataclasses.replace(options, state_weight=own.state_weight)
+    estimate = fit(mechanism, recordings[place], free, options=options, optimiser=optimiser)
+    fixed = dataclasses.replace(options, state_weight=estimate.state_weight)
     # Own data too: impulses are weighed by the mass that a fit starts from, here that of the result.
-    states = (fit(own.mechanism(), other, (), options=fixed, optimiser=optimiser) for other in recordings)
-    return _Row(place, own, np.array([one.cost for one in states]))
+    states = (fit(estimate.mechanism(), other, (), options=fixed, optimiser=optimiser) for other in recordings)
+    return _Row(place, estimate, np.array([one.cost for one in states]))

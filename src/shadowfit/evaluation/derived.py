@@ -35,20 +35,20 @@ def read_expressions(texts: Mapping[str, str], mechanism: Mechanism) -> dict[str
         ExpressionError: one cannot be read, or names what is not a number of the mechanism.
     """
     leaves = mechanism.leaves()
-    found = {}
+    expressions = {}
     for heading, text in texts.items():
-        label, unit = _told(heading)
-        found[label] = dataclasses.replace(parse_expression(text), unit=unit)
-        for name in found[label].names:
+        label, unit = _name_and_unit(heading)
+        expressions[label] = dataclasses.replace(parse_expression(text), unit=unit)
+        for name in expressions[label].names:
             if name not in leaves:
                 raise ExpressionError(f"{text}: there is no number {name!r}{nearest(name, leaves)}")
             if leaves[name].kind == "rotation":
                 raise ExpressionError(f"{text}: {name} is a rotation, not a number")
-        found[label].evaluate({name: float(mechanism.get(name)) for name in found[label].names})
-    return found
+        expressions[label].evaluate({name: float(mechanism.get(name)) for name in expressions[label].names})
+    return expressions
 
 
-def _told(heading: str) -> tuple[str, str | None]:
+def _name_and_unit(heading: str) -> tuple[str, str | None]:
     """Name and unit of ``period [s]``."""
     match = re.fullmatch(r"(.*\S)\s*\[([^\[\]]*)\]", heading.strip())
     return (match[1], match[2].strip() or None) if match else (heading, None)
@@ -64,7 +64,7 @@ def derived(
     deviation is below the value's own size. ``problem`` says why there is no value, where there is none.
     """
     spread, mechanism = estimate.uncertainty(kind), estimate.mechanism()
-    found = {}
+    rows = {}
     for label, expression in expressions.items():
         unit = expression.unit or unit_of(expression, mechanism.unit)
         row: dict[str, Any] = {"expression": expression.text, "unit": unit}
@@ -72,13 +72,13 @@ def derived(
         try:
             value, slopes = _linearised(expression, mechanism, spread.labels)
         except ExpressionError as error:
-            found[label] = {**row, "at_bound": False, "identifiable": False, "problem": str(error)}
+            rows[label] = {**row, "at_bound": False, "identifiable": False, "problem": str(error)}
             continue
         std = float(np.sqrt(max(slopes @ spread.covariance @ slopes, 0.0)))
         # Of what it depends on, the parameter with the fewest degrees of freedom has its say.
         degrees = float(np.min(spread.degrees[slopes != 0.0], initial=np.inf))
         factor = float(student_quantile(degrees, 0.5 + 0.5 * level))
-        found[label] = {
+        rows[label] = {
             **row,
             "value": value,
             "std": std,
@@ -87,7 +87,7 @@ def derived(
             "identifiable": bool(std <= abs(value)),
             "problem": "",
         }
-    return found
+    return rows
 
 
 def _linearised(
@@ -98,5 +98,5 @@ def _linearised(
     for name in expression.names:
         if name in separate:
             raise ExpressionError(f"{expression.text}: {name} has a value for each recording")
-    own = expression.evaluate({name: float(mechanism.get(name)) for name in expression.names})
-    return own.value, np.array([own.slopes.get(label, 0.0) for label in labels])
+    dual = expression.evaluate({name: float(mechanism.get(name)) for name in expression.names})
+    return dual.value, np.array([dual.slopes.get(label, 0.0) for label in labels])

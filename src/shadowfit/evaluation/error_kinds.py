@@ -49,17 +49,19 @@ class ErrorKinds:
 
 def error_kinds(recordings: Sequence[AxisForce]) -> ErrorKinds | None:
     """The kinds of a joint's unexplained force in all recordings; None where there is too little of it."""
-    force = np.concatenate([own.force for own in recordings])
+    force = np.concatenate([recording.force for recording in recordings])
     energy = float(np.mean(force**2))
     if len(force) < LEAST_STEPS or not energy > 0.0:
         return None
-    position, speed = (np.concatenate([getattr(own, key) for own in recordings]) for key in ("position", "speed"))
-    told = _told_by_others(_functions(position, speed), force)
-    left = force - told
+    position, speed = (
+        np.concatenate([getattr(recording, key) for recording in recordings]) for key in ("position", "speed")
+    )
+    explained = _cross_predicted(_functions(position, speed), force)
+    left = force - explained
     state = 1.0 - float(np.mean(left**2)) / energy
     if state <= 0.0:
         state, left = 0.0, force
-    ends = np.cumsum([len(own.force) for own in recordings])[:-1]
+    ends = np.cumsum([len(recording.force) for recording in recordings])[:-1]
     slow = _shared_by_halves(np.split(left, ends)) / energy
     return ErrorKinds(state, min(max(slow, 0.0), 1.0 - state))
 
@@ -78,25 +80,25 @@ def _functions(position: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"]
     return functions / np.where(size > 0.0, size, 1.0)
 
 
-def _told_by_others(functions: Float[np.ndarray, "n f"], force: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def _cross_predicted(functions: Float[np.ndarray, "n f"], force: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """The force in each part of the steps, by the functions as fitted to the others."""
     parts = np.array_split(np.arange(len(force)), PARTS)
     squares = [functions[part].T @ functions[part] for part in parts]
     products = [functions[part].T @ force[part] for part in parts]
     ridge = RIDGE * len(force) * np.eye(functions.shape[1])
-    told = np.zeros_like(force)
+    predicted = np.zeros_like(force)
     for part, square, product in zip(parts, squares, products, strict=True):
         others = np.sum(squares, axis=0) - square + ridge
-        told[part] = functions[part] @ np.linalg.solve(others, np.sum(products, axis=0) - product)
-    return told
+        predicted[part] = functions[part] @ np.linalg.solve(others, np.sum(products, axis=0) - product)
+    return predicted
 
 
 def _shared_by_halves(series: Sequence[Float[np.ndarray, " n"]]) -> float:
     """Mean product of the means of two neighbouring halves: the variance of what both have in common."""
     products, counts = [], []
-    for own in series:
-        width = max(int(0.5 * SLOW * len(own)), 1)
-        halves = own[: len(own) // (2 * width) * 2 * width].reshape(-1, 2, width).mean(axis=2)
+    for values in series:
+        width = max(int(0.5 * SLOW * len(values)), 1)
+        halves = values[: len(values) // (2 * width) * 2 * width].reshape(-1, 2, width).mean(axis=2)
         products.append(float(np.sum(halves[:, 0] * halves[:, 1])))
         counts.append(len(halves))
     return sum(products) / max(sum(counts), 1)

@@ -24,27 +24,27 @@ from shadowfit.errors import WriteError
 NAME_LENGTH = 50
 
 # Whether a name inside the folder is one of ours.
-Own = Callable[[str], bool]
+Owned = Callable[[str], bool]
 
 
 @contextlib.contextmanager
-def replacing(folder: str | os.PathLike[str], own: Own, last: str) -> Iterator[Path]:
-    """An empty folder to write into, whose files replace the ``own`` ones of ``folder`` when the block ends well.
+def replacing(folder: str | os.PathLike[str], ours: Owned, last: str) -> Iterator[Path]:
+    """An empty folder to write into, whose files replace the ``ours`` ones of ``folder`` when the block ends well.
 
     Args:
         folder: made if it does not exist.
-        own: tells which names belong to what is replaced; all others stay.
+        ours: tells which names belong to what is replaced; all others stay.
         last: the file whose presence says that the others are there too.
 
     Raises:
         WriteError: the file system refuses; the old files are untouched.
     """
     target = Path(folder).resolve()
-    with _told(folder):
+    with _disk_errors_named(folder):
         beside = _may_be_renamed(target)
         (target.parent if beside else target).mkdir(parents=True, exist_ok=True)
-        check_entries(target, own)
-        recover(target, own, last)
+        check_entries(target, ours)
+        recover(target, ours, last)
         helpers = target.parent if beside else target
         fresh = helpers / f".{target.name[:NAME_LENGTH]}.{os.getpid()}.partial"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -52,41 +52,41 @@ def replacing(folder: str | os.PathLike[str], own: Own, last: str) -> Iterator[P
     try:
         with _locked(fresh):
             yield fresh
-            with _told(folder):
+            with _disk_errors_named(folder):
                 if not target.exists():
                     fresh.rename(target)
-                elif not (beside and _exchanged(fresh, target, own)):
-                    _move_one_by_one(fresh, target, own, last)
+                elif not (beside and _exchanged(fresh, target, ours)):
+                    _move_one_by_one(fresh, target, ours, last)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def check_entries(target: Path, own: Own) -> None:
+def check_entries(target: Path, ours: Owned) -> None:
     """Raise if a folder stands where a file is to be: what is in it is not ours to remove.
 
     Raises:
         WriteError: there is one.
     """
     for entry in target.iterdir() if target.is_dir() else ():
-        if own(entry.name) and entry.is_dir():
+        if ours(entry.name) and entry.is_dir():
             raise WriteError(f"{entry} is a folder, but a file of a result has this name; rename it")
 
 
-def recover(target: Path, own: Own, last: str) -> None:
+def recover(target: Path, ours: Owned, last: str) -> None:
     """Tidy up after runs that were killed: whole old files come back, files of others too, the rest is removed."""
     for aside in _left_over(target, ".leaving"):
         _move(aside, target, sorted(os.listdir(aside)), last)
         _remove(aside)
     for aside in _left_over(target, ".previous"):
         if not (target / last).exists():
-            for entry in _entries(target, own):
+            for entry in _entries(target, ours):
                 _remove(entry)
             _move(aside, target, sorted(os.listdir(aside)), last)
         _remove(aside)
     for folder in (target, target.parent):
         for left in _left_over(folder, ".partial", f".{target.name[:NAME_LENGTH]}."):
             if target.is_dir():
-                _bring_others(left, target, own)
+                _bring_others(left, target, ours)
             _remove(left)
 
 
@@ -101,36 +101,36 @@ def exchange(one: Path, other: Path) -> bool:
     return False
 
 
-def _exchanged(fresh: Path, target: Path, own: Own) -> bool:
+def _exchanged(fresh: Path, target: Path, ours: Owned) -> bool:
     """The folders exchanged, with what belongs to others in the new one; False if that is not possible."""
     for name in sorted(os.listdir(target)):
-        if not own(name) and not (target / name).is_dir():
+        if not ours(name) and not (target / name).is_dir():
             with contextlib.suppress(OSError):  # a file system without links: it is moved behind the exchange
                 os.link(target / name, fresh / name, follow_symlinks=False)
     shutil.copymode(target, fresh)
     if not exchange(fresh, target):
         for entry in fresh.iterdir():
-            if not own(entry.name):
+            if not ours(entry.name):
                 entry.unlink()
         return False
-    _bring_others(fresh, target, own)
+    _bring_others(fresh, target, ours)
     return True
 
 
-def _bring_others(old: Path, target: Path, own: Own) -> None:
+def _bring_others(old: Path, target: Path, ours: Owned) -> None:
     """Move what belongs to others from a folder that is about to be removed."""
     for name in sorted(os.listdir(old)):
-        if not own(name) and not os.path.lexists(target / name):
+        if not ours(name) and not os.path.lexists(target / name):
             os.rename(old / name, target / name)
 
 
-def _move_one_by_one(fresh: Path, target: Path, own: Own, last: str) -> None:
+def _move_one_by_one(fresh: Path, target: Path, ours: Owned, last: str) -> None:
     """Old files aside, new ones in; ``last`` goes first and comes last, so that no mixture is taken for a result.
 
     The name of the folder aside says how far it came: ``leaving`` until all old files are in it.
     """
     leaving, aside = (target / f".{os.getpid()}.{word}" for word in ("leaving", "previous"))
-    old, new = [entry.name for entry in _entries(target, own)], os.listdir(fresh)
+    old, new = [entry.name for entry in _entries(target, ours)], os.listdir(fresh)
     leaving.mkdir()
     with _locked(leaving):
         try:
@@ -155,8 +155,8 @@ def _move(source: Path, target: Path, names: list[str], last: str) -> None:
         os.replace(source / name, target / name)
 
 
-def _entries(target: Path, own: Own) -> list[Path]:
-    return [entry for entry in sorted(target.iterdir()) if own(entry.name) and not entry.is_dir()]
+def _entries(target: Path, ours: Owned) -> list[Path]:
+    return [entry for entry in sorted(target.iterdir()) if ours(entry.name) and not entry.is_dir()]
 
 
 def _may_be_renamed(target: Path) -> bool:
@@ -170,7 +170,7 @@ def _may_be_renamed(target: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _told(folder: str | os.PathLike[str]) -> Iterator[None]:
+def _disk_errors_named(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Errors of the file system as errors that name the folder."""
     try:
         yield
@@ -201,13 +201,13 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 def _left_over(folder: Path, ending: str, beginning: str = ".") -> list[Path]:
     """Helper folders whose process is no more."""
-    found = []
+    folders = []
     with contextlib.suppress(OSError):
         for entry in sorted(folder.iterdir()):
             if entry.name.startswith(beginning) and entry.name.endswith(ending) and entry.is_dir():
                 with _locked(entry) as free:
-                    found += [entry] if free else []
-    return found
+                    folders += [entry] if free else []
+    return folders
 
 
 def _remove(entry: Path) -> None:

@@ -50,7 +50,9 @@ class FleetMemory:
                 weights["reference"],
                 None if impulses is None else tuple(impulses),
             )
-            values = {name: np.array(own) if isinstance(own, list) else own for name, own in kept["values"].items()}
+            values = {
+                name: np.array(value) if isinstance(value, list) else value for name, value in kept["values"].items()
+            }
             log = tuple(Iteration(**entry) for entry in kept["log"])
             return Pilot(believed, values, kept["spread"], kept["near"], log)
         except (OSError, ValueError, KeyError, TypeError):
@@ -59,7 +61,9 @@ class FleetMemory:
     def keep(self, pilot: Pilot) -> None:
         """Write down where the fit is; a full disk does not stop it."""
         weights = dataclasses.asdict(pilot.weights) | {"dynamics": pilot.weights.dynamics.tolist()}
-        values = {name: own.tolist() if isinstance(own, np.ndarray) else own for name, own in pilot.values.items()}
+        values = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in pilot.values.items()
+        }
         log = [dataclasses.asdict(entry) for entry in pilot.log]
         record = {
             "key": self._key,
@@ -82,7 +86,7 @@ class FleetMemory:
 def fleet_summary(estimate: FleetEstimate) -> dict[str, Any]:
     """What ``fleet.json`` holds."""
     names = [row.name for row in estimate.parameters]
-    noise, apart = (np.sqrt(np.diagonal(own)) for own in (estimate.noise_covariance, estimate.disagreement))
+    noise, apart = (np.sqrt(np.diagonal(spread)) for spread in (estimate.noise_covariance, estimate.disagreement))
     parameters = {
         row.name: {key: value for key, value in dataclasses.asdict(row).items() if key != "name"}
         | {"std_noise": noise[i], "std_disagreement": apart[i]}
@@ -91,7 +95,7 @@ def fleet_summary(estimate: FleetEstimate) -> dict[str, Any]:
     covariance = {
         a: dict(zip(names, row, strict=True)) for a, row in zip(names, estimate.noise_covariance, strict=True)
     }
-    found: dict[str, Any] = as_json(
+    fields: dict[str, Any] = as_json(
         {
             "schema": SCHEMA,
             "status": estimate.status.value,
@@ -101,7 +105,7 @@ def fleet_summary(estimate: FleetEstimate) -> dict[str, Any]:
             "cost": estimate.outcome.linearisation.cost.total,
             "seconds": estimate.seconds,
             "parameters": parameters,
-            "spreads": {own.name: {"value": own.value, "std": own.std} for own in estimate.spreads},
+            "spreads": {spread.name: {"value": spread.value, "std": spread.std} for spread in estimate.spreads},
             "covariance": covariance,
             "noise": dict(
                 zip(
@@ -115,17 +119,19 @@ def fleet_summary(estimate: FleetEstimate) -> dict[str, Any]:
             "log": [dataclasses.asdict(entry) for entry in estimate.log],
         }
     )
-    return found
+    return fields
 
 
 def save_fleet(estimate: FleetEstimate, folder: Path) -> dict[str, Any]:
     """Write the result; returns what ``fleet.json`` holds."""
     summary = fleet_summary(estimate)
-    own = estimate.individuals
+    individuals = estimate.individuals
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["recording", "chi2", *(column for name in own.names for column in (name, f"{name}.std"))])
-    for name, chi, values, std in zip(own.recordings, own.chi, own.values, own.std, strict=True):
+    writer.writerow(["recording", "chi2", *(column for name in individuals.names for column in (name, f"{name}.std"))])
+    for name, chi, values, std in zip(
+        individuals.recordings, individuals.chi, individuals.values, individuals.std, strict=True
+    ):
         writer.writerow([name, repr(float(chi)), *np.column_stack([values, std]).ravel().tolist()])
     write_text(folder / "recordings.csv", text.getvalue())
     write_model(estimate.mechanism(), folder / "model.toml", comment="Common values of a fit over many recordings.")

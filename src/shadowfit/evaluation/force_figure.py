@@ -34,13 +34,13 @@ def section(saved: SavedResult) -> str:
         "speed is friction that the model does not have, one over position a spring, a cable or an eccentric gear, one "
         "over time a drift; <code>shadowfit advise</code> says what would explain it.</p>"
     ]
-    for index, (joint, own) in enumerate(forces.items()):
-        unit = own.units["force"]
-        level = levels.get(joint, float(np.sqrt(np.mean(own.joined.force**2))))
+    for index, (joint, forces_of_joint) in enumerate(forces.items()):
+        unit = forces_of_joint.units["force"]
+        level = levels.get(joint, float(np.sqrt(np.mean(forces_of_joint.joined.force**2))))
         text = f"{level:.2g} {unit} rms"
         if shares.get(joint) is not None:
             text += f", {part_of(shares[joint])} the strongest force there"
-        kinds = error_kinds(own.each)
+        kinds = error_kinds(forces_of_joint.each)
         if kinds is not None:
             text += (
                 f"; {kinds.state:.0%} of its variance is a function of the joint's speed and position, "
@@ -57,14 +57,14 @@ def numbers(saved: SavedResult) -> list[dict[str, Any]]:
     return [
         {
             "id": index,
-            "unit": own.units["force"],
+            "unit": forces.units["force"],
             "charts": [
-                _chart(own, "speed", [own.joined]),
-                _chart(own, "position", [own.joined]),
-                _chart(own, "time", own.each),
+                _chart(forces, "speed", [forces.joined]),
+                _chart(forces, "position", [forces.joined]),
+                _chart(forces, "time", forces.each),
             ],
         }
-        for index, own in enumerate(_by_joint(saved).values())
+        for index, forces in enumerate(_by_joint(saved).values())
     ]
 
 
@@ -80,39 +80,39 @@ class _Joint:
         """All recordings in a row."""
         return AxisForce(
             *(
-                np.concatenate([getattr(own, key) for own in self.each])
+                np.concatenate([getattr(part, key) for part in self.each])
                 for key in ("time", "position", "speed", "force")
             )
         )
 
 
 def _by_joint(saved: SavedResult) -> dict[str, _Joint]:
-    found: dict[str, _Joint] = {}
+    joints: dict[str, _Joint] = {}
     for table in saved.forces.values():
         columns = {split(heading)[0]: (values, split(heading)[1]) for heading, values in table.items()}
         for joint in (key.removesuffix(".unexplained") for key in columns if key.endswith(".unexplained")):
             names = ("time", f"{joint}.position", f"{joint}.speed", f"{joint}.unexplained")
-            own = AxisForce(*(columns[name][0] for name in names))
+            force = AxisForce(*(columns[name][0] for name in names))
             units = dict(zip(("time", "position", "speed", "force"), (columns[name][1] for name in names), strict=True))
-            if len(own.force) and np.all(np.isfinite(own.force)):
-                found.setdefault(joint, _Joint(units, [])).each.append(own)
-    return found
+            if len(force.force) and np.all(np.isfinite(force.force)):
+                joints.setdefault(joint, _Joint(units, [])).each.append(force)
+    return joints
 
 
-def _chart(own: _Joint, over: Over, parts: list[AxisForce]) -> dict[str, Any]:
+def _chart(joint: _Joint, over: Over, parts: list[AxisForce]) -> dict[str, Any]:
     stride = -(-sum(len(part.force) for part in parts) // MOST_DOTS)
     dots = [(getattr(part, over)[::stride], part.force[::stride]) for part in parts]
     bins = [part.binned(over, BINS) for part in parts]
     along = np.concatenate([x for x, _ in dots])
     return {
-        "over": f"{over} [{own.units[over]}]",
+        "over": f"{over} [{joint.units[over]}]",
         "explains": _explained(parts, over),
         "low": float(along.min()),
         "high": float(along.max()),
         "x": rounded(along),
         "y": rounded(np.concatenate([y for _, y in dots])),
         "means": [
-            {"x": rounded(found.over), "y": rounded(found.force), "error": rounded(2.0 * found.error)} for found in bins
+            {"x": rounded(mean.over), "y": rounded(mean.force), "error": rounded(2.0 * mean.error)} for mean in bins
         ],
     }
 

@@ -68,15 +68,15 @@ class Compared:
 
 def compared(estimate: Estimate) -> list[Compared]:
     """All parameters that are not on a bound, where the data can be cut into pieces."""
-    found, plain = estimate.evidence.disagreement, estimate.uncertainty("gauss-newton").std
-    if not found.pieces:
+    disagreement, plain = estimate.evidence.disagreement, estimate.uncertainty("gauss-newton").std
+    if not disagreement.pieces:
         return []
     listed = []
     for i, row in enumerate(estimate.parameters):
         if row.at_bound:
             continue
         columns = [
-            (np.array([p.difference[i] for p in cut]), np.array([p.std[i] for p in cut])) for cut in found.pieces
+            (np.array([p.difference[i] for p in cut]), np.array([p.std[i] for p in cut])) for cut in disagreement.pieces
         ]
         growth = [random_effects(*column).growth for column in columns]
         best = int(np.argmax(growth)) if max(growth) > 0.0 else len(columns) - 1
@@ -87,11 +87,11 @@ def compared(estimate: Estimate) -> list[Compared]:
                 row.unit,
                 row.value,
                 best,
-                found.pieces[best],
+                disagreement.pieces[best],
                 row.value + difference,
                 std,
-                float(found.spread[i]),
-                float(np.sqrt(1.0 + found.added[i] / plain[i] ** 2)) if plain[i] > 0.0 else 1.0,
+                float(disagreement.spread[i]),
+                float(np.sqrt(1.0 + disagreement.added[i] / plain[i] ** 2)) if plain[i] > 0.0 else 1.0,
             )
         )
     return listed
@@ -101,7 +101,7 @@ def as_fields(estimate: Estimate) -> dict[str, Any] | None:
     """The field ``disagreement`` of ``result.json``; None where no parameter was free."""
     if not estimate.parameters:
         return None
-    found, labels = estimate.evidence.disagreement, estimate.evidence.labels
+    disagreement, labels = estimate.evidence.disagreement, estimate.evidence.labels
     pieces = [
         [
             {
@@ -113,7 +113,7 @@ def as_fields(estimate: Estimate) -> dict[str, Any] | None:
             }
             for piece in cut
         ]
-        for cut in found.pieces
+        for cut in disagreement.pieces
     ]
     rows = compared(estimate)
     return {

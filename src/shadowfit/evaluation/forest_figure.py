@@ -63,9 +63,9 @@ def _unit(saved: SavedResult, name: str) -> str:
 
 
 def _chart(saved: SavedResult, name: str) -> dict[str, Any]:
-    found, row = saved.summary["disagreement"], saved.summary["parameters"][name]
-    own = found["parameters"][name]
-    pieces = found["pieces"][own["partition"]]
+    disagreement, row = saved.summary["disagreement"], saved.summary["parameters"][name]
+    compared = disagreement["parameters"][name]
+    pieces = disagreement["pieces"][compared["partition"]]
     names = short([recording["name"] for recording in saved.summary["recordings"]])
     whole = len({piece["recording"] for piece in pieces}) == len(pieces)
     rows = [
@@ -80,7 +80,7 @@ def _chart(saved: SavedResult, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "unit": "" if row["unit"] == "1" else row["unit"],
-        "apart": own["spread"] > 0.0,
+        "apart": compared["spread"] > 0.0,
         "value": row["value"],
         "interval": row["interval"],
         "rows": rows,

@@ -51,8 +51,8 @@ def ordered(notices: Iterable[Notice]) -> list[Notice]:
 
 def colour(notices: Iterable[Notice]) -> Colour:
     """The verdict: that of the most serious notice."""
-    found = {notice.severity for notice in notices}
-    return "red" if "red" in found else "amber" if "amber" in found else "green"
+    severities = {notice.severity for notice in notices}
+    return "red" if "red" in severities else "amber" if "amber" in severities else "green"
 
 
 def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:

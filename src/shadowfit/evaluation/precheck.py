@@ -86,20 +86,20 @@ class Check:
     notices: list[Notice]
     balances: list[list[Balance]]
     """For each recording, for each joint."""
-    told: dict[str, float]
+    relative_std: dict[str, float]
     """Free parameter → standard deviation that a fit could reach, over its size."""
 
 
 def surely_wrong(mechanism: Mechanism, recordings: Sequence[Recording]) -> list[Notice]:
     """What no fit can mend; found without looking at the equations of motion."""
-    found = []
+    notices = []
     for recording in recordings:
         for name, sensor in mechanism.sensors.items():
             if sensor.needs_velocity or name not in recording.channels:
                 continue
             rough = roughness(recording.channels[name], wraps=bool(getattr(sensor, "rotary", False)))
             if rough > SHUFFLED:
-                found.append(
+                notices.append(
                     Notice(
                         "red",
                         f"recording {recording.name!r}: neighbouring samples of {name} differ as much as any two "
@@ -107,7 +107,7 @@ def surely_wrong(mechanism: Mechanism, recordings: Sequence[Recording]) -> list[
                         "The rows are in the wrong order, the column is noise, or the sampling is far too slow",
                     )
                 )
-    return found
+    return notices
 
 
 def check(
@@ -117,14 +117,14 @@ def check(
     options: Options | None = None,
 ) -> Check:
     """Look at model, recordings and wished parameters as a fit would at its start."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         problem = build_problem(
             mechanism, list(recordings), parameter_set(mechanism, free, len(recordings)), options or Options()
         )
     here = at_start(problem)
     notices = surely_wrong(mechanism, recordings)
-    notices += [Notice("amber", str(one.message)) for one in said]
+    notices += [Notice("amber", str(one.message)) for one in caught]
     notices += [Notice("amber", f"recording {one.name!r}: {text}") for one in recordings for text in one.warnings]
     balances: list[list[Balance]] = []
     if tree_behind(problem) is not None:
@@ -132,10 +132,10 @@ def check(
         for index, recording in enumerate(recordings):
             balances.append(_balances(here, without, index))
             where = f" in {recording.name}" if len(recordings) > 1 else ""
-            notices += [notice for own in balances[-1] for notice in _about(own, where)]
-    told = {row.name: row.std / size for row, size in zip(here.parameters, here.evidence.scale, strict=True)}
+            notices += [notice for balance in balances[-1] for notice in _about(balance, where)]
+    relative = {row.name: row.std / size for row, size in zip(here.parameters, here.evidence.scale, strict=True)}
     notices += list(_untold(here))
-    return Check(ordered(notices), balances, told)
+    return Check(ordered(notices), balances, relative)
 
 
 def at_start(problem: Problem, point: Point | None = None) -> Estimate:
@@ -155,7 +155,7 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
     drives = driven_joints(here.problem)
     now, idle = force_terms(here, index), force_terms(without, index)
     time = here.problem.tracks[index].times(here.problem.timestep)[: len(now.missing)]
-    found = []
+    balances = []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
         missing, inertia, gravity, speed = (x[:, i, 0] for x in (now.missing, now.inertia, now.gravity, now.speed))
         driven = idle.missing[:, i, 0] - missing
@@ -164,8 +164,10 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
         lost = _dissipated(inertia, gravity, driven, speed)
         along, torque, by_inertia = _torque_factor(needed, driven, speed) if name in drives else (0.0, None, False)
         driving, shown, given = bool(driven.any()), max(explained, along), needed - missing
-        found.append(Balance(name, unit, time, needed, given, shown, lost, driving, coefficients, torque, by_inertia))
-    return found
+        balances.append(
+            Balance(name, unit, time, needed, given, shown, lost, driving, coefficients, torque, by_inertia)
+        )
+    return balances
 
 
 def _explain(
@@ -197,8 +199,8 @@ def _explain(
     spread = variance * np.diag(np.linalg.pinv((table / scale).T @ (table / scale)))
     counts = {
         name: float(value / size)
-        for name, value, size, own in zip(columns, solution, scale, spread, strict=True)
-        if abs(value) > SURE * np.sqrt(own)
+        for name, value, size, squared in zip(columns, solution, scale, spread, strict=True)
+        if abs(value) > SURE * np.sqrt(squared)
     }
     return 1.0 - left / total, counts
 
@@ -211,11 +213,11 @@ def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) ->
     model does not have, ``− J q̈``, would do as well as a factor far from one.
     """
     inner = slice(2, -2)
-    target, own = needed[inner], driven[inner]
+    target, torque = needed[inner], driven[inner]
     total = float(target @ target)
-    if total == 0.0 or not own.any():
+    if total == 0.0 or not torque.any():
         return 0.0, None, False
-    columns = np.stack([own, -speed[inner], -np.sign(speed[inner]), -np.gradient(speed)[inner]], axis=1)
+    columns = np.stack([torque, -speed[inner], -np.sign(speed[inner]), -np.gradient(speed)[inner]], axis=1)
     scale = np.linalg.norm(columns, axis=0)
     columns = columns / np.where(scale > 0.0, scale, 1.0)
 
@@ -229,8 +231,10 @@ def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) ->
     # Of what friction leaves, the torque has to explain the greater part.
     belongs = whole > POOR and whole - friction > 0.5 * (1.0 - friction)
     most, beside = explained(0, 1, 2, 3)
-    told = most - turning > 0.5 * (1.0 - turning) and abs(np.log(abs(beside[0] / scale[0]))) > np.log(MISJUDGED)
-    return whole, float(solution[0] / scale[0]) if belongs else None, not told
+    mostly_inertia = most - turning > 0.5 * (1.0 - turning) and abs(np.log(abs(beside[0] / scale[0]))) > np.log(
+        MISJUDGED
+    )
+    return whole, float(solution[0] / scale[0]) if belongs else None, not mostly_inertia
 
 
 def _dissipated(inertia: np.ndarray, gravity: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> float:
@@ -241,9 +245,9 @@ def _dissipated(inertia: np.ndarray, gravity: np.ndarray, driven: np.ndarray, sp
     """
     inner = slice(2, -2)
     work = np.cumsum((inertia * speed)[inner])
-    terms = [np.cumsum((own * speed)[inner]) for own in (gravity, driven)]
+    terms = [np.cumsum((term * speed)[inner]) for term in (gravity, driven)]
     losses = np.stack([np.cumsum(np.abs(speed)[inner]), np.cumsum((speed**2)[inner])], axis=1)
-    others = np.stack([own for own in (np.ones(len(work)), *terms) if np.ptp(own) > 0.0 or own[0] != 0.0], axis=1)
+    others = np.stack([term for term in (np.ones(len(work)), *terms) if np.ptp(term) > 0.0 or term[0] != 0.0], axis=1)
     table = np.concatenate([others, losses], axis=1)
     scale = np.linalg.norm(table, axis=0)
     keep = scale > NOTHING * scale.max(initial=0.0)
@@ -253,77 +257,79 @@ def _dissipated(inertia: np.ndarray, gravity: np.ndarray, driven: np.ndarray, sp
     return float(-losses[-1] @ solution[-2:] / left) if left > 0.0 else 0.0
 
 
-def _about(own: Balance, where: str) -> Iterator[Notice]:
+def _about(balance: Balance, where: str) -> Iterator[Notice]:
     """What the forces of one joint say."""
-    coefficients = own.coefficients
-    if own.explained < POOR:
+    coefficients = balance.coefficients
+    if balance.explained < POOR:
         yield Notice(
-            "red" if own.explained < FOREIGN else "amber",
-            f"{own.name}{where}: gravity, inputs and friction explain {max(own.explained, 0.0):.0%} of the forces that "
+            "red" if balance.explained < FOREIGN else "amber",
+            f"{balance.name}{where}: gravity, inputs and friction explain {max(balance.explained, 0.0):.0%} "
+            "of the forces that "
             "the motion shows",
             "Compare the curves: a swapped or wrong column, a delay, noise, or something that the model does not have",
         )
-    if coefficients.get("input", 0.0) < 0.0 and own.torque is None:
+    if coefficients.get("input", 0.0) < 0.0 and balance.torque is None:
         yield Notice(
             "red",
-            f"{own.name}{where} moves against its input",
+            f"{balance.name}{where} moves against its input",
             "Turn the sign of the input (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
         )
-    yield from _about_torque(own, where)
+    yield from _about_torque(balance, where)
     for name, thing in (("input", "the input"), ("gravity", "gravity")):
-        if name == "input" and own.torque is not None:
+        if name == "input" and balance.torque is not None:
             continue
         off = abs(np.log(abs(coefficients.get(name, 1.0))))
-        if off > np.log(OFF) and own.explained > POOR:
+        if off > np.log(OFF) and balance.explained > POOR:
             unit = min(UNITS, key=lambda ratio: abs(off - np.log(ratio)))
             yield Notice(
                 "amber",
-                f"{own.name}{where}: {thing} is {abs(coefficients[name]):.2g} times what the model says with its start "
+                f"{balance.name}{where}: {thing} is {abs(coefficients[name]):.2g} times what the model says "
+                "with its start "
                 "values",
                 f"Check the unit of the column ({UNITS[unit]} differ by {unit:.4g}), and the start values",
             )
     if coefficients.get("gravity", 0.0) < 0.0:
         yield Notice(
             "red",
-            f"{own.name}{where}: gravity pulls the other way than in the model",
+            f"{balance.name}{where}: gravity pulls the other way than in the model",
             "The angle is counted from the other side (half a turn), or the model hangs where the machine stands",
         )
-    if own.dissipated < -SURE and own.explained > POOR:
+    if balance.dissipated < -SURE and balance.explained > POOR:
         # A late input looks the same, hence only a doubt where there is one.
         yield Notice(
-            "amber" if own.driven else "red",
-            f"{own.name}{where}: the motion gains energy where friction should take it",
+            "amber" if balance.driven else "red",
+            f"{balance.name}{where}: the motion gains energy where friction should take it",
             "Does time run backwards in the recording? Is the input late (free INPUT.delay)? Else a drive is missing",
         )
 
 
-def _about_torque(own: Balance, where: str) -> Iterator[Notice]:
+def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:
     """Sign and unit of a measured torque, from the torque that the motion needs."""
-    if own.torque is None:
+    if balance.torque is None:
         return
-    size = abs(own.torque)
-    if own.torque < 0.0:
+    size = abs(balance.torque)
+    if balance.torque < 0.0:
         yield Notice(
             "red",
-            f"{own.name}{where}: the measured torque has the opposite sign of what the motion needs (factor "
-            f"{own.torque:.2g})",
+            f"{balance.name}{where}: the measured torque has the opposite sign of what the motion needs (factor "
+            f"{balance.torque:.2g})",
             "Turn the sign of the torque (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
         )
     if abs(np.log(size)) > np.log(MISJUDGED):
         unit = min(UNITS, key=lambda ratio: abs(abs(np.log(size)) - np.log(ratio)))
         near = abs(abs(np.log(size)) - np.log(unit)) < np.log(MISJUDGED)
         hint = f" ({UNITS[unit]} differ by {unit:.4g})" if near else ""
-        if own.by_inertia:
+        if balance.by_inertia:
             yield Notice(
                 "amber",
-                f"{own.name}{where}: the accelerations need {size:.2g} times the measured torque, friction aside",
+                f"{balance.name}{where}: the accelerations need {size:.2g} times the measured torque, friction aside",
                 "Its inertia or its rotor (JOINT.armature) is not the file's, and a fit can find it; else check the "
                 f"unit of the torque{hint}",
             )
             return
         yield Notice(
             "red",
-            f"{own.name}{where}: the motion needs {size:.2g} times the measured torque",
+            f"{balance.name}{where}: the motion needs {size:.2g} times the measured torque",
             f"Check the unit of the torque{hint}: a current, or a torque before the gear, needs its factor "
             f"(`--set INPUT.gain={size:.3g}`)",
         )

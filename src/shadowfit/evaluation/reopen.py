@@ -45,19 +45,19 @@ def refitted(saved: SavedResult, progress: Progress | None = None) -> Estimate:
 
 
 def _at_prior_means(saved: SavedResult) -> Mechanism:
-    means = {name: own["around"] for name, own in _priors(saved).items()}
+    means = {name: prior["around"] for name, prior in _priors(saved).items()}
     return saved.mechanism().write({name: np.asarray(mean, float) for name, mean in means.items()})
 
 
 def _priors(saved: SavedResult) -> Mapping[str, Mapping[str, Any]]:
     """Name → ``std`` and ``around``; none in results of earlier versions."""
-    found: Mapping[str, Mapping[str, Any]] = saved.summary.get("priors", {})
-    return {name: own for name, own in found.items() if own["around"] is not None}
+    priors: Mapping[str, Mapping[str, Any]] = saved.summary.get("priors", {})
+    return {name: prior for name, prior in priors.items() if prior["around"] is not None}
 
 
 def _free(saved: SavedResult, mechanism: Mechanism) -> dict[str, Free]:
     """Parameters of a result's table, with the value of the first recording for those that each has of its own."""
-    found: dict[str, Free] = {}
+    parameters: dict[str, Free] = {}
     priors = _priors(saved)
     for label, row in saved.summary["parameters"].items():
         name, _, copy = label.partition("@")
@@ -68,5 +68,5 @@ def _free(saved: SavedResult, mechanism: Mechanism) -> dict[str, Free]:
             made = Free(row["value"], row["lower"], row["upper"])
         if name in priors:
             made = dataclasses.replace(made, start=None, prior=priors[name]["std"])
-        found.setdefault(name, dataclasses.replace(made, per_recording=bool(copy)))
-    return found
+        parameters.setdefault(name, dataclasses.replace(made, per_recording=bool(copy)))
+    return parameters

@@ -72,7 +72,7 @@ def page(saved: SavedResult) -> str:
             "forest": forest_figure.numbers(saved),
             "forces": force_figure.numbers(saved),
             "log": _log(saved),
-            "diagnostics": [_diagnostic(index, found) for index, found in enumerate(diagnostics.values())],
+            "diagnostics": [_diagnostic(index, diagnosis) for index, diagnosis in enumerate(diagnostics.values())],
             "animation": animation,
         },
     )
@@ -126,11 +126,11 @@ def _derived(saved: SavedResult) -> str:
 
 def _base_parameters(saved: SavedResult) -> str:
     """What the motion determines, where that is not every parameter by itself."""
-    found = saved.summary.get("base_parameters")
-    if not found or not worth_a_table(found):
+    base = saved.summary.get("base_parameters")
+    if not base or not worth_a_table(base):
         return ""
     lines = [f"<tr><th>combination</th>{_th('value')}{_th('± std')}<th>unit</th></tr>"]
-    for one in found["combinations"]:
+    for one in base["combinations"]:
         std = "" if one["std"] is None else f"{one['std']:.2g}"
         numbers = "".join(f'<td class="n">{text}</td>' for text in (_number(one["value"]), std))
         unit = "" if one["unit"] == "1" else escape(one["unit"])
@@ -139,8 +139,8 @@ def _base_parameters(saved: SavedResult) -> str:
         "The motion determines these combinations of parameters; terms that matter by less than a hundredth are left "
         "out of the words, and are in result.json."
     )
-    if found["unseen"]:
-        text += f" It does not see {escape(', '.join(found['unseen']))}."
+    if base["unseen"]:
+        text += f" It does not see {escape(', '.join(base['unseen']))}."
     return f'<div class="scroll"><table id="base">{"".join(lines)}</table></div><p class="soft">{text}</p>'
 
 
@@ -209,15 +209,15 @@ def _heat(value: float) -> str:
 
 def _residuals(diagnostics: Mapping[str, ResidualDiagnostics]) -> str:
     blocks: list[str] = []
-    for key, found in diagnostics.items():
-        texts = [f"mean {found.mean:+.2f}, standard deviation {found.std:.2f} of the assumed one"]
-        beyond = int(np.sum(np.abs(found.autocorrelation[1:]) > found.white))
-        share = beyond / max(len(found.autocorrelation) - 1, 1)
+    for key, diagnosis in diagnostics.items():
+        texts = [f"mean {diagnosis.mean:+.2f}, standard deviation {diagnosis.std:.2f} of the assumed one"]
+        beyond = int(np.sum(np.abs(diagnosis.autocorrelation[1:]) > diagnosis.white))
+        share = beyond / max(len(diagnosis.autocorrelation) - 1, 1)
         texts.append("like white noise" if share < 0.15 else "correlated in time: the model misses something")
-        texts.append(f"probability of such correlations in white noise {found.whiteness:.2g} (Ljung–Box)")
-        if len(found.outliers):
-            texts.append(f"{len(found.outliers)} samples further than four standard deviations from the rest")
-        if found.std > 2.0:
+        texts.append(f"probability of such correlations in white noise {diagnosis.whiteness:.2g} (Ljung–Box)")
+        if len(diagnosis.outliers):
+            texts.append(f"{len(diagnosis.outliers)} samples further than four standard deviations from the rest")
+        if diagnosis.std > 2.0:
             texts.append("the sensor's standard deviation is set too small, or the model cannot follow")
         blocks.append(
             f'<h3>{escape(key)}</h3><p class="soft">{escape("; ".join(texts))}.</p><div class="row" '
@@ -230,7 +230,7 @@ def _choices(saved: SavedResult) -> str:
     """Decisions that nobody asked for."""
     rows = saved.summary.get("choices") or []
     cells = ((row["what"], row["chosen"], row["reason"]) for row in rows)
-    lines = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in own)}</tr>" for own in cells)
+    lines = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in cells)
     head = "<tr><th>decision</th><th>chosen</th><th>because</th></tr>"
     return f'<div class="scroll"><table id="choices">{head}{lines}</table></div>' if rows else ""
 
@@ -297,7 +297,7 @@ def _log(saved: SavedResult) -> dict[str, Any]:
 
 
 def _diagnostics(saved: SavedResult) -> dict[str, ResidualDiagnostics]:
-    found = {}
+    diagnoses = {}
     for name, table in saved.tables.items():
         for heading, values in table.items():
             key, _ = split(heading)
@@ -305,25 +305,25 @@ def _diagnostics(saved: SavedResult) -> dict[str, ResidualDiagnostics]:
                 continue
             channel = key.removesuffix(".residual")
             sensor = saved.summary["model"]["sensors"][channel.split(".")[0]]
-            own = diagnose(values, sensor["std"])
-            if own is not None:
-                found[f"{name}: {channel}" if len(saved.tables) > 1 else channel] = own
-    return found
+            diagnosis = diagnose(values, sensor["std"])
+            if diagnosis is not None:
+                diagnoses[f"{name}: {channel}" if len(saved.tables) > 1 else channel] = diagnosis
+    return diagnoses
 
 
-def _diagnostic(index: int, found: ResidualDiagnostics) -> dict[str, Any]:
-    centres = 0.5 * (found.edges[1:] + found.edges[:-1])
+def _diagnostic(index: int, diagnosis: ResidualDiagnostics) -> dict[str, Any]:
+    centres = 0.5 * (diagnosis.edges[1:] + diagnosis.edges[:-1])
     return {
         "id": index,
-        "low": float(found.edges[0]),
-        "high": float(found.edges[-1]),
-        "width": float(found.edges[1] - found.edges[0]),
+        "low": float(diagnosis.edges[0]),
+        "high": float(diagnosis.edges[-1]),
+        "width": float(diagnosis.edges[1] - diagnosis.edges[0]),
         "centres": rounded(centres),
-        "density": rounded(found.density),
-        "normal": rounded(found.normal),
-        "quantiles": rounded(found.quantiles),
-        "autocorrelation": rounded(found.autocorrelation),
-        "white": found.white,
+        "density": rounded(diagnosis.density),
+        "normal": rounded(diagnosis.normal),
+        "quantiles": rounded(diagnosis.quantiles),
+        "autocorrelation": rounded(diagnosis.autocorrelation),
+        "white": diagnosis.white,
     }
 
 

@@ -63,39 +63,40 @@ def forces(estimate: Estimate) -> Iterator[Notice]:
     if not np.isfinite(estimate.cost):
         return
     idle = _joints_without_friction(estimate)
-    for own in unexplained(estimate):
-        if not own.share > MUCH:
-            if own.gain > DRIVING and own.name in idle:
-                yield _driven(own)
+    for force in unexplained(estimate):
+        if not force.share > MUCH:
+            if force.gain > DRIVING and force.name in idle:
+                yield _driven(force)
             continue
-        severity: Severity = "red" if own.share > TOO_MUCH else "amber"
+        severity: Severity = "red" if force.share > TOO_MUCH else "amber"
         yield Notice(
             severity,
-            f"at {own.name} a force of {own.level:.2g} {own.unit} is unexplained, {_times(own.share)} the strongest "
-            f"one there ({own.typical:.2g} {own.unit})",
+            f"at {force.name} a force of {force.level:.2g} {force.unit} is unexplained, {_times(force.share)} "
+            "the strongest "
+            f"one there ({force.typical:.2g} {force.unit})",
             "Run `shadowfit check`: signs and units of channels and inputs, and what drives or brakes this joint that "
             "the model does not have",
         )
-        if own.gain > DRIVING and own.name in idle:
-            yield _driven(own)
+        if force.gain > DRIVING and force.name in idle:
+            yield _driven(force)
 
 
-def _driven(own: Unexplained) -> Notice:
+def _driven(force: Unexplained) -> Notice:
     return Notice(
         "red",
-        f"the motion of {own.name} gains energy that nothing in the model gives, and its friction went to zero",
+        f"the motion of {force.name} gains energy that nothing in the model gives, and its friction went to zero",
         "Look for a recording that runs backwards, an input with the wrong sign, or a drive that is not modelled",
     )
 
 
 def _joints_without_friction(estimate: Estimate) -> set[str]:
     """Joints of which every free number of friction ended at zero."""
-    found: dict[str, bool] = {}
+    zero: dict[str, bool] = {}
     for row in estimate.parameters:
         joint, _, number = row.name.partition(".")
         if number.split("@")[0] in FRICTION:
-            found[joint] = found.get(joint, True) and row.at_bound and row.value == 0.0
-    return {joint for joint, idle in found.items() if idle}
+            zero[joint] = zero.get(joint, True) and row.at_bound and row.value == 0.0
+    return {joint for joint, idle in zero.items() if idle}
 
 
 def sensors(estimate: Estimate) -> Iterator[Notice]:
@@ -104,13 +105,13 @@ def sensors(estimate: Estimate) -> Iterator[Notice]:
         trajectory = estimate.trajectory(index)
         series = compare(estimate.mechanism(index), track.recording, trajectory.time, trajectory.readings)
         for name, sensor in estimate.problem.given.sensors.items():
-            own, stated = series[name], float(sensor.std)
-            if own.residual.shape[1] != own.measured.shape[1]:
+            readings, stated = series[name], float(sensor.std)
+            if readings.residual.shape[1] != readings.measured.shape[1]:
                 continue  # an orientation: its readings and its errors are different things
-            left, spread = own.rmse(), _spread(own.measured)
+            left, spread = readings.rmse(), _spread(readings.measured)
             where = name if len(estimate.problem.tracks) == 1 else f"{name} in {track.recording.name}"
             yield from _noise(where, sensor.unit(), left, stated, spread)
-            known = own.residual[np.isfinite(own.residual).all(axis=1), 0]
+            known = readings.residual[np.isfinite(readings.residual).all(axis=1), 0]
             lag = autocorrelation(known, 1)[1] if len(known) > 20 else 0.0
             if lag > NOT_WHITE:
                 yield Notice(
@@ -214,12 +215,12 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
 
 def _combined(estimate: Estimate, unknown: int) -> Notice:
     """Many parameters that are not told by themselves, in one sentence."""
-    found = estimate.base_parameters
+    base = estimate.base_parameters
     return Notice(
         "amber",
         f"{unknown} of {len(estimate.parameters)} parameters are not identifiable by themselves: the motion determines "
-        f"{len(found.combinations)} base parameters, {len(found.grouped)} of them combinations, and does not see "
-        f"{len(found.unseen)} parameters at all",
+        f"{len(base.combinations)} base parameters, {len(base.grouped)} of them combinations, and does not see "
+        f"{len(base.unseen)} parameters at all",
         "The table of base parameters says which; use those, or give the others priors (`--prior`)",
     )
 
@@ -280,8 +281,8 @@ def pieces(estimate: Estimate) -> Iterator[Notice]:
     if not estimate.parameters or not np.isfinite(estimate.cost):
         return
     # Pieces of a recording say anything about a parameter that the whole does not tell.
-    told = {row.name for row in estimate.parameters if row.identifiable}
-    wide = [row for row in compared(estimate) if row.wider > WIDER and row.name in told]
+    identified = {row.name for row in estimate.parameters if row.identifiable}
+    wide = [row for row in compared(estimate) if row.wider > WIDER and row.name in identified]
     for row in sorted(wide, key=lambda one: -one.wider)[:MOST_PIECES]:
         unit = "" if row.unit == "1" else f" {row.unit}"
         low, high = row.extremes()
@@ -334,13 +335,13 @@ def bodies(estimate: Estimate) -> Iterator[Notice]:
     changed = estimate.followers()
     hidden = {solid.body for solid in estimate.problem.parameters.solids if solid.hidden}
     for body in dict.fromkeys(name.partition(".")[0] for name in changed):
-        told = ", ".join(f"{name} = {value:.4g}" for name, value in changed.items() if name.startswith(f"{body}."))
+        values = ", ".join(f"{name} = {value:.4g}" for name, value in changed.items() if name.startswith(f"{body}."))
         if body in hidden:
-            yield Notice("info", f"{told}: held, without effect on this motion, and as near as a body can have it")
+            yield Notice("info", f"{values}: held, without effect on this motion, and as near as a body can have it")
         else:
             yield Notice(
                 "amber",
-                f"{told}: held at another value in the model, which no body has beside the estimate; the fit went on "
+                f"{values}: held at another value in the model, which no body has beside the estimate; the fit went on "
                 "with the nearest possible",
                 "Free these as well if the motion tells them",
             )

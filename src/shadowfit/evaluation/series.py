@@ -61,17 +61,17 @@ def at_samples(
     time: Float[np.ndarray, " k"], values: Float[np.ndarray, "k *d"], samples: Float[np.ndarray, " n"]
 ) -> np.ndarray:
     """Values at the steps carried over to the samples' times; samples beyond the last step are NaN."""
-    found = np.full((len(samples), *np.shape(values)[1:]), np.nan)
+    carried = np.full((len(samples), *np.shape(values)[1:]), np.nan)
     if len(time) < 2:  # a simulation that failed at its first step
-        return found
+        return carried
     step = (time[-1] - time[0]) / (len(time) - 1)
     nearest = np.rint((samples - time[0]) / step).astype(int)
     if nearest[0] >= 0 and nearest[-1] < len(time) and np.allclose(time[nearest], samples, rtol=0.0, atol=1e-9 * step):
         return np.asarray(values, float)[nearest]
     # A sample lies at most one step behind the last step; a trajectory that ended early says nothing further on.
     inside = (samples >= time[0] - 1e-6 * step) & (samples <= time[-1] + (1.0 + 1e-6) * step)
-    found[inside] = cubic(np.asarray(values, float), (samples[inside] - time[0]) / step)
-    return found
+    carried[inside] = cubic(np.asarray(values, float), (samples[inside] - time[0]) / step)
+    return carried
 
 
 def _sensor_series(

@@ -171,13 +171,13 @@ def _write_files(
     for name, forces in zip(names, axis_forces(estimate), strict=True):
         write_csv(target / f"forces_{name}.csv", _force_table(estimate, forces))
     torques = {name: predicted_torques(estimate, index) for index, name in enumerate(names)}
-    for name, own in torques.items():
-        if own:
-            write_csv(target / f"torques_{name}.csv", torque_columns(own))
+    for name, predictions in torques.items():
+        if predictions:
+            write_csv(target / f"torques_{name}.csv", torque_columns(predictions))
     notes = _write_model(estimate, target / "model.toml", model_text)
     write_csv(target / "log.csv", _log_table(estimate))
     write_bytes(target / "state.npz", _archive(estimate, names, kind))
-    said = [*warnings, *notes, *_about_recordings(estimate)]
+    sentences = [*warnings, *notes, *_about_recordings(estimate)]
     summary = summarise(
         estimate,
         comparisons,
@@ -185,12 +185,14 @@ def _write_files(
         optimiser=optimiser,
         compile_seconds=compile_seconds,
         truth=truth,
-        notices=ordered([*judge(estimate), *(Notice("amber", text) for text in said)]),
+        notices=ordered([*judge(estimate), *(Notice("amber", text) for text in sentences)]),
         kind=kind,
         derived=derived,
     )
     summary["torques"] = {
-        name: {joint: one.to_json() for joint, one in own.items()} for name, own in torques.items() if own
+        name: {joint: one.to_json() for joint, one in predictions.items()}
+        for name, predictions in torques.items()
+        if predictions
     }
     write_text(target / "result.json", json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return summary
@@ -261,15 +263,15 @@ def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -
     samples = track.recording.time
     table: dict[str, Any] = {"time [s]": samples}
     for sensor_name, sensor in mechanism.sensors.items():
-        own, free = estimated[sensor_name], rolled.get(sensor_name)
-        simulated = np.full_like(own.predicted, np.nan) if free is None else free.predicted
+        readings, free = estimated[sensor_name], rolled.get(sensor_name)
+        simulated = np.full_like(readings.predicted, np.nan) if free is None else free.predicted
         unit = sensor.unit()
         for i, channel in enumerate(sensor.channels(sensor_name)):
-            table[f"{channel}.measured [{unit}]"] = own.measured[:, i]
-            table[f"{channel}.estimated [{unit}]"] = own.predicted[:, i]
+            table[f"{channel}.measured [{unit}]"] = readings.measured[:, i]
+            table[f"{channel}.estimated [{unit}]"] = readings.predicted[:, i]
             table[f"{channel}.rollout [{unit}]"] = simulated[:, i]
         for i, error in enumerate(sensor.error_channels(sensor_name)):
-            table[f"{error}.residual [{'rad' if unit == '1' else unit}]"] = own.residual[:, i]
+            table[f"{error}.residual [{'rad' if unit == '1' else unit}]"] = readings.residual[:, i]
     for joint, positions in joint_positions(mechanism, trajectory.states).items():
         unit = "m" if mechanism.joints[joint].kind.axis_kind == "translation" else "rad"
         table[f"{joint}.position [{unit}]"] = at_samples(trajectory.time, positions, samples)
@@ -281,12 +283,12 @@ def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -
 
 def _force_table(estimate: Estimate, forces: Mapping[str, AxisForce]) -> dict[str, Any]:
     table: dict[str, Any] = {}
-    for joint, own in forces.items():
+    for joint, force in forces.items():
         straight = estimate.problem.mechanism.joints[joint].kind.axis_kind == "translation"
-        table["time [s]"] = own.time
-        table[f"{joint}.position [{'m' if straight else 'rad'}]"] = own.position
-        table[f"{joint}.speed [{'m/s' if straight else 'rad/s'}]"] = own.speed
-        table[f"{joint}.unexplained [{'N' if straight else 'N m'}]"] = own.force
+        table["time [s]"] = force.time
+        table[f"{joint}.position [{'m' if straight else 'rad'}]"] = force.position
+        table[f"{joint}.speed [{'m/s' if straight else 'rad/s'}]"] = force.speed
+        table[f"{joint}.unexplained [{'N' if straight else 'N m'}]"] = force.force
     return table
 
 

@@ -101,7 +101,7 @@ def summarise(
                     "samples": len(track.recording.time),
                     "duration": track.recording.duration,
                     "steps": track.steps,
-                    "sensors": {key: {"rmse": own.rmse()} for key, own in parts.items()},
+                    "sensors": {key: {"rmse": readings.rmse()} for key, readings in parts.items()},
                     "warnings": list(track.recording.warnings),
                 }
                 for name, track, parts in zip(names, problem.tracks, series, strict=True)
@@ -135,7 +135,7 @@ def _shares(estimate: Estimate) -> dict[str, float]:
     """Part of each joint's force that its model does not explain; empty where errors are those of bodies."""
     if not (estimate.unexplained and math.isfinite(estimate.cost)):
         return {}
-    return {own.name: own.share for own in unexplained(estimate)}
+    return {force.name: force.share for force in unexplained(estimate)}
 
 
 def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
@@ -144,8 +144,13 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
     if choice is None:
         return None
     predictions = [
-        {"added_weight": added, "steps": own.steps, "errors": own.errors.tolist(), "score": own.score}
-        for added, own in choice.predictions
+        {
+            "added_weight": added,
+            "steps": prediction.steps,
+            "errors": prediction.errors.tolist(),
+            "score": prediction.score,
+        }
+        for added, prediction in choice.predictions
     ]
     return {
         "added_weight": choice.added_weight,
@@ -168,18 +173,18 @@ def base_parameters(estimate: Estimate) -> dict[str, Any] | None:
     """What the motion determines of the parameters."""
     if not estimate.parameters or not np.isfinite(estimate.cost):
         return None
-    found = estimate.base_parameters
+    base = estimate.base_parameters
     listed = [
         {"text": one.text(), "coefficients": one.coefficients, "value": one.value, "std": one.std, "unit": one.unit}
-        for one in found.combinations
+        for one in base.combinations
     ]
-    return as_json({"combinations": listed, "unseen": found.unseen})
+    return as_json({"combinations": listed, "unseen": base.unseen})
 
 
-def worth_a_table(found: Mapping[str, Any]) -> bool:
+def worth_a_table(base: Mapping[str, Any]) -> bool:
     """Whether base parameters tell more than the parameters' own rows: some are combinations, or many are not seen."""
-    combined = any(one["text"] not in one["coefficients"] for one in found["combinations"])
-    return combined or len(found["unseen"]) > MOST_UNKNOWN
+    combined = any(one["text"] not in one["coefficients"] for one in base["combinations"])
+    return combined or len(base["unseen"]) > MOST_UNKNOWN
 
 
 def parameters(estimate: Estimate, kind: Kind, truth: Mapping[str, float] | None = None) -> dict[str, dict[str, Any]]:

@@ -78,7 +78,7 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
         level = np.array(list(estimate.unexplained.values()))
     product = _rms(missing) * _rms(speed)
     gain = np.mean(missing * speed, axis=(0, 2)) * missing.shape[2] / np.where(product > 0.0, product, np.inf)
-    strongest = {unit: max(typical[i] for i, own in enumerate(units) if own == unit) for unit in units}
+    strongest = {unit: max(typical[i] for i, other in enumerate(units) if other == unit) for unit in units}
     return [
         Unexplained(name, unit, float(level[i]), float(typical[i]), float(gain[i]))
         for i, (name, unit) in enumerate(zip(names, units, strict=True))
@@ -93,7 +93,7 @@ def _drives(estimate: Estimate) -> Float[np.ndarray, " d"] | float:
     if not set(coordinates).intersection(driven):
         return 0.0
     with one_thread():
-        known = [own for _, own in objective.missing_and_known(problem, point, unit_weights(problem))]
+        known = [impulses for _, impulses in objective.missing_and_known(problem, point, unit_weights(problem))]
     forces = np.concatenate(known)[..., None] / problem.timestep
     # Commands of other drives, such as targets, are no forces.
     return np.where([name in driven for name in coordinates], _rms(forces), 0.0)

@@ -73,21 +73,21 @@ class Validation:
 
     def failures(self) -> list[str]:
         """Why the model does not describe the recording at all, in sentences; empty where it does."""
-        found = [] if self.converged else [f"the states were not found: {self.message}"]
+        reasons = [] if self.converged else [f"the states were not found: {self.message}"]
         for name, sensor in self.sensors.items():
             steps = min(sensor.prediction_rmse, default=0)
             share = BAND * sensor.prediction_rmse.get(steps, 0.0) / sensor.band if sensor.band > 0.0 else 0.0
             if share > MISSED:
-                found.append(
+                reasons.append(
                     f"{name} is missed by {100.0 * share:.0f} % of its range within {steps} steps; is it the same "
                     "machine, column, unit and order of samples?"
                 )
-        return found
+        return reasons
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values; NaN becomes null. Of torques the errors, without the curves."""
         plain = dataclasses.asdict(dataclasses.replace(self, torques={}))
-        return as_json({**plain, "torques": {name: own.to_json() for name, own in self.torques.items()}})
+        return as_json({**plain, "torques": {name: torque.to_json() for name, torque in self.torques.items()}})
 
 
 def validate(
@@ -164,9 +164,9 @@ def rollout_errors(estimate: Estimate, recording: int = 0) -> dict[str, tuple[fl
         steps=(track.steps - 1) * finer,
     )
     readings = {name: np.asarray(values) for name, values in run.readings.items()}
-    found = compare(mechanism, track.recording, track.start_time + np.asarray(run.time), readings)
-    bands = {name: BAND * _range(own.measured) for name, own in found.items()}
-    return {name: (bands[name], _size(own.residual)) for name, own in found.items()}
+    comparisons = compare(mechanism, track.recording, track.start_time + np.asarray(run.time), readings)
+    bands = {name: BAND * _range(comparison.measured) for name, comparison in comparisons.items()}
+    return {name: (bands[name], _size(comparison.residual)) for name, comparison in comparisons.items()}
 
 
 def _prediction_errors(estimate: Estimate) -> dict[int, dict[str, Float[np.ndarray, " m"]]]:
@@ -189,11 +189,11 @@ def _prediction_errors(estimate: Estimate) -> dict[int, dict[str, Float[np.ndarr
             first_step=first * finer,
         )
         readings = {name: np.asarray(values) for name, values in run.readings.items()}
-        found = compare(mechanism, track.recording, times[first] + np.asarray(run.time), readings)
+        comparisons = compare(mechanism, track.recording, times[first] + np.asarray(run.time), readings)
         for n in horizons:
             sample = int(np.argmin(np.abs(track.recording.time - times[first + n])))
-            for name, own in found.items():
-                errors[n][name].append(float(_size(own.residual[sample : sample + 1])[0]))
+            for name, comparison in comparisons.items():
+                errors[n][name].append(float(_size(comparison.residual[sample : sample + 1])[0]))
     return {n: {name: np.array(values) for name, values in parts.items()} for n, parts in errors.items()}
 
 
