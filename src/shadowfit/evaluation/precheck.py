@@ -264,8 +264,7 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
         yield Notice(
             "red" if balance.explained < FOREIGN else "amber",
             f"{balance.name}{where}: gravity, inputs and friction explain {max(balance.explained, 0.0):.0%} "
-            "of the forces that "
-            "the motion shows",
+            "of the forces that the motion shows",
             "Compare the curves: a swapped or wrong column, a delay, noise, or something that the model does not have",
         )
     if coefficients.get("input", 0.0) < 0.0 and balance.torque is None:
@@ -284,8 +283,7 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
             yield Notice(
                 "amber",
                 f"{balance.name}{where}: {thing} is {abs(coefficients[name]):.2g} times what the model says "
-                "with its start "
-                "values",
+                "with its start values",
                 f"Check the unit of the column ({UNITS[unit]} differ by {unit:.4g}), and the start values",
             )
     if coefficients.get("gravity", 0.0) < 0.0:

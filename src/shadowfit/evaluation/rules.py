@@ -72,8 +72,7 @@ def forces(estimate: Estimate) -> Iterator[Notice]:
         yield Notice(
             severity,
             f"at {force.name} a force of {force.level:.2g} {force.unit} is unexplained, {_times(force.share)} "
-            "the strongest "
-            f"one there ({force.typical:.2g} {force.unit})",
+            f"the strongest one there ({force.typical:.2g} {force.unit})",
             "Run `shadowfit check`: signs and units of channels and inputs, and what drives or brakes this joint that "
             "the model does not have",
         )

@@ -132,12 +132,12 @@ def studies() -> dict[str, Study]:
     )
     four = ("arm.inertia.zz", "pendulum.inertia.yy", "hinge1.viscous", "hinge2.viscous")
     six = ("hinge1.motor.gain", "arm.inertia.zz", "pendulum.inertia.yy", "pendulum.inertia.zz", *four[2:])
-    found = (
+    listed = (
         Study("pendulum", pendulum, ("pendulum.inertia.yy", "hinge.viscous", "hinge.dry"), {"hinge": 2.5}, STEPS),
         Study("furuta_release", furuta, four, {"hinge2": np.pi - 0.3}, STEPS),
         Study("furuta_driven", furuta, six, {"hinge2": 0.3}, STEPS, pulses(STEPS)),
     )
-    return {study.name: study for study in found}
+    return {study.name: study for study in listed}
 
 
 def _prepared(mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
@@ -238,7 +238,7 @@ def line(study: Study, condition: Condition, seed: int) -> dict[str, Any]:
     estimate = fitted(study, condition, record(study, condition, seed))
     rows = estimate.parameters
     truth = {name: float(study.mechanism.get(name)) for name in study.free}
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "study": study.name,
         "condition": condition.name,
         "seed": seed,
@@ -251,10 +251,10 @@ def line(study: Study, condition: Condition, seed: int) -> dict[str, Any]:
     for kind in KINDS:
         spread = estimate.uncertainty(kind)
         for std, interval in zip(spread.freed_std, spread.intervals(LEVEL), strict=True):
-            own = found["parameters"][interval.name]
-            own.setdefault("std", {})[kind] = float(std)
-            own.setdefault("covered", {})[kind] = bool(interval.lower <= own["truth"] <= interval.upper)
-    return found | {"seconds": time.perf_counter() - began}
+            row = fields["parameters"][interval.name]
+            row.setdefault("std", {})[kind] = float(std)
+            row.setdefault("covered", {})[kind] = bool(interval.lower <= row["truth"] <= interval.upper)
+    return fields | {"seconds": time.perf_counter() - began}
 
 
 # --- results ---
@@ -264,13 +264,13 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """Lines of an earlier run; one that was cut off is left out."""
     if not path.exists():
         return []
-    found = []
+    lines = []
     for text in path.read_text("utf-8").splitlines():
         try:
-            found.append(json.loads(text))
+            lines.append(json.loads(text))
         except json.JSONDecodeError:
             continue
-    return found
+    return lines
 
 
 def _entry(case: tuple[str, str, int]) -> dict[str, Any]:
@@ -297,10 +297,10 @@ def run(folder: Path, chosen: Iterable[tuple[Study, Condition]], seeds: int, n_j
     ]
     try:
         with contextlib.closing(parallel.run(_entry, open_cases, n_jobs=n_jobs)) as finished:
-            for number, (place, found) in enumerate(finished, 1):
+            for number, (place, result) in enumerate(finished, 1):
                 study, condition, seed = open_cases[place]
-                lost = {"study": study, "condition": condition, "seed": seed, "error": getattr(found, "reason", "")}
-                entry = lost if isinstance(found, parallel.Lost) else found
+                lost = {"study": study, "condition": condition, "seed": seed, "error": getattr(result, "reason", "")}
+                entry = lost if isinstance(result, parallel.Lost) else result
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(entry) + "\n")
                 print(f"\r{number}/{len(open_cases)} {study} {condition} {seed}    ", end="", file=sys.stderr)
@@ -347,20 +347,20 @@ def _expected(fits: int) -> range:
 
 def coverages(lines: Sequence[Mapping[str, Any]]) -> list[Coverage]:
     """Coverage of each parameter under each condition by each kind; fits that did not converge count like others."""
-    found = []
+    table = []
     cases = dict.fromkeys((entry["study"], entry["condition"]) for entry in lines)
     for study, condition in cases:
-        own = [e for e in lines if (e["study"], e["condition"]) == (study, condition) and "parameters" in e]
-        for name in own[0]["parameters"] if own else ():
-            rows = [entry["parameters"][name] for entry in own]
+        fits = [e for e in lines if (e["study"], e["condition"]) == (study, condition) and "parameters" in e]
+        for name in fits[0]["parameters"] if fits else ():
+            rows = [entry["parameters"][name] for entry in fits]
             values = np.array([row["value"] for row in rows])
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
             bias = float(np.mean(values) - rows[0]["truth"]) / spread
             for kind in rows[0]["covered"]:
                 stated = float(np.sqrt(np.nanmean([row["std"][kind] ** 2 for row in rows])))
                 covered = sum(row["covered"][kind] for row in rows)
-                found.append(Coverage(study, condition, name, kind, len(rows), covered, bias, stated / spread))
-    return found
+                table.append(Coverage(study, condition, name, kind, len(rows), covered, bias, stated / spread))
+    return table
 
 
 def write_tables(folder: Path) -> None:
@@ -379,16 +379,16 @@ def markdown(table: Sequence[Coverage], lines: Sequence[Mapping[str, Any]]) -> s
     """A table for each condition: percent of intervals that hold the truth, by kind."""
     parts = []
     for condition in CONDITIONS:
-        own = [entry for entry in table if entry.condition == condition.name]
-        if not own:
+        entries = [entry for entry in table if entry.condition == condition.name]
+        if not entries:
             continue
         fits = [entry for entry in lines if entry["condition"] == condition.name]
         failed = sum(not entry.get("converged", False) for entry in fits)
         parts.append(f"**{condition.name}**: {condition.text}. {len(fits)} fits, {failed} without convergence.\n")
         parts.append("| study | parameter | fits | bias/std | " + " | ".join(KINDS) + " |")
         parts.append("|---|---|---|---|" + "---|" * len(KINDS))
-        for study, name in dict.fromkeys((entry.study, entry.parameter) for entry in own):
-            rows = {entry.kind: entry for entry in own if (entry.study, entry.parameter) == (study, name)}
+        for study, name in dict.fromkeys((entry.study, entry.parameter) for entry in entries):
+            rows = {entry.kind: entry for entry in entries if (entry.study, entry.parameter) == (study, name)}
             cells = [
                 f"{100 * rows[k].fraction:.0f} % ({rows[k].ratio:.2f}){'' if rows[k].sound else ' ✗'}" for k in KINDS
             ]

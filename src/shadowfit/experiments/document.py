@@ -94,10 +94,10 @@ def check(statement: str, test: Callable[[], tuple[bool, str]], reason: str = ""
 
 def some(values: Iterable[float]) -> list[float]:
     """Points of a sweep that a finding is about; a sweep that has none of them cannot tell."""
-    found = list(values)
-    if not found:
+    points = list(values)
+    if not points:
         raise MissingCase("the sweep has too few points")
-    return found
+    return points
 
 
 VERDICTS = {True: "holds", False: "does not hold", None: "not checked"}

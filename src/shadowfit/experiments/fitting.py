@@ -80,11 +80,11 @@ def case_mechanism(arguments: Mapping[str, Any], folder: Path) -> Mechanism:
 
 def expand(mechanism: Mechanism, values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of numbers by name: patterns are expanded, rotation vectors [rad] become quaternions."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for pattern, value in values.items():
         for name in mechanism.expand(pattern):
-            found[name] = _rotation(name, value) if mechanism.leaf(name).kind == "rotation" else _number(name, value)
-    return found
+            numbers[name] = _rotation(name, value) if mechanism.leaf(name).kind == "rotation" else _number(name, value)
+    return numbers
 
 
 def _number(name: str, value: Any) -> float:
@@ -107,9 +107,9 @@ def free_parameters(arguments: Mapping[str, Any]) -> dict[str, Free]:
 
 def read_all(arguments: Mapping[str, Any], files: Sequence[str], folder: Path) -> list[Recording]:
     """The recordings of a case, thinned to its interval."""
-    found = [read_recording(folder / file, channels=arguments.get("channels")) for file in files]
+    recordings = [read_recording(folder / file, channels=arguments.get("channels")) for file in files]
     interval = arguments.get("interval")
-    return found if interval is None else [thinned(recording, interval) for recording in found]
+    return recordings if interval is None else [thinned(recording, interval) for recording in recordings]
 
 
 def thinned(recording: Recording, interval: float) -> Recording:
@@ -130,22 +130,22 @@ def _model(arguments: Mapping[str, Any], folder: Path) -> str | Path:
 
 
 def _comparisons(estimate: Estimate) -> list[Any]:
-    found = []
+    comparisons = []
     for index, track in enumerate(estimate.problem.tracks):
         trajectory = estimate.trajectory(index)
-        found.append(compare(estimate.mechanism(index), track.recording, trajectory.time, trajectory.readings))
-    return found
+        comparisons.append(compare(estimate.mechanism(index), track.recording, trajectory.time, trajectory.readings))
+    return comparisons
 
 
 def _cross_validation(
     mechanism: Mechanism, recordings: Sequence[Recording], options: Options, optimiser: LevenbergMarquardt
 ) -> dict[str, Any]:
     """Recording → cost per time step of the states alone (the paper's measure), and whether that fit converged."""
-    found = {}
+    costs = {}
     for recording in recordings:
         estimate = fit(mechanism, recording, (), options=options, optimiser=optimiser)
-        found[recording.name] = {"cost": estimate.cost, "converged": estimate.converged, "steps": estimate.steps}
-    return as_json(found)
+        costs[recording.name] = {"cost": estimate.cost, "converged": estimate.converged, "steps": estimate.steps}
+    return as_json(costs)
 
 
 def _rollout(estimate: Estimate, index: int) -> Trajectory:
@@ -160,17 +160,17 @@ def _rollout(estimate: Estimate, index: int) -> Trajectory:
         return roll_out(mechanism, start_states(estimate, index)[0], track.recording, how, steps=steps)
     except SimulationError:
         joints = joint_positions(mechanism, estimate.trajectory(index).states)
-        speeds = {name: float(np.diff(own[:2])[0]) / estimate.problem.timestep for name, own in joints.items()}
-        state = place(mechanism, {name: float(own[0]) for name, own in joints.items()}, speeds)
+        speeds = {name: float(np.diff(angles[:2])[0]) / estimate.problem.timestep for name, angles in joints.items()}
+        state = place(mechanism, {name: float(angles[0]) for name, angles in joints.items()}, speeds)
         return roll_out(mechanism, state, track.recording, how, steps=steps)
 
 
 def _rollouts(estimate: Estimate) -> list[dict[str, Any]]:
     """For each recording times [s] and sensors' readings of a simulation from its first estimated state, thinned."""
-    found = []
+    runs = []
     for index, track in enumerate(estimate.problem.tracks):
         run = _rollout(estimate, index)
         every = -(-len(run) // KEPT_SAMPLES)
         readings = {name: np.asarray(values)[::every].tolist() for name, values in run.readings.items()}
-        found.append({"time": (track.start_time + np.asarray(run.time))[::every].tolist(), "readings": readings})
-    return found
+        runs.append({"time": (track.start_time + np.asarray(run.time))[::every].tolist(), "readings": readings})
+    return runs

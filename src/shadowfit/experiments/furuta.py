@@ -71,12 +71,12 @@ def twins(size: Size) -> list[Case]:
 
 def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     """Each scenario fitted by both methods, and cross-validated on the other two."""
-    found = []
+    listed = []
     for method in METHODS:
         for name in SCENARIOS:
             others = [f"furuta-{other}" for other in SCENARIOS if other != name]
             more = {"validate_set": NOMINAL_GAIN} if name == "release" else {}
-            found.append(
+            listed.append(
                 fit_case(
                     _name(method, name),
                     method,
@@ -89,7 +89,7 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
                     **more,
                 )
             )
-    return found
+    return listed
 
 
 def _name(method: Method, scenario: str) -> str:
@@ -98,7 +98,7 @@ def _name(method: Method, scenario: str) -> str:
 
 def _validation(fit: Mapping[str, Any]) -> float:
     """Mean cost on the other scenarios."""
-    return float(np.mean([own["cost"] for own in fit["validation"].values()]))
+    return float(np.mean([other["cost"] for other in fit["validation"].values()]))
 
 
 def report(results: Results, size: Size, folder: Path) -> Section:
@@ -149,8 +149,8 @@ def _cell(fit: Mapping[str, Any] | None, quantity: str) -> str:
         return f"{fit['cost']:.3g}"
     if quantity == "CV":
         return f"{_validation(fit):.3g}"
-    own = fit["parameters"][quantity]
-    return with_uncertainty(own["value"], own["std"]) + (" bound" if own["at_bound"] else "")
+    row = fit["parameters"][quantity]
+    return with_uncertainty(row["value"], row["std"]) + (" bound" if row["at_bound"] else "")
 
 
 def _truth_table(results: Results) -> Table:
@@ -187,10 +187,10 @@ def _findings(results: Results, size: Size) -> list[Finding]:
         texts, unknown = [], []
         for scenario in SCENARIOS:
             for name in ("arm.inertia.xx", "arm.inertia.yy"):
-                own = results[_name(method, scenario)]["parameters"][name]
-                unknown.append(own["at_bound"] or not own["identifiable"])
-                spread = "on its bound" if own["std"] is None else f"std {own['std']:.2g}"
-                texts.append(f"{scenario} {SYMBOLS[name].split()[0]} {own['value']:.2g}, {spread}")
+                row = results[_name(method, scenario)]["parameters"][name]
+                unknown.append(row["at_bound"] or not row["identifiable"])
+                spread = "on its bound" if row["std"] is None else f"std {row['std']:.2g}"
+                texts.append(f"{scenario} {SYMBOLS[name].split()[0]} {row['value']:.2g}, {spread}")
         return all(unknown), "; ".join(texts)
 
     def pulse_excites_least(method: Method) -> tuple[bool, str]:
@@ -217,10 +217,10 @@ def _findings(results: Results, size: Size) -> list[Finding]:
         text = ", ".join(f"{s}: {SYMBOLS[n].split()[0]}" for s, n in zip(SCENARIOS, firsts, strict=True))
         return all(name == "pendulum.inertia.yy" for name in firsts), text
 
-    found = []
+    findings = []
     for method in METHODS:
         by = f"({method.label})"
-        found += [
+        findings += [
             check(
                 f"J_Axx and J_Ayy are without information {by}",
                 functools.partial(no_information, method),
@@ -242,14 +242,17 @@ def _findings(results: Results, size: Size) -> list[Finding]:
         return errors[OURS.label] < errors[PAPER.label], f"mean error of J_Azz, J_Byy, J_Bzz, K on the swing-up: {text}"
 
     if size.rig:
-        return found
-    return [*found, check("Our residual and discretisation bring the swing-up's estimates closer to the truth", nearer)]
+        return findings
+    return [
+        *findings,
+        check("Our residual and discretisation bring the swing-up's estimates closer to the truth", nearer),
+    ]
 
 
 def _relative(fit: Mapping[str, Any], name: str) -> float:
     """Standard deviation over value; infinite on a bound."""
-    own = fit["parameters"][name]
-    return float("inf") if own["std"] is None or own["value"] == 0.0 else own["std"] / abs(own["value"])
+    row = fit["parameters"][name]
+    return float("inf") if row["std"] is None or row["value"] == 0.0 else row["std"] / abs(row["value"])
 
 
 def _mean_error(fit: Mapping[str, Any]) -> float:

@@ -37,15 +37,15 @@ def twins(size: Size) -> list[Case]:
 
 def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     """Both sweeps by both methods."""
-    found = []
+    listed = []
     for method in METHODS:
         for weight in size.thin(WEIGHTS):
-            own = method.change({"state_weight": weight})
+            weighted = method.change({"state_weight": weight})
             compliance = BASE_COMPLIANCE[method.key]
-            found.append(_case(_name(method, "weight", weight), own, made, compliance, weight in ROLLOUTS))
+            listed.append(_case(_name(method, "weight", weight), weighted, made, compliance, weight in ROLLOUTS))
         for compliance in size.thin(COMPLIANCES):
-            found.append(_case(_name(method, "compliance", compliance), method, made, compliance, False))
-    return found
+            listed.append(_case(_name(method, "compliance", compliance), method, made, compliance, False))
+    return listed
 
 
 def _case(name: str, method: Method, made: Mapping[str, Outcome], compliance: float, rollout: bool) -> Case:
@@ -141,17 +141,17 @@ def _rollout_figures(results: Results, weights: Sequence[float], folder: Path) -
     figure, axes = drawing.panels(2, 2, height=2.4)
     for column, method in enumerate(METHODS):
         for row, (channel, label) in enumerate({"theta1": "θ₁ [rad]", "theta2": "θ₂ [rad]"}.items()):
-            own = axes[row, column]
-            own.plot(recording.time, recording.channel(channel), color="black", lw=1.0, label="measured")
+            panel = axes[row, column]
+            panel.plot(recording.time, recording.channel(channel), color="black", lw=1.0, label="measured")
             for i, weight in enumerate(shown):
                 fit = results.get(_name(method, "weight", weight))
                 if fit is not None:
                     run = fit["rollout"][0]
-                    own.plot(
+                    panel.plot(
                         run["time"], run["readings"][channel], color=drawing.COLOURS[i], lw=1.0, label=f"κ = {weight:g}"
                     )
             low, high = np.min(recording.channel(channel)), np.max(recording.channel(channel))
-            own.set(ylabel=label, ylim=(low - 2.0, high + 2.0))
+            panel.set(ylabel=label, ylim=(low - 2.0, high + 2.0))
         axes[0, column].set_title(method.label)
         axes[1, column].set_xlabel("time [s]")
     drawing.legend(axes[0, 0], fontsize=7, ncols=2)
@@ -257,7 +257,7 @@ def _findings(results: Results, weights: Sequence[float], compliances: Sequence[
         return worst < 0.05, "from iteration 4 to the end J_Azz and J_Byy still move by " + ", ".join(text)
 
     paper, ours = METHODS
-    found = [
+    findings = [
         check(
             "Overfitting for κ ≲ 1: smaller observation error, worse parameters (paper's method)",
             lambda: overfits(paper),
@@ -289,4 +289,4 @@ def _findings(results: Results, weights: Sequence[float], compliances: Sequence[
         holds, text = stiff_breaks(ours)
         return not holds, text
 
-    return [*found, check("The implicit residual does not break down for stiff joints", unbroken)]
+    return [*findings, check("The implicit residual does not break down for stiff joints", unbroken)]

@@ -63,14 +63,14 @@ def initial_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     h = problem.timestep
     every = round(h / 1e-3)
     truth = read_csv(folder / true_file(arguments["recordings"][0]))
-    found: dict[str, Any] = {"largest_gap": max(gaps), "time": (h * np.arange(steps)).tolist(), "joints": {}}
+    fields: dict[str, Any] = {"largest_gap": max(gaps), "time": (h * np.arange(steps)).tolist(), "joints": {}}
     for name, joint in {"theta1": "hinge1", "theta2": "hinge2"}.items():
         exact = truth[f"{name} [rad]"][::every][:steps]
         measured = recordings[0].channel(name)[:steps]
         filtered = np.unwrap(np.asarray(positions[joint])[:steps])
         filtered = filtered + 2.0 * np.pi * np.round((exact[0] - filtered[0]) / (2.0 * np.pi))
         speed = np.diff(filtered) / h
-        found["joints"][name] = {
+        fields["joints"][name] = {
             "raw_rms": _rms(measured - exact),
             "filtered_rms": _rms(filtered - exact),
             "speed_rms": _rms(speed - np.diff(exact) / h),
@@ -79,7 +79,7 @@ def initial_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             "filtered": filtered.tolist(),
             "true": exact.tolist(),
         }
-    return found
+    return fields
 
 
 def _states(poses: Any, nodes: Any, first: int, steps: int) -> Any:
@@ -93,23 +93,23 @@ def _rms(values: np.ndarray) -> float:
 def report(results: Results, size: Size, folder: Path) -> Section:
     """Errors before and after, and a figure."""
     del size
-    found = results.get("initial")
+    initial = results.get("initial")
     tables, figures = [], []
-    if found is not None:
+    if initial is not None:
         rows = [
-            [name, *(f"{own[key]:.2e}" for key in ("raw_rms", "filtered_rms", "raw_speed_rms", "speed_rms"))]
-            for name, own in found["joints"].items()
+            [name, *(f"{joint[key]:.2e}" for key in ("raw_rms", "filtered_rms", "raw_speed_rms", "speed_rms"))]
+            for name, joint in initial["joints"].items()
         ]
         columns = ["angle", "samples [rad]", "initial [rad]", "differences of samples [rad/s]", "initial [rad/s]"]
         tables = [Table("initialisation", "Root mean square error against the twin's true motion", columns, rows)]
-        figures = [_figure(found, folder)]
+        figures = [_figure(initial, folder)]
 
     def closed() -> tuple[bool, str]:
         gap = results["initial"]["largest_gap"]
         return gap < 1e-9, f"largest gap {gap:.1e} m or rad"
 
     def smoother() -> tuple[bool, str]:
-        pairs = [(own["speed_rms"], own["raw_speed_rms"]) for own in results["initial"]["joints"].values()]
+        pairs = [(joint["speed_rms"], joint["raw_speed_rms"]) for joint in results["initial"]["joints"].values()]
         return all(a < b for a, b in pairs), ", ".join(f"{a:.2g} against {b:.2g} rad/s" for a, b in pairs)
 
     return Section(
@@ -128,12 +128,12 @@ def report(results: Results, size: Size, folder: Path) -> Section:
     )
 
 
-def _figure(found: Mapping[str, Any], folder: Path) -> Figure:
+def _figure(initial: Mapping[str, Any], folder: Path) -> Figure:
     figure, axes = drawing.panels(1, 2, height=2.6)
-    time = np.array(found["time"])
-    for column, (name, own) in enumerate(found["joints"].items()):
+    time = np.array(initial["time"])
+    for column, (name, joint) in enumerate(initial["joints"].items()):
         for i, (key, label) in enumerate({"measured": "samples", "filtered": "initial trajectory"}.items()):
-            error = 1e3 * (np.array(own[key]) - np.array(own["true"]))
+            error = 1e3 * (np.array(joint[key]) - np.array(joint["true"]))
             axes[0, column].plot(time, error, color=drawing.COLOURS[i], lw=0.8, label=label)
         axes[0, column].set(title=name, xlabel="time [s]", ylabel="error [mrad]")
     drawing.legend(axes[0, 0])

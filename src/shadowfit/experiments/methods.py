@@ -108,7 +108,7 @@ def fit_case(
 ) -> Case:
     """The case of a fit to twins; each step has a sample, and angles weigh one, as in the paper."""
     interval = method.options["timestep"]
-    files = [_twin(twins, own) for own in (*recordings, *validate)]
+    files = [_twin(twins, recording) for recording in (*recordings, *validate)]
     arguments = {
         "model": model,
         "recordings": [file["file"] for file in files[: len(recordings)]],

@@ -131,17 +131,17 @@ def furuta_swingup(duration: float, random: np.random.Generator) -> dict[str, np
     angles = {"theta1": [0.0], "theta2": [0.0]}
     signal: list[float] = []
     for _ in range(round(duration / CONTROL_INTERVAL)):
-        seen = [float(counted(own[-1], offset)) for own, offset in zip(angles.values(), offsets, strict=True)]
+        seen = [float(counted(angle[-1], offset)) for angle, offset in zip(angles.values(), offsets, strict=True)]
         volt = control(*seen)
         run = simulate(mechanism, state, {"u": volt}, steps=round(CONTROL_INTERVAL / FINE_STEP), **FINELY)
         state = run.states[-1]
-        for name, own in angles.items():
+        for name, angle in angles.items():
             piece = np.asarray(run.readings[name])[_every() :: _every()]
             # Each piece counts its turns from zero; the motion goes on where it was.
-            own.extend((piece + 2.0 * np.pi * np.round((own[-1] - piece[0]) / (2.0 * np.pi))).tolist())
+            angle.extend((piece + 2.0 * np.pi * np.round((angle[-1] - piece[0]) / (2.0 * np.pi))).tolist())
         signal.extend([volt] * round(CONTROL_INTERVAL / SAMPLE_INTERVAL))
     signal.append(signal[-1])
-    return {**{name: np.array(own) for name, own in angles.items()}, "u": np.array(signal)}
+    return {**{name: np.array(angle) for name, angle in angles.items()}, "u": np.array(signal)}
 
 
 def synthetic(duration: float, random: np.random.Generator) -> dict[str, np.ndarray]:
@@ -172,11 +172,11 @@ def sampled(mechanism: Mechanism, state: State, inputs: Mapping[str, Any], durat
     """Sensors and inputs at the sampling rate, simulated with the fine step."""
     steps = round(duration / FINE_STEP)
     run = simulate(mechanism, state, inputs, steps=steps, **FINELY)
-    found = {name: np.asarray(values)[:: _every()] for name, values in run.readings.items()}
-    times = SAMPLE_INTERVAL * np.arange(len(next(iter(found.values()))))
+    columns = {name: np.asarray(values)[:: _every()] for name, values in run.readings.items()}
+    times = SAMPLE_INTERVAL * np.arange(len(next(iter(columns.values()))))
     for name, value in inputs.items():
-        found[name] = np.array([value(t) if callable(value) else value for t in times])
-    return found
+        columns[name] = np.array([value(t) if callable(value) else value for t in times])
+    return columns
 
 
 def _every() -> int:

@@ -67,17 +67,17 @@ def twins(size: Size) -> list[Case]:
 def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     """Each model fitted to each release and to all, by both methods."""
     names = [f"pendulum-{i}" for i in range(size.series)]
-    found = []
+    listed = []
     for model, free in MODELS.items():
         for method in METHODS:
             settings: dict[str, Any] = {"hinge.compliance.*": COMPLIANCE[method.key]}
             if model == "viscous":
                 settings["hinge.dry"] = 0.0
-            own = size.model("models/pendulum_stribeck.toml" if model == "stribeck" else "pendulum")
-            if model != "stribeck" and own != "pendulum":
+            file = size.model("models/pendulum_stribeck.toml" if model == "stribeck" else "pendulum")
+            if model != "stribeck" and file != "pendulum":
                 settings["hinge.stribeck"] = 0.0
             common: dict[str, Any] = {
-                "model": own,
+                "model": file,
                 "settings": settings,
                 # A rig starts where its model file has it.
                 "free": {name: {} if size.rig else {"start": START[name]} for name in free},
@@ -87,28 +87,28 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
                 # one in cross-validation. Costs can be compared if the own series is gone through once more, too.
                 again = method.options["residual"] == "implicit"
                 others = [other for other in names if again or other != name]
-                found.append(fit_case(_name(model, method, name), method, made, [name], validate=others, **common))
-            found.append(fit_case(_name(model, method, "all"), method, made, names, **common))
-    return found
+                listed.append(fit_case(_name(model, method, name), method, made, [name], validate=others, **common))
+            listed.append(fit_case(_name(model, method, "all"), method, made, names, **common))
+    return listed
 
 
 def _name(model: str, method: Method, series: str) -> str:
     return f"pendulum-{model}-{method.key}-{series.removeprefix('pendulum-')}"
 
 
-def _own(fit: Mapping[str, Any]) -> str:
+def _series_of(fit: Mapping[str, Any]) -> str:
     return fit["recordings"][0]["name"]
 
 
 def _cost(fit: Mapping[str, Any]) -> float:
     """Cost on the own series; where the states were estimated anew with the calibrated model, the cost of that."""
-    again = fit.get("validation", {}).get(_own(fit))
+    again = fit.get("validation", {}).get(_series_of(fit))
     return fit["cost"] if again is None else again["cost"]
 
 
 def _validation(fit: Mapping[str, Any]) -> float:
     """Mean cost on the other series."""
-    others = [other["cost"] for name, other in fit["validation"].items() if name != _own(fit)]
+    others = [other["cost"] for name, other in fit["validation"].items() if name != _series_of(fit)]
     return float(np.mean(others)) if others else float("nan")
 
 
@@ -116,9 +116,9 @@ class _Costs:
     """Costs and cross-validation costs of a model fitted by a method to each release."""
 
     def __init__(self, results: Results, model: str, method: Method, count: int):
-        own = [results[_name(model, method, str(i))] for i in range(count)]
-        self.cost = [_cost(result) for result in own]
-        self.validation = [_validation(result) for result in own]
+        fits = [results[_name(model, method, str(i))] for i in range(count)]
+        self.cost = [_cost(result) for result in fits]
+        self.validation = [_validation(result) for result in fits]
 
     @property
     def combined(self) -> tuple[float, float]:
@@ -183,8 +183,8 @@ def _cell(fit: Mapping[str, Any] | None, quantity: str) -> str:
         return f"{_cost(fit):.3g}"
     if quantity == "CV":
         return f"{_validation(fit):.3g}" if fit.get("validation") else ""
-    own = fit["parameters"][quantity]
-    return with_uncertainty(own["value"], own["std"])
+    row = fit["parameters"][quantity]
+    return with_uncertainty(row["value"], row["std"])
 
 
 def _cost_table(results: Results, count: int) -> Table:
@@ -208,11 +208,11 @@ def _truth_table(results: Results) -> Table:
         row = [SYMBOLS[name], f"{truth:g}"]
         for method in METHODS:
             fit = results.get(_name("stribeck", method, "all"))
-            own = None if fit is None else fit["parameters"][name]
+            fitted = None if fit is None else fit["parameters"][name]
             row += (
                 ["–", "–"]
-                if own is None
-                else [with_uncertainty(own["value"], own["std"]), percent(own["value"], truth)]
+                if fitted is None
+                else [with_uncertainty(fitted["value"], fitted["std"]), percent(fitted["value"], truth)]
             )
         rows.append(row)
     columns = ["parameter", "truth"] + [text for method in METHODS for text in (method.label, "error")]
@@ -248,7 +248,7 @@ def _figures(results: Results, size: Size, folder: Path) -> list[Figure]:
 
 def _findings(results: Results, size: Size) -> list[Finding]:
     count = size.series
-    found = []
+    findings = []
     for method in METHODS:
 
         def ordered(method: Method = method) -> tuple[bool, str]:
@@ -262,13 +262,13 @@ def _findings(results: Results, size: Size) -> list[Finding]:
             return max(abs(ratio - 1.0) for ratio in ratios) < 0.1, f"CV/cost: {text}; the paper: at most 1.04"
 
         def consistent(method: Method = method) -> tuple[bool, str]:
-            own = [results[_name("dry", method, str(i))]["parameters"]["pendulum.inertia.yy"] for i in range(count)]
-            values, widths = [row["value"] for row in own], [row["std"] for row in own]
+            rows = [results[_name("dry", method, str(i))]["parameters"]["pendulum.inertia.yy"] for i in range(count)]
+            values, widths = [row["value"] for row in rows], [row["std"] for row in rows]
             spread = max(values) / min(values) - 1.0
             steps = (max(values) - min(values)) / float(np.mean(widths))
             return spread < 0.01, f"{100 * spread:.2g} %, {steps:.1f} standard deviations; the paper: 0.8 %, 10"
 
-        found += [
+        findings += [
             check(f"Cost: viscous > dry > Stribeck ({method.label})", ordered),
             check(f"Cross-validation cost within a few per cent of the cost ({method.label})", validated),
             check(f"Inertia varies by less than 1 % between series ({method.label})", consistent),
@@ -282,5 +282,5 @@ def _findings(results: Results, size: Size) -> list[Finding]:
         return abs(error) < abs(other), f"ours {100 * error:+.2f} %, the paper's method {100 * other:+.2f} %"
 
     if size.rig:
-        return found
-    return [*found, check("Our discretisation brings the inertia closer to the truth than the paper's", near)]
+        return findings
+    return [*findings, check("Our discretisation brings the inertia closer to the truth than the paper's", near)]

@@ -48,7 +48,7 @@ def reproduce(
     Computing time is measured at the end, with nothing else running. With recordings of a rig, what needs a truth is
     left out.
     """
-    studies = [study for name, own in STUDIES.items() if which in (name, "all") for study in own]
+    studies = [study for name, parts in STUDIES.items() if which in (name, "all") for study in parts]
     if size.rig is not None:
         studies = [study for study in studies if study in (pendulum, furuta)]
     paper_twins.write_models(out)

@@ -60,8 +60,8 @@ def take_recording(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]
     columns = {"time [s]": grid}
     for name, values in recording.channels.items():
         if name.startswith("theta"):
-            own = resample(recording.time, values, recording.time[0] + grid, wraps=True, kind="pchip")
-            columns[f"{name} [rad]"] = own
+            resampled = resample(recording.time, values, recording.time[0] + grid, wraps=True, kind="pchip")
+            columns[f"{name} [rad]"] = resampled
         else:
             columns[f"{name} [V]"] = _held(recording, values, recording.time[0] + grid)
     file = folder / arguments["file"]

@@ -37,13 +37,13 @@ def run_cases(
     """
     _check_names(cases)
     records.tidy(folder)
-    report = progress or (lambda outcome, found: None)
+    report = progress or (lambda outcome, kept: None)
     outcomes: dict[str, Outcome] = {}
     for case in cases:
-        found = records.load(case, folder)
-        if found is not None:
-            outcomes[case.name] = found
-            report(found, True)
+        kept = records.load(case, folder)
+        if kept is not None:
+            outcomes[case.name] = kept
+            report(kept, True)
     # Cases of a group run the same compiled programs: one after the other, so that the first ones make them.
     pending = _by_group([case for case in cases if case.name not in outcomes])
     with contextlib.closing(run(_performed, pending, shared=(folder.absolute(), start), n_jobs=n_jobs)) as finished:

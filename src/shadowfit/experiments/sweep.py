@@ -149,10 +149,10 @@ def _base(spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _files(spec: Mapping[str, Any], key: str, default: Any = None) -> list[str]:
-    found = _typed(spec, key, list, default)
-    if not all(isinstance(name, str) for name in found):
-        raise SweepError(f"{key} is {found!r}; write a list of file names")
-    return found
+    names = _typed(spec, key, list, default)
+    if not all(isinstance(name, str) for name in names):
+        raise SweepError(f"{key} is {names!r}; write a list of file names")
+    return names
 
 
 def _typed(spec: Mapping[str, Any], key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
@@ -277,7 +277,7 @@ def summary_table(sweep: Sweep, outcomes: Mapping[str, Outcome]) -> list[dict[st
         if outcome.result:
             row |= {key: outcome.result[key] for key in ("converged", "iterations", "cost")}
             row |= {key: outcome.result[key] for key in ("cost_dynamics", "cost_observation")}
-            row |= {f"validation {name}": own["cost"] for name, own in outcome.result.get("validation", {}).items()}
+            row |= {f"validation {name}": fit["cost"] for name, fit in outcome.result.get("validation", {}).items()}
             for name, parameter in outcome.result["parameters"].items():
                 row |= {name: parameter["value"], f"{name} std": parameter["std"]}
         rows.append(row)

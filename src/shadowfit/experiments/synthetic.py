@@ -68,18 +68,18 @@ def twins(size: Size) -> list[Case]:
 
 def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     """The three sweeps on the first draw, and the base settings on all draws, by each method."""
-    found = []
+    listed = []
     for method in METHODS:
         base = _compliance(method)
         for h in size.thin(TIMESTEPS):
-            found.append(_case(_name(method, "timestep", h), method.change({"timestep": h}), made, base))
+            listed.append(_case(_name(method, "timestep", h), method.change({"timestep": h}), made, base))
         for eps in size.thin(COMPLIANCES):
-            found.append(_case(_name(method, "compliance", eps), method, made, eps))
+            listed.append(_case(_name(method, "compliance", eps), method, made, eps))
         for weight in size.thin(WEIGHTS):
-            found.append(_case(_name(method, "weight", weight), method.change({"state_weight": weight}), made, base))
+            listed.append(_case(_name(method, "weight", weight), method.change({"state_weight": weight}), made, base))
         for seed in SEEDS[: size.series]:
-            found.append(_case(_name(method, "seed", seed), method, made, base, seed))
-    return found
+            listed.append(_case(_name(method, "seed", seed), method, made, base, seed))
+    return listed
 
 
 def _case(name: str, method: Method, made: Mapping[str, Outcome], compliance: float, seed: int = SEEDS[0]) -> Case:
@@ -168,25 +168,25 @@ def _figure(results: Results, sweep: str, size: Size, folder: Path) -> Figure:
     places = [axes[0, 0], axes[0, 1], axes[1, 0], axes[1, 1]]
     for i, method in enumerate(METHODS):
         # A fit that could not even start has no values to draw.
-        found = [results.get(_name(method, sweep, value)) for value in values]
-        fits = [fit if fit and fit["status"] != "numerics" else None for fit in found]
-        for own, name in zip(places, SYMBOLS, strict=True):
+        swept = [results.get(_name(method, sweep, value)) for value in values]
+        fits = [fit if fit and fit["status"] != "numerics" else None for fit in swept]
+        for panel, name in zip(places, SYMBOLS, strict=True):
             drawing.curve(
-                own, values, [fit and 1e3 * fit["parameters"][name]["value"] for fit in fits], i, method.label
+                panel, values, [fit and 1e3 * fit["parameters"][name]["value"] for fit in fits], i, method.label
             )
         errors = [fit and fit["cost_dynamics"] / fit["state_weight"] for fit in fits]
         drawing.curve(axes[0, 2], values, errors, i, method.label)
         drawing.curve(axes[1, 2], values, [fit and fit["cost_observation"] for fit in fits], i, method.label)
-    for own, name in zip(places, SYMBOLS, strict=True):
+    for panel, name in zip(places, SYMBOLS, strict=True):
         truth = 1e3 * SYNTHETIC_TRUTH[name]
-        drawing.mark_truth(own, truth)
+        drawing.mark_truth(panel, truth)
         unit = SYMBOLS[name].replace("[", "[1e-3 ")
         low, high = LIMITS[name]
-        own.set(xscale="log", ylabel=unit, ylim=(low * truth, high * truth))
+        panel.set(xscale="log", ylabel=unit, ylim=(low * truth, high * truth))
     axes[0, 2].set(xscale="log", yscale="log", ylabel="state error")
     axes[1, 2].set(xscale="log", yscale="log", ylabel="observation error [rad²]")
-    for own in axes[1]:
-        own.set_xlabel(symbol)
+    for panel in axes[1]:
+        panel.set_xlabel(symbol)
     drawing.legend(axes[0, 0], fontsize=7)
     return Figure(drawing.save(figure, folder, f"synthetic-{sweep}"), f"Sweep over the {title}")
 
@@ -202,13 +202,13 @@ def _findings(results: Results, size: Size) -> list[Finding]:
     def errors(method: Method, sweep: str) -> dict[float, float]:
         return {value: _error(results[_name(method, sweep, value)]) for value in _values(sweep, size)}
 
-    def listed(found: Mapping[float, float]) -> str:
-        return ", ".join(f"{value:g}: {100 * error:.2g} %" for value, error in found.items())
+    def listed(values: Mapping[float, float]) -> str:
+        return ", ".join(f"{value:g}: {100 * error:.2g} %" for value, error in values.items())
 
     def grows(method: Method) -> tuple[bool, str]:
-        found = errors(method, "timestep")
-        steps = some(error for h, error in found.items() if h <= 0.02)
-        return all(a < b for a, b in itertools.pairwise(steps)), f"mean error of the inertias by h: {listed(found)}"
+        by_step = errors(method, "timestep")
+        steps = some(error for h, error in by_step.items() if h <= 0.02)
+        return all(a < b for a, b in itertools.pairwise(steps)), f"mean error of the inertias by h: {listed(by_step)}"
 
     def exact_is_better() -> tuple[bool, str]:
         pairs = {
@@ -222,21 +222,23 @@ def _findings(results: Results, size: Size) -> list[Finding]:
         return {eps: results[_name(method, "compliance", eps)]["cost"] for eps in _values("compliance", size)}
 
     def breaks(method: Method) -> tuple[bool, str]:
-        found = costs(method)
-        broken = [eps for eps, cost in found.items() if cost > 10.0 * min(found.values()) and eps <= 1e-6]
-        return bool(broken), "cost by ε: " + ", ".join(f"{eps:g}: {cost:.2e}" for eps, cost in found.items())
+        by_compliance = costs(method)
+        broken = [
+            eps for eps, cost in by_compliance.items() if cost > 10.0 * min(by_compliance.values()) and eps <= 1e-6
+        ]
+        return bool(broken), "cost by ε: " + ", ".join(f"{eps:g}: {cost:.2e}" for eps, cost in by_compliance.items())
 
     def stays(method: Method) -> tuple[bool, str]:
-        found = {eps: cost for eps, cost in costs(method).items() if eps <= 1e-5}
-        text = ", ".join(f"{eps:g}: {cost:.3e}" for eps, cost in found.items())
-        some(found)
-        return max(found.values()) < 1.5 * min(found.values()), f"cost by ε: {text}"
+        by_compliance = {eps: cost for eps, cost in costs(method).items() if eps <= 1e-5}
+        text = ", ".join(f"{eps:g}: {cost:.3e}" for eps, cost in by_compliance.items())
+        some(by_compliance)
+        return max(by_compliance.values()) < 1.5 * min(by_compliance.values()), f"cost by ε: {text}"
 
     def small_weight_spoils(method: Method) -> tuple[bool, str]:
-        found = errors(method, "weight")
-        low = some(error for weight, error in found.items() if weight <= 0.01)
-        high = some(error for weight, error in found.items() if 10.0 <= weight <= 100.0)
-        return min(low) > max(high), f"mean error of the inertias by κ: {listed(found)}"
+        by_weight = errors(method, "weight")
+        low = some(error for weight, error in by_weight.items() if weight <= 0.01)
+        high = some(error for weight, error in by_weight.items() if 10.0 <= weight <= 100.0)
+        return min(low) > max(high), f"mean error of the inertias by κ: {listed(by_weight)}"
 
     def plateau(method: Method, first: float, last: float) -> tuple[bool, str]:
         values = some(weight for weight in _values("weight", size) if first <= weight <= last)

@@ -36,7 +36,7 @@ def twins(size: Size) -> list[Case]:
 def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     """Both methods."""
     del size
-    found = []
+    listed = []
     for method in furuta.METHODS:
         fit = fit_case(
             f"time-{method.key}",
@@ -47,8 +47,8 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
             settings={"*.compliance.*": furuta.COMPLIANCE[method.key]},
             free=furuta.FREE,
         )
-        found.append(Case(fit.name, TASK, fit.arguments, "time"))
-    return found
+        listed.append(Case(fit.name, TASK, fit.arguments, "time"))
+    return listed
 
 
 def timed_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def timed_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         total = time.perf_counter() - began
     if run.returncode != 0:
         raise ShadowfitError(f"the timed process failed: {run.stderr.strip()[-500:]}")
-    found = json.loads(run.stdout.strip().rsplit("\n", 1)[-1])
-    return {**found, "cold": total - sum(found["warm"])}
+    seconds = json.loads(run.stdout.strip().rsplit("\n", 1)[-1])
+    return {**seconds, "cold": total - sum(seconds["warm"])}
 
 
 def _timed() -> None:
@@ -108,15 +108,19 @@ def report(results: Results, size: Size, folder: Path) -> Section:
         ]
     ]
     for method in furuta.METHODS:
-        own = results.get(f"time-{method.key}")
-        if own is not None:
-            best = min(own["solve"])
-            each = best / max(own["iterations"], 1)
-            rows.append([method.label, str(own["iterations"]), f"{own['cold']:.1f}", f"{best:.2f}", f"{each:.3f}"])
+        seconds = results.get(f"time-{method.key}")
+        if seconds is not None:
+            best = min(seconds["solve"])
+            each = best / max(seconds["iterations"], 1)
+            rows.append(
+                [method.label, str(seconds["iterations"]), f"{seconds['cold']:.1f}", f"{best:.2f}", f"{each:.3f}"]
+            )
 
     def faster() -> tuple[bool, str]:
-        own = results["time-ours"]
-        return min(own["solve"]) < PAPER_SECONDS, f"{min(own['solve']):.2f} s warm, {own['cold']:.1f} s cold"
+        seconds = results["time-ours"]
+        return min(
+            seconds["solve"]
+        ) < PAPER_SECONDS, f"{min(seconds['solve']):.2f} s warm, {seconds['cold']:.1f} s cold"
 
     cores = os.cpu_count()
     return Section(

@@ -46,7 +46,7 @@ def export(result: str, model: str, out: str) -> list[str]:
 def _asked(project: Project) -> list[str]:
     """Model, recordings and free parameters."""
     files = _files(project.fit, "to fit")
-    free = [_free(name, own) for name, own in project.free.items()]
+    free = [_free(name, number) for name, number in project.free.items()]
     return [
         *(_model(project), *files, *_repeated("--free", free), *_settings(project)),
         *(*_repeated("--weld", project.weld), *_channels(project), *_window(project.fit)),
@@ -65,19 +65,19 @@ def _files(part: Part, purpose: str) -> tuple[str, ...]:
     return part.recordings
 
 
-def _free(name: str, own: FreeNumber) -> str:
+def _free(name: str, number: FreeNumber) -> str:
     """``NAME[=START][@LO:HI]``."""
-    start = "" if own.start is None else f"={own.start!r}"
-    if own.lower is None and own.upper is None:
+    start = "" if number.start is None else f"={number.start!r}"
+    if number.lower is None and number.upper is None:
         return name + start
-    ends = ("" if end is None else repr(end) for end in (own.lower, own.upper))
+    ends = ("" if end is None else repr(end) for end in (number.lower, number.upper))
     return f"{name}{start}@{':'.join(ends)}"
 
 
 def _beyond(project: Project) -> list[str]:
     """What else is known of free parameters."""
-    priors = [f"{name}={own.prior!r}" for name, own in project.free.items() if own.prior is not None]
-    each = [name for name, own in project.free.items() if own.each]
+    priors = [f"{name}={number.prior!r}" for name, number in project.free.items() if number.prior is not None]
+    each = [name for name, number in project.free.items() if number.each]
     return [*_repeated("--prior", priors), *_repeated("--each", each)]
 
 

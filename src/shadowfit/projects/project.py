@@ -115,8 +115,8 @@ def write_project(path: str | os.PathLike[str], project: Project) -> None:
         "set": dict(project.settings),
         "options": dict(project.options),
     }
-    said = {key: value for key, value in content.items() if value not in (None, [], {})}
-    write_text(path, tomlkit.dumps(said))
+    stated = {key: value for key, value in content.items() if value not in (None, [], {})}
+    write_text(path, tomlkit.dumps(stated))
 
 
 def _given(free: FreeNumber) -> dict[str, Any]:
@@ -146,8 +146,10 @@ class _Reader:
             fit=self.part(content, "fit"),
             validation=self.part(content, "validation"),
             free={name: self.free(entry, f"free.{name}") for name, entry in self.table(content, "free").items()},
-            settings={key: self.number(own, f"set.{key}") for key, own in self.table(content, "set").items()},
-            options={key: self.option(own, f"options.{key}") for key, own in self.table(content, "options").items()},
+            settings={key: self.number(value, f"set.{key}") for key, value in self.table(content, "set").items()},
+            options={
+                key: self.option(value, f"options.{key}") for key, value in self.table(content, "options").items()
+            },
         )
 
     def part(self, content: Mapping[str, Any], key: str) -> Part:

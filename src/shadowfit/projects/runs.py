@@ -122,18 +122,24 @@ def start(project: Path, kind: str, arguments: Callable[[str], list[str]]) -> Ru
 
 def runs(project: Path, kind: str | None = None) -> list[Run]:
     """The runs of a project, of a kind if one is named, the newest first."""
-    found = []
+    listed = []
     for path in (project / FOLDER).glob("*/run.json"):
         record = _json(path)
         with contextlib.suppress(TypeError, ValueError, KeyError):
             if record is not None and str(int(record["number"])) == path.parent.name:
-                found.append(Run(path.parent, **{**record, "arguments": tuple(record["arguments"])}))
-    return sorted((run for run in found if kind in (None, run.kind)), key=lambda run: -run.number)
+                listed.append(Run(path.parent, **{**record, "arguments": tuple(record["arguments"])}))
+    return sorted((run for run in listed if kind in (None, run.kind)), key=lambda run: -run.number)
 
 
 def _new_folder(parent: Path) -> Path:
     parent.mkdir(parents=True, exist_ok=True)
-    for number in range(1 + max((int(own.name) for own in parent.iterdir() if own.name.isdecimal()), default=0), 10**6):
+    for number in range(
+        1
+        + max(
+            (int(folder_there.name) for folder_there in parent.iterdir() if folder_there.name.isdecimal()), default=0
+        ),
+        10**6,
+    ):
         with contextlib.suppress(FileExistsError):
             (parent / str(number)).mkdir()
             return parent / str(number)

@@ -59,9 +59,9 @@ def keep(folder: Path, kind: str, name: str, content: bytes, limit: float) -> st
 
 def kept(folder: Path, kind: str) -> list[str]:
     """Paths of a kind of file in the project's folder: uploaded, or put there by hand."""
-    own = folder / FOLDERS[kind]
-    found = own.iterdir() if own.is_dir() else ()
-    return sorted(f"{FOLDERS[kind]}/{path.name}" for path in found if path.suffix.lower() in ENDINGS[kind])
+    files_folder = folder / FOLDERS[kind]
+    paths = files_folder.iterdir() if files_folder.is_dir() else ()
+    return sorted(f"{FOLDERS[kind]}/{path.name}" for path in paths if path.suffix.lower() in ENDINGS[kind])
 
 
 def inside(folder: Path, *parts: str) -> Path:

@@ -47,8 +47,8 @@ def _last_residuals(run: Run) -> list[dict[str, Any]]:
     if summary is None:
         return []
     sensors = summary["model"]["sensors"]
-    found = [curve for path in tables[:MOST_CURVES] for curve in _curves(path, sensors, len(tables) > 1)]
-    return found[:MOST_CURVES]
+    curves = [curve for path in tables[:MOST_CURVES] for curve in _curves(path, sensors, len(tables) > 1)]
+    return curves[:MOST_CURVES]
 
 
 def _curves(path: Path, sensors: Mapping[str, Any], several: bool) -> list[dict[str, Any]]:
@@ -64,38 +64,38 @@ def _curves(path: Path, sensors: Mapping[str, Any], several: bool) -> list[dict[
     return curves
 
 
-def cost_chart(found: dict[str, Any]) -> dict[str, Any]:
+def cost_chart(log: dict[str, Any]) -> dict[str, Any]:
     """The costs over the iterations, as options of a chart."""
-    return _chart("cost", found, {key: found.get(key, []) for key in COSTS}, "log")
+    return _chart("cost", log, {key: log.get(key, []) for key in COSTS}, "log")
 
 
-def parameter_chart(found: dict[str, Any]) -> dict[str, Any]:
+def parameter_chart(log: dict[str, Any]) -> dict[str, Any]:
     """Each parameter over the iterations, divided by its newest value."""
-    traces = found.get("parameters", {})
+    traces = log.get("parameters", {})
     relative = {
         name: [None if value is None else value / values[-1] for value in values]
         for name, values in traces.items()
         if values and values[-1]
     }
-    return _chart("parameters / newest value", found, relative, "value")
+    return _chart("parameters / newest value", log, relative, "value")
 
 
-def residual_chart(found: dict[str, Any]) -> dict[str, Any]:
+def residual_chart(log: dict[str, Any]) -> dict[str, Any]:
     """What is left of the readings over time, in stated standard deviations."""
     options = _chart("residuals / stated noise", {}, {}, "value")
     options["xAxis"]["name"] = "time [s]"
     options["series"] = [
         _line(curve["name"], list(zip(curve["time"], curve["left"], strict=False)))
-        for curve in found.get("residuals", [])
+        for curve in log.get("residuals", [])
     ]
     return options
 
 
-def newest_values(found: dict[str, Any]) -> str:
+def newest_values(log: dict[str, Any]) -> str:
     """Start and newest value of each parameter, as HTML."""
     cells = "".join(
         f'<span><span class="name">{escape(name)}</span> {_shown(values[0])} → <b>{_shown(values[-1])}</b></span>'
-        for name, values in found.get("parameters", {}).items()
+        for name, values in log.get("parameters", {}).items()
         if values
     )
     return f'<div class="newest-values">{cells}</div>'
@@ -105,7 +105,7 @@ def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.5g}"
 
 
-def _chart(title: str, found: dict[str, Any], series: dict[str, list[Any]], scale: str) -> dict[str, Any]:
+def _chart(title: str, log: dict[str, Any], series: dict[str, list[Any]], scale: str) -> dict[str, Any]:
     grey = {"color": "#8a929b"}
     axis = {"axisLabel": grey, "nameTextStyle": grey, "splitLine": {"lineStyle": {"color": "#8a929b", "opacity": 0.2}}}
     exponents = {
@@ -132,7 +132,7 @@ def _chart(title: str, found: dict[str, Any], series: dict[str, list[Any]], scal
                 name,
                 [
                     (number, value)
-                    for number, value in zip(found.get("number", []), values, strict=False)
+                    for number, value in zip(log.get("number", []), values, strict=False)
                     if value is not None and (scale != "log" or value > 0.0)
                 ],
             )

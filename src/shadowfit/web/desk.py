@@ -99,8 +99,8 @@ class Desk:
 
     def purpose_of(self, recording: str) -> str:
         """What a recording is for: ``fit``, ``validation``, ``both`` or nothing."""
-        found = [name for name in PARTS if recording in getattr(self.project, name).recordings]
-        return "both" if len(found) > 1 else "".join(found)
+        purposes = [name for name in PARTS if recording in getattr(self.project, name).recordings]
+        return "both" if len(purposes) > 1 else "".join(purposes)
 
     def parts_of(self, recording: str) -> list[Part]:
         """The parts of the project that use a recording."""
@@ -110,10 +110,10 @@ class Desk:
         """Use a recording for the fit, for validation, for both (other samples of it), or not at all."""
         parts = {}
         for name in PARTS:
-            own: Part = getattr(self.project, name)
-            others = tuple(one for one in own.recordings if one != recording)
+            part: Part = getattr(self.project, name)
+            others = tuple(one for one in part.recordings if one != recording)
             wanted = purpose in (name, "both")
-            parts[name] = dataclasses.replace(own, recordings=(*others, recording) if wanted else others)
+            parts[name] = dataclasses.replace(part, recordings=(*others, recording) if wanted else others)
         self.change(**parts)
 
     def choose(self, recording: str, name: str, begin: float | None, end: float | None) -> None:
@@ -137,28 +137,28 @@ class Desk:
 
     def channel_table(self) -> ChannelTable:
         """The project's table of channels."""
-        own = self.project.channels
-        return ChannelTable({}) if own is None else read_channel_table(inside(self.folder, own))
+        file = self.project.channels
+        return ChannelTable({}) if file is None else read_channel_table(inside(self.folder, file))
 
     def channel_entries(self) -> dict[str, dict[str, Any]]:
         """Channel → column, unit, sign, as the table of channels has them."""
-        own = self.project.channels
-        if own is None:
+        file = self.project.channels
+        if file is None:
             return {}
         with contextlib.suppress(OSError, ValueError):
-            content = tomlkit.parse((self.folder / own).read_text("utf-8")).unwrap()
+            content = tomlkit.parse((self.folder / file).read_text("utf-8")).unwrap()
             entries = content.get("channels", {})
             return {key: {"column": one} if isinstance(one, str) else dict(one) for key, one in entries.items()}
         return {}
 
     def set_channels(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
         """Write the table of channels; without any, channels are found by their names."""
-        said = {key: {k: v for k, v in own.items() if v not in (None, "")} for key, own in entries.items()}
-        said = {key: own for key, own in said.items() if own.get("column")}
-        if said:
-            rows = {key: own["column"] if len(own) == 1 else _inline(own) for key, own in said.items()}
+        mapped = {key: {k: v for k, v in entry.items() if v not in (None, "")} for key, entry in entries.items()}
+        mapped = {key: entry for key, entry in mapped.items() if entry.get("column")}
+        if mapped:
+            rows = {key: entry["column"] if len(entry) == 1 else _inline(entry) for key, entry in mapped.items()}
             write_text(self.folder / CHANNELS, tomlkit.dumps({"channels": rows}))
-        self.change(channels=CHANNELS if said else None)
+        self.change(channels=CHANNELS if mapped else None)
 
 
 def _inline(table: Mapping[str, Any]) -> Any:

@@ -32,7 +32,7 @@ def add_routes(app: FastAPI, desk: Desk) -> None:
 
     @app.get("/view/recording/{name}")
     def recording(name: str) -> HTMLResponse:
-        path = next((own for own in kept(desk.folder, "recording") if Path(own).name == name), None)
+        path = next((path_kept for path_kept in kept(desk.folder, "recording") if Path(path_kept).name == name), None)
         if path is None:
             raise HTTPException(404)
         return _page(lambda: views.recording_page(desk.recording(path), desk.parts_of(path)))

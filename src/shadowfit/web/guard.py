@@ -96,8 +96,8 @@ def _limited(receive: Receive, limit: int) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = {key.lower() for key, _ in message.get("headers", ())}
-            more = [header for header in HEADERS if header[0] not in own]
+            present = {key.lower() for key, _ in message.get("headers", ())}
+            more = [header for header in HEADERS if header[0] not in present]
             message = {**message, "headers": [*message.get("headers", ()), *more]}
         await send(message)
 

@@ -73,7 +73,7 @@ def upload(desk: Desk, kind: str, text: str, then: Callable[[str], None]) -> Non
     def refuse() -> None:
         ui.notify(f"at most {desk.limit:g} MB a file, ending in {', '.join(ENDINGS[kind])}", type="negative")
 
-    own = ui.upload(
+    area = ui.upload(
         label=text,
         multiple=True,
         auto_upload=True,
@@ -81,7 +81,7 @@ def upload(desk: Desk, kind: str, text: str, then: Callable[[str], None]) -> Non
         on_upload=take,
         on_rejected=refuse,
     )
-    own.props(f'accept="{",".join(ENDINGS[kind])}" flat bordered').classes("drop")
+    area.props(f'accept="{",".join(ENDINGS[kind])}" flat bordered').classes("drop")
 
 
 async def in_background(work: Callable[[], T]) -> T:

@@ -96,8 +96,8 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> dict[str, list[int]]:
     size = plan.parameters + 19 * bodies + len(mechanism.inputs)
     counts = [len(part) for part in jax.eval_shape(everything, np.zeros(size))]
     try:
-        found = reach(everything, np.zeros(size))
+        reached = reach(everything, np.zeros(size))
     except (UnsupportedError, TooLargeError):
         return {name: list(range(plan.parameters)) for name in names}
-    places = np.split(np.array(found)[:, : plan.parameters], np.cumsum(counts)[:-1])
+    places = np.split(np.array(reached)[:, : plan.parameters], np.cumsum(counts)[:-1])
     return {name: np.flatnonzero(part.any(axis=0)).tolist() for name, part in zip(names, places, strict=True)}

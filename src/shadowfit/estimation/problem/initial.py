@@ -78,9 +78,9 @@ def _without_flips(quaternions: Float[np.ndarray, "4 n"]) -> Float[np.ndarray, "
     """The same orientations with quaternions that do not change sign between samples; missing ones stay missing."""
     known = np.flatnonzero(np.all(np.isfinite(quaternions), axis=0))
     turned = np.sum(quaternions[:, known[1:]] * quaternions[:, known[:-1]], axis=0) < 0.0
-    found = quaternions.copy()
-    found[:, known[1:]] *= np.where(np.cumsum(turned) % 2 == 1, -1.0, 1.0)
-    return found
+    continuous = quaternions.copy()
+    continuous[:, known[1:]] *= np.where(np.cumsum(turned) % 2 == 1, -1.0, 1.0)
+    return continuous
 
 
 def _follow(
@@ -91,10 +91,10 @@ def _follow(
     rough = _rough_pose(problem.written(values, recording), tuple(target[0] for target in targets), weights)
     first = here.nodes(Pose(np.asarray(rough.position)[None], np.asarray(rough.orientation)[None]))[0]
     still = tuple(np.repeat(target[:1], FIRST_ITERATIONS, axis=0) for target in targets)
-    found = [here.follow(weights, guess, still) for guess in problem.plan.unknowns.guesses(first)]
-    errors = np.nan_to_num([one.error[-1] for one in found], nan=np.inf)
+    tries = [here.follow(weights, guess, still) for guess in problem.plan.unknowns.guesses(first)]
+    errors = np.nan_to_num([one.error[-1] for one in tries], nan=np.inf)
     # The first guess, unless another one is closer to the readings.
-    best = found[int(np.argmax(errors <= CLOSER * errors.min() + MET))].pose[-1]
+    best = tries[int(np.argmax(errors <= CLOSER * errors.min() + MET))].pose[-1]
     repeated = tuple(np.repeat(target, NEXT_ITERATIONS, axis=0) for target in targets)
     return here.follow(weights, best, repeated).pose[NEXT_ITERATIONS - 1 :: NEXT_ITERATIONS]
 
@@ -107,7 +107,7 @@ def _rough_pose(mechanism: Mechanism, first: tuple[np.ndarray, ...], weights: np
         kept, merged = group[joint.parent], group[joint.child]
         if kept != merged:
             tree[name] = joint
-            group = {body: kept if own == merged else own for body, own in group.items()}
+            group = {body: kept if root == merged else root for body, root in group.items()}
     positions = {
         sensor.joint: sensor.position(float(target[0]))
         for sensor, target, weight in zip(mechanism.sensors.values, first, weights, strict=True)
@@ -127,8 +127,8 @@ def _as_nodes(problem: Problem, poses: Pose) -> Nodes:
     far = np.array([-increments[0]] * before + [k * increments[-1] for k in range(1, after + 1)])
     moved = problem.kernels.shift(Nodes(ends, None), far.reshape(len(far), -1))
     position, orientation = (
-        np.concatenate([beyond[:before], own, beyond[before:]])
-        for beyond, own in (
+        np.concatenate([beyond[:before], inner, beyond[before:]])
+        for beyond, inner in (
             (moved.pose.position, poses.position),
             (moved.pose.orientation, poses.orientation),
         )

@@ -27,7 +27,7 @@ LEAST_SAMPLES = 50
 
 def noise_floor(tracks: Sequence[Track], sensor: int) -> float:
     """Largest standard deviation of a sensor's noise by its readings alone, in its unit; infinite where unknown."""
-    return max((_floor(own) for track in tracks for own in _series(track, sensor)), default=np.inf)
+    return max((_floor(series) for track in tracks for series in _series(track, sensor)), default=np.inf)
 
 
 def _series(track: Track, sensor: int) -> list[Float[np.ndarray, " n"]]:

@@ -25,7 +25,7 @@ def pace_of(mechanism: Mechanism, recording: Recording) -> float:
     Speeds, accelerations and torques are left out: they are noisier, and their jumps are none of the configuration. So
     are orientations, whose quaternions may change sign at any time.
     """
-    found = [
+    times = [
         pace(recording.channels[channel], recording.sample_interval, angle=getattr(sensor, "rotary", False))
         for name, sensor in mechanism.sensors.items()
         if not (sensor.needs_velocity or sensor.needs_acceleration or sensor.needs_command)
@@ -33,7 +33,7 @@ def pace_of(mechanism: Mechanism, recording: Recording) -> float:
         for channel in sensor.channels(name)
         if channel in recording.channels
     ]
-    return min(found, default=np.inf)
+    return min(times, default=np.inf)
 
 
 def default_timestep(intervals: Sequence[float], quickest: float = np.inf) -> float:

@@ -237,10 +237,10 @@ class ParameterSet:
 
     def possible(self, values: Values) -> Values | None:
         """The nearest values with which all bodies are possible; None if bounds and held numbers allow none."""
-        found = self.cones(values)
-        if found.contain(np.zeros(self.size)):
+        cones = self.cones(values)
+        if cones.contain(np.zeros(self.size)):
             return values
-        step = solids.step_inside(found, self.spread(lambda p: p.scale), *self.bounds(values))
+        step = solids.step_inside(cones, self.spread(lambda p: p.scale), *self.bounds(values))
         return None if step is None else self.plus(values, step)
 
     def on_edge(self, values: Values) -> tuple[str, ...]:
@@ -255,8 +255,8 @@ class ParameterSet:
         flat, seen = self.flat(values), set(self.places(recording).tolist())
         changed: dict[str, float] = {}
         for solid in self.solids:
-            own = seen.issuperset(place for place in solid.places if place is not None)
-            if own and not (seen_only and solid.hidden):
+            seen_whole = seen.issuperset(place for place in solid.places if place is not None)
+            if seen_whole and not (seen_only and solid.hidden):
                 changed |= solids.followers(solid, flat)
         return changed
 
@@ -277,8 +277,8 @@ class ParameterSet:
 
     def named(self, values: Values, recording: int = 0) -> dict[str, Any]:
         """Values by name, as one recording sees them: floats, and quaternions for rotations."""
-        own = self.of_recording(values, recording)
-        numbers, turns = iter(own.numbers.tolist()), iter(own.turns)
+        local = self.of_recording(values, recording)
+        numbers, turns = iter(local.numbers.tolist()), iter(local.turns)
         return {p.name: next(turns) if p.is_rotation else next(numbers) for p in self.parameters}
 
 
@@ -304,13 +304,13 @@ def parameter_set(mechanism: Mechanism, free: FreeParameters, recordings: int = 
     """
     listed = [free] if isinstance(free, str) else free
     requests = dict(listed) if isinstance(listed, Mapping) else dict.fromkeys(listed)
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     known = mechanism.leaves()
     for pattern, request in requests.items():
         options = request if isinstance(request, Free) else Free(start=request)
         for name in mechanism.expand(pattern):
-            found[name] = _parameter(mechanism, known.get(name) or mechanism.leaf(name), options)
-    return with_solids(mechanism, ParameterSet(tuple(found.values()), recordings))
+            parameters[name] = _parameter(mechanism, known.get(name) or mechanism.leaf(name), options)
+    return with_solids(mechanism, ParameterSet(tuple(parameters.values()), recordings))
 
 
 def with_solids(mechanism: Mechanism, parameters: ParameterSet) -> ParameterSet:
@@ -344,15 +344,15 @@ def _with_whole_bodies(
     Cones hold their inertias where bounds of single numbers would.
     """
     given = {parameter.name for parameter in parameters.parameters if parameter.bounds_given}
-    found: dict[tuple[int, ...], str] = {}
-    for own in places:
+    bodies: dict[tuple[int, ...], str] = {}
+    for numbers in places:
         for body in mechanism.bodies:
             names = [f"{body}.{number}" for number in INERTIAL_NUMBERS]
-            if all(name in own for name in names) and given.isdisjoint(names[1:]):
-                found[tuple(own[name] for name in names)] = body
+            if all(name in numbers for name in names) and given.isdisjoint(names[1:]):
+                bodies[tuple(numbers[name] for name in names)] = body
     # A number that recordings share beside others of its body that they do not share has no moments of its own.
-    times = Counter(place for row in found for place in row)
-    alone = {row: body for row, body in found.items() if all(times[place] == 1 for place in row)}
+    times = Counter(place for row in bodies for place in row)
+    alone = {row: body for row, body in bodies.items() if all(times[place] == 1 for place in row)}
     loose = {f"{body}.inertia.{entry}" for body in alone.values() for entry in ENTRIES}
     widened = tuple(
         dataclasses.replace(one, lower=0.0 if np.isfinite(one.lower) else one.lower, upper=np.inf)

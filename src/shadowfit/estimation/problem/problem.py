@@ -118,7 +118,7 @@ class Problem:
     @functools.cached_property
     def _sample_count(self) -> int:
         present = (zip(track.present, self.error_sizes, strict=True) for track in self.tracks)
-        return sum(int(here.sum()) * size for own in present for here, size in own)
+        return sum(int(here.sum()) * size for sensors in present for here, size in sensors)
 
     def written(self, values: Values, recording: int = 0) -> Mechanism:
         """The mechanism at given parameter values, as one recording sees it."""
@@ -168,8 +168,8 @@ class Problem:
 
     def revalued(self, point: Point, values: Values) -> Point:
         """The point with other values of the parameters; nodes move along where they must."""
-        closed = (self.at(values, i).closed(own.pose) for i, own in enumerate(point.nodes))
-        nodes = tuple(Nodes(pose, own.velocity) for pose, own in zip(closed, point.nodes, strict=True))
+        closed = (self.at(values, i).closed(old.pose) for i, old in enumerate(point.nodes))
+        nodes = tuple(Nodes(pose, old.velocity) for pose, old in zip(closed, point.nodes, strict=True))
         return dataclasses.replace(point, values=values, nodes=nodes)
 
     def bodies(self, point: Point, recording: int) -> Nodes:
@@ -179,7 +179,7 @@ class Problem:
 
 
 def _silenced(recording: Recording, inputs: Sequence[str]) -> Recording:
-    channels = {key: np.zeros_like(own) if key in inputs else own for key, own in recording.channels.items()}
+    channels = {key: np.zeros_like(values) if key in inputs else values for key, values in recording.channels.items()}
     return dataclasses.replace(recording, channels=channels)
 
 

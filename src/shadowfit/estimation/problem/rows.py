@@ -35,13 +35,13 @@ DYNAMICS = "dynamics"
 def groups(problem: Problem, recording: int = 0) -> tuple[Group, ...]:
     """Layout of a step's rows."""
     size = problem.plan.node_size
-    found = [Group(DYNAMICS, 0, 1, size)]
+    listed = [Group(DYNAMICS, 0, 1, size)]
     samples = problem.tracks[recording].fraction.shape[1]
     sizes = problem.error_sizes
     begins = size + np.cumsum([0, *sizes])
-    for name, begin, own in zip(problem.mechanism.sensors, begins.tolist(), sizes, strict=False):
-        found.append(Group(name, begin, samples, own, sum(sizes)))
-    return tuple(found)
+    for name, begin, components in zip(problem.mechanism.sensors, begins.tolist(), sizes, strict=False):
+        listed.append(Group(name, begin, samples, components, sum(sizes)))
+    return tuple(listed)
 
 
 def present(problem: Problem, recording: int = 0) -> np.ndarray:

@@ -32,11 +32,11 @@ def check_size(
     per_step = _bytes_of_a_step(mechanism, parameters, options)
     needed, steps = 0.0, 0.0
     for recording in recordings:
-        own = recording.duration / timestep + 1.0
+        length = recording.duration / timestep + 1.0
         # A table has room for as many samples in each step as there are in the fullest one.
         samples = np.unique(np.floor((recording.time - recording.time[0]) / timestep), return_counts=True)[1].max()
-        needed += own * (per_step + SAMPLE * len(mechanism.sensors) * float(samples))
-        steps += own
+        needed += length * (per_step + SAMPLE * len(mechanism.sensors) * float(samples))
+        steps += length
     require(
         needed,
         f"a fit of {steps:,.0f} time steps of {timestep:g} s",
@@ -58,7 +58,7 @@ def _bytes_of_a_step(mechanism: Mechanism, parameters: int, options: Options) ->
 
 def _advice(recordings: Sequence[Recording], timestep: float) -> str:
     gaps = [(float(np.max(np.diff(r.time))), int(np.argmax(np.diff(r.time))), r) for r in recordings]
-    longest, row, recording = max(gaps, key=lambda found: found[0])
+    longest, row, recording = max(gaps, key=lambda gap: gap[0])
     if longest > 0.5 * recording.duration and longest > 10.0 * timestep:
         return f"recording {recording.name!r} has a gap of {longest:.4g} s behind row {row + 1}: split it there"
     return "choose a larger time-step, or a part of the recording (--from, --to)"

@@ -62,20 +62,20 @@ class Solid:
 
 def solids(mechanism: Mechanism, places: Sequence[dict[str, int]], flat: Float[np.ndarray, " p"]) -> tuple[Solid, ...]:
     """Bodies with free moments, for the place of each parameter's increment by name in each recording."""
-    found: list[Solid] = []
+    listed: list[Solid] = []
     axes = turning_axes(mechanism)
     for body in mechanism.bodies:
         names = [f"{body}.inertia.{entry}" for entry in ENTRIES]
         given = tuple(float(mechanism.get(name)) for name in names)
-        for recording, own in enumerate(places):
-            where = tuple(own.get(name) for name in names)
-            if all(place is None for place in where) or any(one.body == body and one.places == where for one in found):
+        for recording, where_named in enumerate(places):
+            where = tuple(where_named.get(name) for name in names)
+            if all(place is None for place in where) or any(one.body == body and one.places == where for one in listed):
                 continue
             hidden = axes[body] is not None and None in where[:3]
             solid = Solid(body, recording, given, where, hidden, hidden)
             follows = hidden or (None in where and not _has_room(solid, flat))
-            found.append(dataclasses.replace(solid, follows=follows))
-    return tuple(found)
+            listed.append(dataclasses.replace(solid, follows=follows))
+    return tuple(listed)
 
 
 def _has_room(solid: Solid, flat: Float[np.ndarray, " p"]) -> bool:
@@ -103,7 +103,7 @@ def entry_cones(entries: Float[np.ndarray, "b 6"], places: Int[np.ndarray, "b 6"
 
 
 def step_inside(
-    found: Cones,
+    cones: Cones,
     scale: Float[np.ndarray, " p"],
     lower: Float[np.ndarray, " p"],
     upper: Float[np.ndarray, " p"],
@@ -114,20 +114,20 @@ def step_inside(
     it that is larger than any gain leaves none of it, if that can be. From there the nearest step is found.
     """
     size = len(scale)
-    wide = np.abs(np.trace(found.offset, axis1=1, axis2=2))[:, None, None] * np.eye(3)
-    slack = 2.0 * max(float(-np.min(found.room(np.zeros(size)))), 0.0) + 1.0
+    wide = np.abs(np.trace(cones.offset, axis1=1, axis2=2))[:, None, None] * np.eye(3)
+    slack = 2.0 * max(float(-np.min(cones.room(np.zeros(size)))), 0.0) + 1.0
     widened = Cones(
-        found.offset + slack * wide,
-        np.concatenate([found.places, np.full((len(found), 1), size)], axis=1),
-        np.concatenate([found.slopes, wide[:, None]], axis=1),
+        cones.offset + slack * wide,
+        np.concatenate([cones.places, np.full((len(cones), 1), size)], axis=1),
+        np.concatenate([cones.slopes, wide[:, None]], axis=1),
     )
     bounds = np.append(lower, -slack), np.append(upper, np.inf)
     gradient = np.append(np.zeros(size), PRICE)
     into = cone_step(np.diag(np.append(scale**-2.0, 1.0)), gradient, bounds, widened)
     first = into.step[:size]
-    if not into.ok or not found.contain(first):
+    if not into.ok or not cones.contain(first):
         return None
-    inside = dataclasses.replace(found, offset=found.at(first))
+    inside = dataclasses.replace(cones, offset=cones.at(first))
     back = cone_step(np.diag(scale**-2.0), first / scale**2, (lower - first, upper - first), inside)
     return first + back.step
 

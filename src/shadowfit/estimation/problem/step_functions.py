@@ -44,8 +44,8 @@ def touched(
     """What contacts make of the rows of a step by recursion, from its derivatives by new rates and its residual."""
     assert isinstance(plan.unknowns, Joint)
     nodes, by_rates, missing = moving
-    found = plan.unknowns.touched(machine, nodes.pose, timestep, Free(by_rates, missing))
-    return found.through, found.pushed, found.residual
+    contact = plan.unknowns.touched(machine, nodes.pose, timestep, Free(by_rates, missing))
+    return contact.through, contact.pushed, contact.residual
 
 
 def observation_rows(plan: Plan, machine: Parametrised, scale: Scale, seen: tuple[Nodes, Sample]) -> Array:
@@ -83,8 +83,8 @@ def follow(
     With the sum of squared errors that it came from.
     """
     before, targets = moving
-    found = plan.unknowns.towards(machine.mechanism(), before, targets, weights)
-    return found.pose.position, found.pose.orientation, found.error
+    iterate = plan.unknowns.towards(machine.mechanism(), before, targets, weights)
+    return iterate.pose.position, iterate.pose.orientation, iterate.error
 
 
 def placed(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> tuple[Array, ...]:
@@ -101,19 +101,19 @@ def motions(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> Pose:
 def closer(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> tuple[Array, Array, Array]:
     """The pose of a node with its loops closed a little better, and the gaps before that."""
     assert isinstance(plan.unknowns, Joint)
-    found, gap = closure.closer(plan.unknowns.tree, plan.unknowns.independent, machine.mechanism(), pose)
-    return found.position, rotations.normalise(found.orientation), gap
+    closed, gap = closure.closer(plan.unknowns.tree, plan.unknowns.independent, machine.mechanism(), pose)
+    return closed.position, rotations.normalise(closed.orientation), gap
 
 
 def closings(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> tuple[Array, Array, Array]:
     """Gaps of loops at the pose of a node, their derivatives by coordinates, and those by parameters."""
     assert isinstance(plan.unknowns, Joint)
     tree = plan.unknowns.tree
-    found = closure.closing(tree, machine.mechanism(), pose)
+    closing = closure.closing(tree, machine.mechanism(), pose)
     _value, by_parameters = slopes(
         lambda p: closure.closing(tree, machine.moved(p), pose).gap, jnp.zeros(plan.parameters)
     )
-    return found.gap, found.rows, by_parameters
+    return closing.gap, closing.rows, by_parameters
 
 
 def shifted(plan: Plan, machine: Parametrised, _: None, moving: tuple[Nodes, Array]) -> list[Array]:

@@ -107,7 +107,7 @@ def _check_seen(mechanism: Mechanism, recording: Recording, seen: Sequence[str])
     for joint in mechanism.joints.values:
         if WORLD not in (joint.parent, joint.child):
             kept, merged = group[joint.parent], group[joint.child]
-            group = {name: kept if own == merged else own for name, own in group.items()}
+            group = {name: kept if root == merged else root for name, root in group.items()}
     sensed = {group[body] for name in seen for body in _sensed_bodies(mechanism, name)}
     unseen = [name for name in mechanism.bodies if group[name] not in sensed]
     if unseen:

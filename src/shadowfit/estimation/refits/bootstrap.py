@@ -89,18 +89,18 @@ def bootstrap(
     values = np.array([row.value for row in estimate.parameters])
     seeds = np.random.SeedSequence(seed).spawn(replicates)
     tried, interrupted = many(_refit, seeds, (estimate, errors, optimiser), n_jobs, progress)
-    found = [moved for moved in tried if moved is not None]
-    moved = values + np.array(found).reshape(len(found), len(values))
+    successes = [moved for moved in tried if moved is not None]
+    moved = values + np.array(successes).reshape(len(successes), len(values))
     labels = tuple(estimate.problem.parameters.labels())
-    return Bootstrap(labels, values, moved, len(tried) - len(found), interrupted)
+    return Bootstrap(labels, values, moved, len(tried) - len(successes), interrupted)
 
 
 def _refit(
-    own: np.random.SeedSequence, estimate: Estimate, errors: Errors, optimiser: LevenbergMarquardt
+    seed: np.random.SeedSequence, estimate: Estimate, errors: Errors, optimiser: LevenbergMarquardt
 ) -> np.ndarray | None:
     """How far the parameters of a replicate are from those of the estimate; None if its fit did not converge."""
     point = estimate.outcome.linearisation.point
-    problem = replicate(estimate, errors, np.random.default_rng(own))
+    problem = replicate(estimate, errors, np.random.default_rng(seed))
     nodes = tuple(initial_nodes(problem, point.values, i) for i in range(len(problem.tracks)))
     outcome = minimise(problem, dataclasses.replace(point, nodes=nodes), estimate.weights, optimiser)
     if not outcome.status.converged:
@@ -135,7 +135,7 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
     shapes = [
         (track.steps, track.fraction.shape[1], sensor.error_size()) for sensor in problem.mechanism.sensors.values
     ]
-    noise = tuple(own.reshape(shape) for own, shape in zip(drawn[1:], shapes, strict=True))
+    noise = tuple(errors_drawn.reshape(shape) for errors_drawn, shape in zip(drawn[1:], shapes, strict=True))
     return with_readings(problem, track, tuple(np.asarray(r) for r in readings), noise)
 
 
@@ -166,21 +166,21 @@ def _drawn(estimate: Estimate, recording: int, errors: Errors, random: np.random
     evidence, weights = estimate.evidence, estimate.weights
     layout, residual = evidence.layouts[recording], evidence.projections[recording].residual
     order = _blocks(len(residual), max(1, round(BLOCK / estimate.problem.timestep)), random)
-    found = []
+    drawn = []
     for index, group in enumerate(layout):
         if errors == "parametric":
             scaled = weights.reference * random.standard_normal((len(residual), group.repeats * group.size))
         else:
             blown = [residual[:, rows] @ _inflation(evidence.noise[index]) for rows in group.samples()]
             chosen = random.integers(0, len(residual), len(residual)) if index == 0 else order
-            scaled = np.concatenate([own - own.mean(axis=0) for own in blown], axis=1)[chosen]
+            scaled = np.concatenate([part - part.mean(axis=0) for part in blown], axis=1)[chosen]
         if index == 0:
             size = len(weights.dynamics)
             shape = scaled.shape
-            found.append(np.linalg.solve(weights.dynamics, scaled.reshape(-1, size).T).T.reshape(shape))
+            drawn.append(np.linalg.solve(weights.dynamics, scaled.reshape(-1, size).T).T.reshape(shape))
         else:
-            found.append(scaled * weights.std[index - 1])
-    return found
+            drawn.append(scaled * weights.std[index - 1])
+    return drawn
 
 
 def _blocks(count: int, length: int, random: np.random.Generator) -> np.ndarray:

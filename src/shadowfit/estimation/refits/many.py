@@ -28,8 +28,8 @@ def many(
         for first, group in ((0, items[:1]), (1, items[1:])):
             pieces = run(_alone, group, shared=(work, *shared), n_jobs=n_jobs, prefer="threads")
             with one_thread(), contextlib.closing(pieces) as finished:
-                for place, found in finished:
-                    done[first + place] = found
+                for place, result in finished:
+                    done[first + place] = result
                     if progress is not None:
                         progress(len(done), len(items))
     except KeyboardInterrupt:

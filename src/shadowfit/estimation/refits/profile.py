@@ -62,14 +62,14 @@ def profile(
     spread = estimate.uncertainty().freed_std[labels.index(name)]
     ends, complete = [], True
     for sign, bound in ((-1.0, row.lower), (1.0, row.upper)):
-        end, found = row.value, False
+        end, reached = row.value, False
         try:
             reach = float(sign * np.sqrt(quantile) * spread)
-            end, found = _end(estimate, labels.index(name), reach, bound, quantile, tried, progress)
+            end, reached = _end(estimate, labels.index(name), reach, bound, quantile, tried, progress)
         except KeyboardInterrupt:
             pass
         ends.append(end)
-        complete &= found
+        complete &= reached
     order = np.array(sorted(tried))
     interval = Interval(name, ends[0], ends[1], row.at_bound)
     return Profile(interval, order, np.array([tried[value] for value in order]), complete)
@@ -83,8 +83,8 @@ def profiles(
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Profile]:
     """Profiles of several parameters side by side; ``progress(done, all)`` after each. Ctrl-C keeps what is done."""
-    found, _ = many(_profile, names, (estimate, level), n_jobs, progress)
-    return {own.interval.name: own for own in found}
+    listed, _ = many(_profile, names, (estimate, level), n_jobs, progress)
+    return {one.interval.name: one for one in listed}
 
 
 def _profile(name: str, estimate: Estimate, level: float) -> Profile:

@@ -58,8 +58,8 @@ def disturbed_readings(
     whole = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
     acceleration = jnp.diff(whole.velocity, axis=0, append=states.velocity[-1:]) / timestep
     instants = Instant(acceleration, jnp.concatenate([command, command[-1:]]))
-    found = jax.vmap(lambda state, instant: read_sensors(mechanism, elements, state, instant))(whole, instants)
-    return tuple(s.follow(value) for s, value in zip(mechanism.sensors.values, found, strict=True))
+    readings = jax.vmap(lambda state, instant: read_sensors(mechanism, elements, state, instant))(whole, instants)
+    return tuple(s.follow(value) for s, value in zip(mechanism.sensors.values, readings, strict=True))
 
 
 def with_readings(
@@ -75,11 +75,11 @@ def with_readings(
     """
     at = np.arange(track.steps)[:, None] + track.fraction
     measured = []
-    for values, own, old, here in zip(readings, noise, track.measured, track.present, strict=True):
+    for values, added, old, here in zip(readings, noise, track.measured, track.present, strict=True):
         table = np.asarray(values)[: track.steps]
         seen = table[:, None] if problem.plan.on_grid else _between(table, at)
         seen = np.broadcast_to(seen, old.shape)
-        seen = seen + own if own.shape == old.shape else seen
+        seen = seen + added if added.shape == old.shape else seen
         measured.append(np.where(here[..., None], seen, 0.0))
     return dataclasses.replace(track, measured=tuple(measured))
 

@@ -31,15 +31,15 @@ async def build(desk: Desk) -> None:
     @ui.refreshable
     def shown() -> None:
         nonlocal was_running
-        found = runs(desk.folder, "check")
-        was_running = bool(found) and found[0].running
-        if found:
-            _show(found[0], was_running)
+        checks = runs(desk.folder, "check")
+        was_running = bool(checks) and checks[0].running
+        if checks:
+            _show(checks[0], was_running)
 
     def look() -> None:
         if was_running:
-            found = runs(desk.folder, "check")
-            if not (found and found[0].running):
+            checks = runs(desk.folder, "check")
+            if not (checks and checks[0].running):
                 shown.refresh()
 
     shown()

@@ -80,31 +80,31 @@ async def build(desk: Desk) -> None:
             looked_at = ui.element("div").classes("w-full")
             await channels()
     ui.run_javascript(LISTEN)
-    ui.on("stretch", lambda event: [own(event.args) for own in hear])
+    ui.on("stretch", lambda event: [listener(event.args) for listener in hear])
     command.show()
 
 
 def _stretch(desk: Desk, path: str, then: Callable[[str], None]) -> Callable[[Mapping[str, Any]], None]:
     """What was chosen by dragging over the curves, and buttons that say what it is for; returns what to tell it to."""
-    found: list[float | None] = [None, None]
+    chosen: list[float | None] = [None, None]
 
-    def dragged(told: Mapping[str, Any]) -> None:
-        begin, end = float(told["begin"]), float(told["end"])
+    def dragged(event: Mapping[str, Any]) -> None:
+        begin, end = float(event["begin"]), float(event["end"])
         if not (math.isfinite(begin) and math.isfinite(end) and begin < end):
             return
         # As many digits as tell a thousandth of the stretch.
         digits = max(0, 3 - math.floor(math.log10(end - begin)))
-        found[:] = round(begin, digits), round(end, digits)
-        said.text = f"{found[0]:g} to {found[1]:g} s"
+        chosen[:] = round(begin, digits), round(end, digits)
+        caption.text = f"{chosen[0]:g} to {chosen[1]:g} s"
         for button in buttons:
             button.enable()
 
     def use(name: str) -> None:
-        desk.choose(path, name, *found)
+        desk.choose(path, name, *chosen)
         then(path)
 
     with ui.row().classes("items-center"):
-        said = ui.label("Drag over the curves to choose a stretch; a double click shows all.").classes("soft")
+        caption = ui.label("Drag over the curves to choose a stretch; a double click shows all.").classes("soft")
         buttons = [
             ui.button(f"Use it for {text}", on_click=lambda name=name: use(name)).props("flat dense no-caps")
             for name, text in (("fit", "the fit"), ("validation", "validation"))
@@ -133,10 +133,10 @@ def _files(desk: Desk, then: Update, look: Callable[[str], None]) -> None:
         desk.use(path, purpose)
         then()
 
-    found = kept(desk.folder, "recording")
-    if not found:
+    files = kept(desk.folder, "recording")
+    if not files:
         ui.label("No recording yet.").classes("soft")
-    for path in found:
+    for path in files:
         with ui.row().classes("file items-center w-full"):
             ui.label(Path(path).name).classes("name")
             ui.space()
@@ -159,7 +159,7 @@ async def _channels(desk: Desk, then: Update) -> None:
     except ShadowfitError as error:
         problem(str(error))
         return
-    found, complaint = await in_background(lambda: _read(desk, paths[0]))
+    read_back, complaint = await in_background(lambda: _read(desk, paths[0]))
     ui.label("Channels").classes("lead")
     with ui.element("div").classes("scroll"), ui.element("table").classes("channels"):
         _row("th", "sensor or input", "unit", "column", "its unit", "sign", "")
@@ -168,7 +168,7 @@ async def _channels(desk: Desk, then: Update) -> None:
                 _cells("td", name, "" if unit == "1" else unit)
                 _choice(desk, name, headings, then)
                 with ui.element("td"):
-                    _state(found, name)
+                    _state(read_back, name)
     if complaint:
         problem(complaint)
 
@@ -181,7 +181,7 @@ def _read(desk: Desk, path: str) -> tuple[Recording | None, str]:
 
 
 def _choice(desk: Desk, name: str, headings: list[str], then: Update) -> None:
-    own = desk.channel_entries().get(name, {})
+    entry = desk.channel_entries().get(name, {})
 
     def change(key: str, value: Any) -> None:
         entries = desk.channel_entries()
@@ -191,7 +191,7 @@ def _choice(desk: Desk, name: str, headings: list[str], then: Update) -> None:
         desk.set_channels({**entries, name: {**entries.get(name, {}), key: value}})
         then()
 
-    column = own.get("column", "")
+    column = entry.get("column", "")
     with ui.element("td"):
         options = {"": "by its name", **{text: text for text in headings}}
         options.setdefault(column, column)
@@ -199,9 +199,9 @@ def _choice(desk: Desk, name: str, headings: list[str], then: Update) -> None:
             "dense borderless"
         )
     with ui.element("td"):
-        _when_mapped(column, ui.input(value=own.get("unit", ""), placeholder="as stated"), "unit", change)
+        _when_mapped(column, ui.input(value=entry.get("unit", ""), placeholder="as stated"), "unit", change)
     with ui.element("td"):
-        sign = ui.select({1: "+", -1: "−"}, value=own.get("sign", 1))
+        sign = ui.select({1: "+", -1: "−"}, value=entry.get("sign", 1))
         _when_mapped(column, sign, "sign", lambda key, value: change(key, None if value == 1 else value))
 
 
@@ -211,9 +211,9 @@ def _when_mapped(column: str, box: Any, key: str, change: Callable[[str, Any], N
     box.on_value_change(lambda event: change(key, event.value))
 
 
-def _state(found: Recording | None, name: str) -> None:
-    if found is not None and name in found.channels:
-        column = found.columns.get(name, name)
+def _state(recording: Recording | None, name: str) -> None:
+    if recording is not None and name in recording.channels:
+        column = recording.columns.get(name, name)
         ui.label(f"found: {column}").classes("tag good")
     else:
         ui.label("not found").classes("tag bad")

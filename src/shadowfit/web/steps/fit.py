@@ -49,8 +49,8 @@ async def build(desk: Desk) -> None:
     seen: list[Any] = [None]
 
     def look() -> None:
-        found = runs(desk.folder, "fit")
-        run = found[0] if found else None
+        fits = runs(desk.folder, "fit")
+        run = fits[0] if fits else None
         running = run is not None and run.running
         go.set_visibility(not running)
         halt.set_visibility(running)
@@ -101,21 +101,21 @@ def _judge(sentence: ui.label, run: Run, running: bool) -> None:
 
 def _options(desk: Desk, then: Update) -> None:
     def change(name: str, value: Any) -> None:
-        others = {key: own for key, own in desk.project.options.items() if key != name}
+        others = {key: given for key, given in desk.project.options.items() if key != name}
         if name == "max-iterations" and value:
             value = int(value)
         desk.change(options={**others, name: value} if value else others)
         then()
 
-    own = desk.project.options
+    options = desk.project.options
     with ui.row().classes("items-center"):
         for name, text in NUMBERS.items():
-            box = ui.number(text, value=own.get(name)).props("dense debounce=400 clearable").classes("wide")
+            box = ui.number(text, value=options.get(name)).props("dense debounce=400 clearable").classes("wide")
             box.on_value_change(lambda event, name=name: change(name, event.value))
-        quantities = ui.textarea("report, one expression a line", value="\n".join(own.get("report", [])))
+        quantities = ui.textarea("report, one expression a line", value="\n".join(options.get("report", [])))
         quantities.props("dense debounce=600 autogrow").classes("wide").on_value_change(
             lambda event: change("report", [line.strip() for line in (event.value or "").splitlines() if line.strip()])
         )
-        ui.switch("the paper's method", value=bool(own.get("paper"))).on_value_change(
+        ui.switch("the paper's method", value=bool(options.get("paper"))).on_value_change(
             lambda event: change("paper", event.value)
         )

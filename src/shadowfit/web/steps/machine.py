@@ -72,10 +72,10 @@ async def build(desk: Desk) -> None:
 
 
 def _choices(desk: Desk) -> dict[str, str]:
-    own = {path: path for path in kept(desk.folder, "model")}
+    choices = {path: path for path in kept(desk.folder, "model")}
     if desk.project.model:
-        own.setdefault(desk.project.model, desk.project.model)
-    return own | {name: f"{name}: {text}" for name, text in library().items()}
+        choices.setdefault(desk.project.model, desk.project.model)
+    return choices | {name: f"{name}: {text}" for name, text in library().items()}
 
 
 def _held(desk: Desk, then: Callable[[], None]) -> None:

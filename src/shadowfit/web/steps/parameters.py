@@ -56,7 +56,7 @@ async def build(desk: Desk) -> None:
 def _spell_out(desk: Desk, mechanism: Mechanism) -> None:
     """Patterns of a project's file as the names that they stand for."""
     try:
-        spelled = {name: own for key, own in desk.project.free.items() for name in mechanism.expand(key)}
+        spelled = {name: number for key, number in desk.project.free.items() for name in mechanism.expand(key)}
     except ShadowfitError as error:
         ui.notify(str(error), type="negative")
         return
@@ -70,18 +70,18 @@ def _row(desk: Desk, mechanism: Mechanism, name: str, then: Update) -> None:
 
     @ui.refreshable
     def fields() -> None:
-        own = desk.project.free.get(name)
+        number = desk.project.free.get(name)
         with ui.row().classes("number items-center w-full"):
-            ui.checkbox(name, value=own is not None, on_change=lambda event: tick(event.value)).classes("name")
+            ui.checkbox(name, value=number is not None, on_change=lambda event: tick(event.value)).classes("name")
             ui.label(f"{' '.join(f'{part:.6g}' for part in value)} {'' if unit == '1' else unit}").classes("value")
-            if own is not None and mechanism.leaf(name).kind == "number":
-                _boxes(own, change)
-        complaint = "" if own is None else _complaint(mechanism, name, own)
+            if number is not None and mechanism.leaf(name).kind == "number":
+                _boxes(number, change)
+        complaint = "" if number is None else _complaint(mechanism, name, number)
         if complaint:
             ui.label(complaint).classes("verdict red")
 
     def tick(on: bool) -> None:
-        others = {key: own for key, own in desk.project.free.items() if key != name}
+        others = {key: number for key, number in desk.project.free.items() if key != name}
         desk.change(free={**others, name: FreeNumber()} if on else others)
         fields.refresh()
         then()
@@ -99,17 +99,17 @@ def _row(desk: Desk, mechanism: Mechanism, name: str, then: Update) -> None:
         fields()
 
 
-def _boxes(own: FreeNumber, change: Any) -> None:
+def _boxes(number: FreeNumber, change: Any) -> None:
     for field, text in BOXES.items():
-        box = ui.number(text, value=getattr(own, field)).props("dense debounce=500").classes("box")
+        box = ui.number(text, value=getattr(number, field)).props("dense debounce=500").classes("box")
         box.on_value_change(lambda event, field=field: change(field, event.value))
-    ui.checkbox("each recording its own", value=own.each, on_change=lambda event: change("each", event.value))
+    ui.checkbox("each recording its own", value=number.each, on_change=lambda event: change("each", event.value))
 
 
-def _complaint(mechanism: Mechanism, name: str, own: FreeNumber) -> str:
+def _complaint(mechanism: Mechanism, name: str, number: FreeNumber) -> str:
     """What is wrong with start, bounds and prior; nothing, most of the time."""
     try:
-        parameter_set(mechanism, {name: Free(own.start, own.lower, own.upper, own.prior, own.each)})
+        parameter_set(mechanism, {name: Free(number.start, number.lower, number.upper, number.prior, number.each)})
     except ShadowfitError as error:
         return str(error)
     return ""

@@ -29,16 +29,16 @@ async def build(desk: Desk) -> None:
     """The runs of the project, one of them in full."""
     ended = {run.number: run for run in runs(desk.folder, "fit") if not run.running}
     summaries = {number: run.summary() for number, run in ended.items()}
-    found = {number: summary for number, summary in summaries.items() if summary is not None}
-    if not found:
+    finished = {number: summary for number, summary in summaries.items() if summary is not None}
+    if not finished:
         ui.label("No fit has ended with a result yet.").classes("lead")
         CommandLine(lambda: commands.validate(desk.project)).show()
         return
-    compared = set(list(found)[:MOST_COMPARED])
+    compared = set(list(finished)[:MOST_COMPARED])
 
     @ui.refreshable
     def together() -> None:
-        chosen = {number: found[number] for number in found if number in compared}
+        chosen = {number: finished[number] for number in finished if number in compared}
         ui.html(comparison(chosen), sanitize=False).classes("w-full")
 
     @ui.refreshable
@@ -52,11 +52,11 @@ async def build(desk: Desk) -> None:
         (compared.add if on else compared.discard)(number)
         together.refresh()
 
-    for number, summary in found.items():
+    for number, summary in finished.items():
         _run_row(ended[number], summary, number in compared, compare, one)
-    with ui.expansion("Runs side by side", value=len(found) > 1).classes("w-full"):
+    with ui.expansion("Runs side by side", value=len(finished) > 1).classes("w-full"):
         together()
-    one(next(iter(found)))
+    one(next(iter(finished)))
 
 
 def _run_row(run: Run, summary: Mapping[str, Any], compared: bool, compare: Any, one: Any) -> None:
@@ -81,7 +81,7 @@ def _downloads(desk: Desk, run: Run) -> None:
                 program, check=False, cwd=desk.folder, capture_output=True, text=True, timeout=PATIENCE
             )
         )
-        said.text = done.stdout + done.stderr
+        terminal.text = done.stdout + done.stderr
         if done.returncode == 0:
             ui.download.from_url(f"/file/run/{run.number}/{name}")
 
@@ -96,8 +96,8 @@ def _downloads(desk: Desk, run: Run) -> None:
                 )
         if Path(model).suffix:
             ui.button(f"{Path(model).name}, calibrated", icon="download", on_click=export).props("flat dense no-caps")
-    said = ui.label().classes("terminal")
-    said.bind_visibility_from(said, "text", bool)
+    terminal = ui.label().classes("terminal")
+    terminal.bind_visibility_from(terminal, "text", bool)
 
 
 def _validation(desk: Desk, run: Run) -> None:
@@ -111,14 +111,14 @@ def _validation(desk: Desk, run: Run) -> None:
 
     def look() -> None:
         newest = next(iter(_validations(desk, run)), None)
-        said.text = "" if newest is None else newest.terminal()
+        terminal.text = "" if newest is None else newest.terminal()
         waiting.set_visibility(newest is not None and newest.running)
 
     with ui.row().classes("items-center"):
         ui.button("Try it on the recordings for validation", icon="rule", on_click=begin).props("flat dense no-caps")
         waiting = ui.spinner()
-    said = ui.label().classes("terminal")
-    said.bind_visibility_from(said, "text", bool)
+    terminal = ui.label().classes("terminal")
+    terminal.bind_visibility_from(terminal, "text", bool)
     look()
     ui.timer(1.0, look)
 
