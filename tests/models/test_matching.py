@@ -62,3 +62,19 @@ def test_words_around_all_names_do_not_matter() -> None:
 def test_names_that_match_nothing_are_listed() -> None:
     with pytest.raises(RecordingError, match=r"has elbow, wrist; the model has hip, knee; .*--channel"):
         matched(leg(), recording("elbow.position", "wrist.velocity"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("hip.effort", "knee.effort"), r"are targets of position loops \(goal\).*torques \(knee.effort\).*\"torque\""),
+        (("hip.target", "knee.target"), r"are torques \(u\).*targets of position loops \(hip.target\).*\"position\""),
+        (
+            ("knee.target", "ankle.effort"),
+            r"no channel for u; where nothing .*motor = false under \[joints.hip\]",
+        ),
+    ],
+)
+def test_the_other_drive_and_joints_without_one_are_named(columns: tuple[str, ...], message: str) -> None:
+    with pytest.raises(RecordingError, match=message):
+        matched(leg(), recording("hip.position", *columns))

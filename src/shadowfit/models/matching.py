@@ -25,6 +25,7 @@ from shadowfit.recordings import Recording
 
 SENSED: dict[type, str] = {JointPosition: "position", JointSpeed: "velocity", JointTorque: "effort"}
 DRIVEN: dict[type, str] = {TorqueMotor: "effort", PositionMotor: "target", VelocityMotor: "target_velocity"}
+WORDS = {"effort": "torques", "target": "targets of position loops"}
 QUANTITIES = ("position", "velocity", "effort", "target", "target_velocity")
 
 
@@ -32,7 +33,8 @@ def matched(mechanism: Mechanism, recording: Recording) -> Recording:
     """The recording with the channels of joints under the names of the mechanism's sensors and inputs.
 
     Raises:
-        RecordingError: the recording has columns of joints, the mechanism asks for some, and no name agrees.
+        RecordingError: the recording has columns of joints, the mechanism asks for some, and no name agrees; or it has
+            torques where the mechanism asks for targets of position loops, or the other way round.
     """
     wanted = {name: of for name, of in joint_channels(mechanism).items() if name not in recording.channels}
     columns = _joint_columns(recording.channels)
@@ -50,7 +52,36 @@ def matched(mechanism: Mechanism, recording: Recording) -> Recording:
         for name, (joint, quantity) in wanted.items()
         if joint in names and (names[joint], quantity) in columns
     }
+    lacking = [name for name in wanted if name in mechanism.inputs and name not in channels]
+    _refuse_lacking(recording, {name: wanted[name] for name in lacking}, names, columns)
     return renamed(recording, channels)
+
+
+def _refuse_lacking(
+    recording: Recording,
+    lacking: Mapping[str, tuple[str, str]],
+    names: Mapping[str, str],
+    columns: Mapping[tuple[str, str], str],
+) -> None:
+    """Raise where inputs have no column, because the recording has another quantity of their joints or lacks some."""
+    for drive, recorded, asked in (("torque", "effort", "target"), ("position", "target", "effort")):
+        other = {
+            name: columns[names[joint], recorded]
+            for name, (joint, quantity) in lacking.items()
+            if quantity == asked and (names.get(joint), recorded) in columns
+        }
+        if other:
+            raise RecordingError(
+                f"{recording.source or recording.name}: the model's inputs are {WORDS[asked]} "
+                f"({', '.join(other)}), and the recording has {WORDS[recorded]} ({', '.join(other.values())}): "
+                f'write drive = "{drive}" into the model file beside the robot file'
+            )
+    if lacking and any(quantity == "effort" for _, quantity in columns):
+        joints = list(dict.fromkeys(joint for joint, _ in lacking.values()))
+        raise RecordingError(
+            f"{recording.source or recording.name}: no channel for {', '.join(lacking)}; where nothing drives these "
+            f"joints write motor = false under [joints.{joints[0]}] in the model file beside the robot file"
+        )
 
 
 def joint_channels(mechanism: Mechanism) -> dict[str, tuple[str, str]]:

@@ -1,5 +1,6 @@
 """MJCF files: the mechanism moves as MuJoCo's own reading does, and what is not understood is told."""
 
+import re
 import sys
 
 import numpy as np
@@ -174,6 +175,19 @@ def test_all_torques_if_that_is_wanted(tmp_path):
     text = FOUR_BAR.replace('<velocity joint="b" kv="2"/>', '<position joint="b" kp="5" dampratio="1"/>')
     mechanism = read_robot(write(tmp_path, text, "robot.xml"), Reading(drive="torque")).mechanism
     assert tuple(mechanism.inputs) == ("a_effort", "b_effort")
+    assert mechanism.get("a.motor.gain") == 1.0  # a measured torque is the joint's, behind the gear
+
+
+@pytest.mark.parametrize(
+    ("text", "driven"),
+    [
+        (FOUR_BAR, ("a_effort", "b_effort")),
+        (re.sub("<actuator>.*</actuator>", "", FOUR_BAR), ("a_effort", "b_effort", "c_effort")),
+    ],
+)
+def test_whatever_drives_a_joint_its_torque_can_be_the_input(text, driven, tmp_path):
+    mechanism = read_robot(write(tmp_path, text, "robot.xml"), Reading(drive="torque")).mechanism
+    assert tuple(mechanism.inputs) == driven
 
 
 def test_position_actuators_are_position_loops(tmp_path):

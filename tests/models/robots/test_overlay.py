@@ -20,9 +20,6 @@ stribeck_rate = 4.0
 motor = false
 stribeck_rate = 9.0
 
-[inputs]
-elbow_effort = false
-
 [inputs.shoulder_effort]
 delay = 0.01
 
@@ -82,6 +79,12 @@ def test_the_text_is_a_whole_model_file_that_says_the_same(tmp_path):
         ('robot = "robot.urdf"\n[joints.elbow]\nviscos = 1.0', "model.toml:3: joints.elbow.viscos is not a key"),
         ('robot = "robot.urdf"\n[joints."elb*"]\nviscos = 1.0', "model.toml:3: joints.elbow.viscos is not a key"),
         ('robot = "robot.urdf"\n[joints."hip*"]\nviscous = 1.0', "model.toml:2: joints: no name matches 'hip*'"),
+        ('robot = "robot.urdf"\n[inputs."*_target"]\ndelay = 0.1', 'write drive = "position" at the top'),
+        (
+            'robot = "robot.urdf"\ndrive = "position"\n[inputs."*_effort"]\ndelay = 0.1',
+            "model.toml:3: inputs: no name matches '*_effort'; there are: shoulder_target, elbow_target (the file's "
+            'actuators are position loops; write drive = "torque" at the top if the recording has JOINT.effort)',
+        ),
         ('robot = "robot.urdf"\n[joints.hip]\nviscous = 1.0', "joints.hip.type is missing"),
     ],
 )

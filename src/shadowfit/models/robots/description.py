@@ -135,6 +135,8 @@ class Description:
     links: dict[str, Link]
     joints: dict[str, RobotJoint]
     actuators: tuple[Actuator, ...] = ()
+    driven_otherwise: tuple[str, ...] = ()
+    """Joints with an actuator of another kind (a velocity loop, a muscle), which the model does not have."""
     loops: tuple[Loop, ...] = ()
     mimics: tuple[Mimic, ...] = ()
     followers: tuple[str, ...] = ()
@@ -216,16 +218,21 @@ class Description:
         return Loop(f"{mimic.joint}_mimic", "same_angle", parent, follower.child, NOWHERE, NOWHERE, seen, axis)
 
     def driven(self, drive: str | None) -> Description:
-        """The robot with all actuators of one kind, ``"torque"`` or ``"position"``; None leaves them as they are."""
+        """The robot with all actuators of one kind, ``"torque"`` or ``"position"``; None leaves them as they are.
+
+        Torques are those of the joints, behind all gears. Joints with an actuator of another kind are driven, too; in a
+        file without actuators all joints that nothing else moves are.
+        """
         if drive is None:
             return self
+        known = {actuator.joint: actuator for actuator in self.actuators}
+        axes = [name for name, joint in self.joints.items() if joint.kind in AXIS_KINDS and name not in self.followers]
+        names = dict.fromkeys([*known, *self.driven_otherwise]) or axes
+        before = [known.get(name, Actuator(name)) for name in names]
         if drive == "torque":
-            changed = tuple(
-                Actuator(actuator.joint) if actuator.kp is not None else actuator for actuator in self.actuators
-            )
+            changed = tuple(Actuator(part.joint, gear=part.gear) for part in before)
         else:
             changed = tuple(
-                actuator if actuator.kp is not None else Actuator(actuator.joint, kp=0.0, limit=actuator.limit)
-                for actuator in self.actuators
+                part if part.kp is not None else Actuator(part.joint, kp=0.0, limit=part.limit) for part in before
             )
         return dataclasses.replace(self, actuators=changed)

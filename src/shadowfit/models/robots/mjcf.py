@@ -16,6 +16,7 @@ import numpy as np
 from shadowfit.geometry.rotations import to_matrix
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.description import (
+    AXIS_KINDS,
     Actuator,
     Description,
     JointKind,
@@ -122,7 +123,7 @@ class _Reader:
                 links[link.name] = link
                 joints[joint.name] = joint
         loops, mimics = self._equalities()
-        actuators = self._actuators()
+        actuators, otherwise = self._actuators()
         sensors = self._sensors()
         self._look_for_more()
         ignored = ", ".join(f"{what} ({count})" if count > 1 else what for what, count in self.skipped.items())
@@ -133,6 +134,7 @@ class _Reader:
             links=links,
             joints=joints,
             actuators=tuple(actuators),
+            driven_otherwise=tuple(otherwise),
             loops=tuple(loops),
             mimics=tuple(mimics),
             sensors=tuple(sensors),
@@ -233,31 +235,39 @@ class _Reader:
 
     # ---- what drives it
 
-    def _actuators(self) -> list[Actuator]:
+    def _actuators(self) -> tuple[list[Actuator], list[str]]:
+        """Motors and position controllers of single joints, and the joints that have others."""
         actuators: dict[str, Actuator] = {}
+        otherwise: list[str] = []
         for index in range(self.model.nu):
             actuator = self._actuator(index)
             if actuator is None:
                 self.skipped["actuators other than motors and position controllers of one joint"] += 1
+                otherwise += self._axis_of(index)
             elif actuator.joint in actuators:
                 self.skipped["further actuators of a joint"] += 1
             else:
                 actuators[actuator.joint] = actuator
-        return list(actuators.values())
+        return list(actuators.values()), otherwise
+
+    def _axis_of(self, index: int) -> list[str]:
+        """Name of the hinge or slider that an actuator acts on by itself, if it is one."""
+        model, kinds = self.model, self.mujoco.mjtTrn
+        joint = int(model.actuator_trnid[index, 0])
+        alone = int(model.actuator_trntype[index]) in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
+        return [self._joint_name(joint)] if alone and KINDS[int(model.jnt_type[joint])] in AXIS_KINDS else []
 
     def _actuator(self, index: int) -> Actuator | None:
         """``τ = N f`` with ``f = g u + b₀ + b₁ N x + b₂ N s``, N the gear; None where it is nothing like that."""
         model, mujoco = self.model, self.mujoco
-        joint = int(model.actuator_trnid[index, 0])
+        axis = self._axis_of(index)
         if (
-            int(model.actuator_trntype[index])
-            not in (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
-            or KINDS[int(model.jnt_type[joint])] not in ("hinge", "slider")
+            not axis
             or int(model.actuator_dyntype[index]) != int(mujoco.mjtDyn.mjDYN_NONE)
             or int(model.actuator_gaintype[index]) != int(mujoco.mjtGain.mjGAIN_FIXED)
         ):
             return None
-        name, gear = self._joint_name(joint), float(model.actuator_gear[index, 0])
+        name, gear = axis[0], float(model.actuator_gear[index, 0])
         gain, bias = float(model.actuator_gainprm[index, 0]), np.array(model.actuator_biasprm[index, :3])
         if int(model.actuator_biastype[index]) == int(mujoco.mjtBias.mjBIAS_NONE):
             bias = np.zeros(3)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def load_overlay(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> M
     base = tomllib.loads(format_model(robot.mechanism, start=robot.start))
     parts = _without(document, SETTINGS)
     expanded, where = _expand(parts, base)
-    merged = Table(_merge(base, expanded), (), where, document.source)
+    merged = Table(_without_idle_inputs(_merge(base, expanded), base), (), where, document.source)
     model = read_document(merged, robot.mechanism.name, "")
     ratings = {name: rating for name, rating in robot.ratings.items() if name in model.mechanism.joints}
     text = format_model(model.mechanism, start=model.start, description=model.description, derived=model.derived)
@@ -81,12 +81,40 @@ def _expand(document: Table, base: Mapping[str, Any]) -> tuple[dict[str, Any], d
         for name, part in parts.items():
             matched = fnmatch.filter(known, name) if PATTERN & set(name) else [name]
             if not matched:
-                raise document.error(f"{group}: no name matches {name!r}{nearest(name, known)}", group, name)
+                words = f"{group}: no name matches {name!r}{nearest(name, known)}{_other_drive(group, name, known)}"
+                raise document.error(words, group, name)
             for member in dict.fromkeys(matched):
                 values[group][member] = _merge(values[group].get(member), part)
                 inside = [path for path in document.places if path[:2] == (group, name)]
                 where |= {(group, member, *path[2:]): document.places[path] for path in inside}
     return values, where
+
+
+def _other_drive(group: str, pattern: str, known: list[str]) -> str:
+    """What to write where the inputs that a pattern means would be there with another drive; nothing elsewhere."""
+    for drive, ending, other, what in (
+        ("torque", "_effort", "_target", "the file's actuators are position loops"),
+        ("position", "_target", "_effort", "the inputs are torques"),
+    ):
+        if group == "inputs" and pattern.endswith(ending) and any(name.endswith(other) for name in known):
+            return f' ({what}; write drive = "{drive}" at the top if the recording has JOINT.{ending[1:]})'
+    return ""
+
+
+def _without_idle_inputs(merged: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """A model without the inputs of motors that were taken away."""
+    before, now = (set(_commands({**model, "inputs": {}})) for model in (base, merged))
+    kept = {name: part for name, part in merged.get("inputs", {}).items() if name in now or name not in before}
+    return {**merged, "inputs": kept} if "inputs" in merged else merged
+
+
+def _commands(table: Mapping[str, Any]) -> Iterator[str]:
+    """The inputs that parts of a model name."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _commands(value)
+        elif key == "input" and isinstance(value, str):
+            yield value
 
 
 def _merge(base: Any, over: Any) -> Any:
