@@ -34,10 +34,14 @@ def vector(table: Table, key: str, unit: str, size: int = 3) -> np.ndarray:
 def direction(table: Table, key: str) -> np.ndarray:
     """A unit vector from three numbers of any length but zero."""
     value = vector(table, key, "1")
-    largest = np.max(np.abs(value))
-    if largest == 0.0:
+    if not np.any(value):
         raise table.error(f"{table.name(key)} is zero; a direction needs some length", key)
-    value = value / largest
+    return unit_vector(value)
+
+
+def unit_vector(value: np.ndarray) -> np.ndarray:
+    """The direction that a vector of any length but zero is read as."""
+    value = value / np.max(np.abs(value))
     return value / np.linalg.norm(value)
 
 

@@ -141,7 +141,7 @@ def _frames(part: Any) -> dict[str, list[str]]:
         return dict(zip(("parent_rotation", "child_rotation"), _joint_lines(part), strict=True))
     if isinstance(part, PlaneContact):
         normal = _along_axes(_matrix(part.plane_rotation)[:, 0])
-        exact = np.array_equal(rotations.from_axes(normal), part.plane_rotation)
+        exact = np.array_equal(rotations.from_axes(notation.unit_vector(normal)), part.plane_rotation)
         return {
             "plane_rotation": [f"normal = {array_text(normal)}" if exact else _quaternion_line(part, "plane_rotation")]
         }
@@ -152,8 +152,9 @@ def _joint_lines(joint: Joint) -> tuple[list[str], list[str]]:
     """Lines that say where the axis is, and how the child sits at zero."""
     axis = _along_axes(_matrix(joint.parent_rotation)[:, 0])
     turn = _along_axes(_matrix(joint.parent_rotation) @ _matrix(joint.child_rotation).T)
-    zero = rotations.from_axes(turn[:, 0], turn[:, 1])
-    parent, child = notation.joint_frames(axis, zero)
+    # Reading scales what is written, which may change its last digit.
+    x, y = (notation.unit_vector(turn[:, column]) for column in (0, 1))
+    parent, child = notation.joint_frames(notation.unit_vector(axis), rotations.from_axes(x, y))
     if not (np.array_equal(parent, joint.parent_rotation) and np.array_equal(child, joint.child_rotation)):
         return [_quaternion_line(joint, "parent_rotation")], [_quaternion_line(joint, "child_rotation")]
     level = np.array_equal(turn, np.eye(3))
