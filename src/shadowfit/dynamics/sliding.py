@@ -11,7 +11,8 @@ over speeds of the size of ``|s' − s|`` and w.
 
 A stuck axis creeps at ``w`` times the part of the friction that it needs. ``w = max(stick_time, h/2) · d · L/h``, d the
 mobility of the axis in the mechanism (change of its speed by an impulse along it). With less than h/2 the speed of a
-stuck axis would change its sign from step to step.
+stuck axis would change its sign from step to step. What the width does to an estimate falls with the step, and deferred
+correction takes most of it off, which evaluates the same law in finer steps.
 
 ``d L/h`` is the deceleration by friction alone. Where a drive leads an axis along a path, friction may be many times
 what the axis' own inertia could take up, and would fade over all speeds that the axis has. In a fit, which knows the

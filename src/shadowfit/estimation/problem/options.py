@@ -58,8 +58,9 @@ class Options:
     """Robust loss: residuals beyond this many standard deviations count linearly."""
     stick_time: float | Literal["half a step"] | None = "half a step"
     """Regularisation of sticking during the fit [s]; None: the mechanism's own. Dry friction fades at speeds that it
-    would stop within this time. Less than half a step counts as that with deferred correction; without, too
-    small a value makes the cost creep along the kinks of friction."""
+    would stop within this time. Less than half a step counts as that with deferred correction, whose finer steps take
+    most of its effect off unless a time is given; without, too small a value makes the cost creep along the kinks of
+    friction."""
     cutoff: float | None = None
     """Cut-off frequency [Hz] of the low-pass filter behind the initial trajectory; None: 10 Hz, or five times the
     frequency of faster swings."""

@@ -10,9 +10,11 @@ the second difference of the configurations, the sum of the fine ones with the w
 
 The factor extrapolates to vanishing steps, which leaves ``O(h⁵)``. Accelerations drop out of the difference, so that E
 compares forces along the curve (at one instant, and as a mean over the step) and amplifies no noise; jumps of held
-inputs are resolved m times finer. Dry friction is a mean over the step in both. A fit with E held, E renewed at its
-result, and so on, settles quickly: each round multiplies what is left by about ``(ωh)²/12``. Where it stands, the
-motion satisfies the better equations. Derivatives of E do not enter.
+inputs are resolved m times finer. Dry friction is a mean over the step in both, and near rest fades over a speed that
+belongs to the step (:mod:`shadowfit.dynamics.sliding`): E takes most of that off, too.
+
+A fit with E held, E renewed at its result, and so on, settles quickly: each round multiplies what is left by about
+``(ωh)²/12``. Where it stands, the motion satisfies the better equations. Derivatives of E do not enter.
 
 Samples see the states through a parabola over three steps; the error of that, against the same curve, is treated alike.
 """
