@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from shadowfit.designs.criteria import in_words
 from shadowfit.designs.drives import JointMotion
 from shadowfit.designs.experiment import at_rest, experiment
 from shadowfit.designs.figures import growth_figure, motion_figure
+from shadowfit.designs.led import led
 from shadowfit.designs.limits import InputLimits, JointLimits
 from shadowfit.dynamics import observe
 from shadowfit.dynamics.simulate import simulate
@@ -40,7 +42,7 @@ from shadowfit.recordings import Recording
 from shadowfit.runtime import start_jax
 
 # Steps of the simulation in a sample, where promises are put to the test.
-FINER = 4
+FINER = 16
 FIGURES = Path("docs/figures")
 
 
@@ -239,7 +241,8 @@ def compare(names: list[str]) -> None:
         )
         first = next(iter(found.usual.values()))
         ratios.append(first / found.criterion)
-        print(f"{name:16s} designed {100 * found.criterion:.3g} %  {usual}  {seconds}", flush=True)
+        looked = f"{found.evaluations} motions, {seconds}"
+        print(f"{name:16s} designed {100 * found.criterion:.3g} %  {usual}  {looked}", flush=True)
         for finding in found.unknown:
             print(f"    no motion: {in_words(finding)}")
     print(f"median ratio to the first usual motion: {np.median(ratios):.2f}")
@@ -261,18 +264,20 @@ def promise(names: list[str], seeds: int, defaults: bool, seconds: float) -> Non
     for name in names:
         case = (CASES | UNSEEN)[name]()
         found = case.designed()
-        make = follow if isinstance(found.setup.drive, JointMotion) else play
+        led_along = isinstance(found.setup.drive, JointMotion)
+        record = leading(found) if led_along else functools.partial(play, found)
         told = Options(timestep=found.settings.interval, state_weight=1.0, force_noise=found.force_noise)
         options = Options() if defaults else told
         random = np.random.default_rng(11)
         began = time.perf_counter()
         estimates = []
         while len(estimates) < seeds and time.perf_counter() < began + seconds:
-            estimates.append(fit(found.experiment.mechanism, make(found, random), case.free, options=options))
+            estimates.append(fit(found.experiment.mechanism, record(random), case.free, options=options))
         values = np.array([[row.value for row in estimate.table("gauss-newton")] for estimate in estimates])
         truth = found.experiment.problem.parameters.vector(found.experiment.problem.parameters.start())
         ratio = np.std(values, axis=0, ddof=1) / found.std
         shift = (np.mean(values, axis=0) - truth) / found.std
+        stated = found.shift / found.std
         whole = np.sqrt(np.nanmean(ratio**2))
         took = f"{len(estimates)} seeds, {time.perf_counter() - began:.0f} s"
         held = [
@@ -281,14 +286,14 @@ def promise(names: list[str], seeds: int, defaults: bool, seconds: float) -> Non
         ]
         covered = f"{100 * np.mean(held):.0f} % of the fits' own 95 % intervals hold the truth"
         print(f"{name:16s} scatter/promise {whole:.3f} (all parameters), {took}; {covered}", flush=True)
-        for label, own, off in zip(found.labels, ratio, shift, strict=True):
-            print(f"    {label:24s} {own:.3f}   mean off by {off:+.2f} bars")
+        for label, own, off, said in zip(found.labels, ratio, shift, stated, strict=True):
+            print(f"    {label:24s} {own:.3f}   mean off by {off:+.2f} bars, {said:+.2f} as the design says")
 
 
 def play(found: Design, random: np.random.Generator) -> Recording:
     """A recording of inputs that are played (or of a release), with errors of all forces and of the sensors.
 
-    Errors of forces are held over a sample; the machine is simulated with steps a quarter as long.
+    Errors of forces are held over a sample; the machine is simulated in steps a FINER-th as long.
     """
     mechanism, interval = found.experiment.mechanism, found.settings.interval
     shaken = disturbed(mechanism)
@@ -303,26 +308,31 @@ def play(found: Design, random: np.random.Generator) -> Recording:
     return Recording(found.motion.time, channels)
 
 
-def follow(found: Design, random: np.random.Generator) -> Recording:
-    """A recording of a motion that a controller follows: torques have the errors of the forces.
+def leading(found: Design) -> Callable[[np.random.Generator], Recording]:
+    """Recordings of a motion that a controller leads the machine along; what is read has errors, forces too.
 
-    They are those of steps a quarter as long, at the samples.
+    The drive holds torques as the model says, and the machine is simulated in steps a FINER-th as long
+    (:mod:`shadowfit.designs.led`), once: errors of what is read do not act.
     """
-    mechanism, sampling = found.experiment.mechanism, found.experiment.sampling
+    own = found.experiment
+    mechanism, sampling = own.mechanism, own.sampling
     finer = dataclasses.replace(sampling, timestep=sampling.interval / FINER)
     exact = experiment(mechanism, Start(), (), finer)
-    motion = found.setup.drive.motions(exact, found.coefficients[None])
-    at = slice(FINER, -FINER, FINER)
-    states = exact.bodies(motion.pose)
-    pose = Pose(states.position[0, at], states.orientation[0, at])
+    motion = led(own, exact, found.setup.drive, found.coefficients)
+    bodies = own.bodies(motion.pose)
+    pose = Pose(bodies.position[0], bodies.orientation[0])
     still = State(pose, np.zeros((*pose.position.shape[:-1], 6)))
     readings = observe.readings(mechanism, still, at_rest(mechanism, len(pose.position)))
-    channels = noisy(mechanism, readings, random)
-    for joint, part in mechanism.joints.items():
-        for law in part.laws.values:
-            error = found.force_noise[joint] / float(law.gain) * random.normal(size=len(pose.position))
-            channels[law.input] = motion.inputs[0, at, mechanism.inputs.index(law.input)] + error
-    return Recording(motion.time[at], channels)
+
+    def recorded(random: np.random.Generator) -> Recording:
+        channels = noisy(mechanism, readings, random)
+        for joint, part in mechanism.joints.items():
+            for law in part.laws.values:
+                error = found.force_noise[joint] / float(law.gain) * random.normal(size=len(pose.position))
+                channels[law.input] = motion.inputs[0, :, mechanism.inputs.index(law.input)] + error
+        return Recording(motion.time, channels)
+
+    return recorded
 
 
 def noisy(mechanism: Mechanism, readings: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:

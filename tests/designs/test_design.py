@@ -19,7 +19,7 @@ from shadowfit.mechanism import Body, Input, JointPosition, Mechanism, PositionM
 from shadowfit.models import Start, read_model
 from shadowfit.recordings import read_recording
 
-QUICK = DesignSettings(duration=3.0, interval=0.02, starts=1, iterations=3)
+QUICK = DesignSettings(duration=3.0, interval=0.02, starts=1, evaluations=100)
 RAIL = Limits({"rail": JointLimits((-0.2, 0.2))}, {"u": InputLimits((-4.0, 4.0))})
 FREE = ("cart.mass", "pole.inertia.yy", "rail.viscous", "pivot.viscous")
 
@@ -114,7 +114,7 @@ def test_known_from_before_is_not_asked_again(cart):
         folder, labels = "before", FREE
         covariance = np.diag((np.array([0.5, 6e-3, 0.5, 1e-3]) * [1.0, 1.0, 1.0, 1e-4]) ** 2)
 
-    settings = dataclasses.replace(QUICK, starts=1, iterations=1)
+    settings = dataclasses.replace(QUICK, starts=1, evaluations=1)
     again = design(read_model("cartpole"), FREE, limits=RAIL, settings=settings, given=[Before()])
     assert again.relative[3] < 2e-4
     assert cart.relative[3] > 2e-3
@@ -167,7 +167,7 @@ def test_command_line(tmp_path):
     (tmp_path / "limits.toml").write_text("[joints.rail]\nposition = [-0.2, 0.2]\n[inputs.u]\nrange = [-4, 4]\n")
     out = tmp_path / "motion.csv"
     words = ["design", "cartpole", "--free", "rail.viscous", "--free", "cart.mass", "--duration", "2", "--interval"]
-    words += ["0.02", "--limits", str(tmp_path / "limits.toml"), "--noise", "rail=0.05", "--seconds", "1"]
+    words += ["0.02", "--limits", str(tmp_path / "limits.toml"), "--noise", "rail=0.05", "--evaluations", "100"]
     result = CliRunner().invoke(app, [*words, "--out", str(out), "--json", "--quiet"])
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)

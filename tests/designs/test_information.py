@@ -9,6 +9,7 @@ import pytest
 from shadowfit.designs.drives import JointMotion, command_of_force
 from shadowfit.designs.experiment import Sampling, at_rest, experiment, typical_force_noise
 from shadowfit.designs.information import exactly, informations, up_to
+from shadowfit.designs.led import led
 from shadowfit.designs.systematic import FINER, systematic
 from shadowfit.designs.waves import Waves
 from shadowfit.dynamics import observe
@@ -176,8 +177,8 @@ def rubbing_arm():
 
 
 def test_what_a_fit_is_off_by_without_noise_is_told_beforehand():
-    """Torques of four times finer steps at the samples, fitted: off by what the linear step says."""
-    mechanism, free, level = rubbing_arm(), ("arm.inertia.yy", "hinge.viscous", "hinge.coulomb"), {"hinge": 0.005}
+    """A machine that is led along the motion in fine steps, fitted: off by what the linear step says."""
+    mechanism, free, level = rubbing_arm(), ("arm.inertia.yy", "hinge.viscous", "hinge.coulomb"), {"hinge": 0.002}
     sampling = Sampling(4.0, 0.02, 0.02)
     own = experiment(mechanism, Start(), free, sampling).with_force_noise(level)
     exact = experiment(mechanism, Start(), free, dataclasses.replace(sampling, timestep=0.02 / FINER))
@@ -185,11 +186,10 @@ def test_what_a_fit_is_off_by_without_noise_is_told_beforehand():
     coefficients = drive.usual()["fourier"]
     motion = drive.motions(own, coefficients[None])
     shift = systematic(own, exact, drive, coefficients, motion)
-    fine = drive.motions(exact, coefficients[None])
-    inner = slice(FINER, -FINER, FINER)
-    channels = {"q": fine.coordinates[0, inner, 0], "u": fine.inputs[0, inner, 0]}
+    moved = led(own, exact, drive, coefficients)
+    channels = {"q": moved.coordinates[0, :, 0], "u": moved.inputs[0, :, 0]}
     options = Options(timestep=0.02, unknowns="joint", state_weight=1.0, force_noise=level)
-    estimate = fit(mechanism, Recording(fine.time[inner], channels), free, options=options)
+    estimate = fit(mechanism, Recording(moved.time, channels), free, options=options)
     off = np.array([row.value for row in estimate.parameters]) - [0.02, 0.05, 0.2]
     bars = np.sqrt(np.diagonal(np.linalg.inv(exactly(own, motion)[0])))
     assert np.max(np.abs(off / bars)) > 2.0  # there is something to tell

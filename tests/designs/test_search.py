@@ -1,5 +1,7 @@
 """The search on functions with known minima, shapes of motions, and criteria against their definitions."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -111,9 +113,28 @@ def test_of_several_starts_the_better_ones_go_on():
         steps[number] = steps.get(number, 0) + 1
 
     starts = [np.array([value]) for value in (0.9, -0.7, 1.3, 0.5)]
-    found = compete(evaluate, starts, 40, 60.0, count)
+    found = compete(evaluate, starts, 400, 60.0, count).found
     merits = [one.merit for one in found]
     assert merits == sorted(merits)
     assert found[0].coefficients[0] == pytest.approx(-1.0, abs=0.05)
     assert found[0].objective < -0.19
     assert max(steps, key=steps.get) == 1
+
+
+def test_a_search_ends_by_evaluations_wherever_it_runs():
+    """A slow machine finds the same as a fast one, digit by digit; only time that was allowed for tells them apart."""
+
+    def valley(x):
+        return np.sum((x - 0.3) ** 2, axis=1, keepdims=True) + np.abs(x[:, :1]), np.abs(x) - 2.0
+
+    def slow(x):
+        time.sleep(2e-3)
+        return valley(x)
+
+    starts = [np.full(3, value) for value in (1.0, -0.7, 0.2)]
+    quick, late = (compete(run, starts, 300, 60.0, lambda number, best: None) for run in (valley, slow))
+    assert quick.evaluations <= 300 + len(starts)
+    assert quick.evaluations == late.evaluations
+    assert not late.late
+    assert [one.coefficients.tolist() for one in quick.found] == [one.coefficients.tolist() for one in late.found]
+    assert compete(slow, starts, 300, 1e-3, lambda number, best: None).late

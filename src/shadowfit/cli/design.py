@@ -62,7 +62,12 @@ def design(
         typer.Option("--start", metavar="JOINT=VALUE", help="Where the machine rests, in rad or m. May be repeated."),
     ] = None,
     band: Annotated[float | None, typer.Option(metavar="HZ", help="Highest frequency; default: by its size.")] = None,
-    seconds: Annotated[float, typer.Option(metavar="S", help="Time after which the search ends.")] = 20.0,
+    evaluations: Annotated[
+        int, typer.Option(metavar="N", help="Motions that the search looks at, at most; the same on any machine.")
+    ] = 4000,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", help="Time after which the search is broken off, which is said.")
+    ] = 600.0,
     settings: Settings = None,
     weld: Weld = None,
     json: Json = False,
@@ -96,6 +101,7 @@ def design(
         criterion=criterion.value,
         noise=numbers(noise or (), "--noise"),
         band=band,
+        evaluations=evaluations,
         seconds=seconds,
     )
     with _progress(quiet) as say:
@@ -158,10 +164,13 @@ def _print(best: Design) -> None:
     from shadowfit.cli import console
     from shadowfit.designs.page import notices, sentence
 
-    table = console.table("Error bars to expect", "parameter", "± std", "relative", numeric=("± std", "relative"))
-    for label, std, share in zip(best.labels, best.std.tolist(), best.relative.tolist(), strict=True):
+    numeric = ("value", "± std", "relative")
+    table = console.table("Error bars to expect", "parameter", "value", "± std", "unit", "relative", numeric=numeric)
+    rows = zip(best.labels, best.values, best.units, best.std.tolist(), best.relative.tolist(), strict=True)
+    for label, value, unit, std, share in rows:
         known = math.isfinite(share)
-        table.add_row(label, f"{std:.2g}" if known else "", f"{100 * share:.2g} %" if known else "no motion tells it")
+        told = (f"{std:.2g}" if known else "", unit, f"{100 * share:.2g} %" if known else "no motion tells it")
+        table.add_row(label, f"{value:.4g}", *told)
     screen = console.output()
     screen.print(table)
     screen.print(sentence(best), soft_wrap=True)

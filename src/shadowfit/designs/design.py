@@ -17,6 +17,7 @@ from shadowfit.designs.given import given_information
 from shadowfit.designs.information import exactly, up_to
 from shadowfit.designs.limits import Limits
 from shadowfit.designs.motions import Motions
+from shadowfit.designs.search import Competition
 from shadowfit.designs.seek import Progress, Seeker
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.setup import Setup, check_rest, set_up, without_stops
@@ -57,6 +58,10 @@ class Design:
     """Error of each joint's force [N m, N], white at the sampling rate."""
     shift: Float[np.ndarray, " p"]
     """What a fit will be off by without any noise, in the parameters' units (:mod:`systematic`)."""
+    evaluations: int
+    """Motions that the search looked at."""
+    late: bool
+    """Whether the search was broken off (`DesignSettings.seconds`)."""
     seconds: float
     """Time that the design took [s]."""
 
@@ -64,6 +69,17 @@ class Design:
     def labels(self) -> tuple[str, ...]:
         """Names of the parameters."""
         return self.told.labels
+
+    @property
+    def values(self) -> list[float]:
+        """Of the parameters, in their units."""
+        parameters = self.experiment.problem.parameters
+        return np.asarray(parameters.vector(parameters.start())).tolist()
+
+    @property
+    def units(self) -> list[str]:
+        """Of the parameters."""
+        return [part.unit for part in self.experiment.problem.parameters.parameters for _ in range(part.size)]
 
     @property
     def relative(self) -> Float[np.ndarray, " p"]:
@@ -164,14 +180,15 @@ def _judged(
     full: Seeker,
     exact: Experiment,
     known: Told,
-    found: Sequence[Float[np.ndarray, " n"]],
+    found: Competition,
     levels: Mapping[str, float],
     began: float,
 ) -> Design:
     """The best of what was found and of the usual motions, with all that is to be said about it."""
     own, criterion = full.experiment, full.settings.criterion
     usual = full.drive.usual()
-    trials = np.concatenate([full.shrunk(np.array(found)), full.largest(np.array(list(usual.values())))])
+    searched = full.shrunk(np.array([best.coefficients for best in found.found]))
+    trials = np.concatenate([searched, full.largest(np.array(list(usual.values())))])
     motions = full.drive.motions(own, trials)
     information = exactly(own, motions)
     scores = [score(known, one, criterion) for one in information]
@@ -187,9 +204,11 @@ def _judged(
         trials[best],
         known,
         information[best],
-        dict(zip(usual, scores[len(found) :], strict=True)),
+        dict(zip(usual, scores[len(searched) :], strict=True)),
         (own.sampling.times[nodes - 1], bars),
         levels,
         systematic(own, exact, full.drive, trials[best], motion),
+        found.evaluations,
+        found.late,
         time.perf_counter() - began,
     )

@@ -23,13 +23,16 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import Weights, default_weights
 from shadowfit.estimation.residuals.nodes import Nodes
-from shadowfit.estimation.solve.first_weights import first_weights
+from shadowfit.estimation.solve.first_weights import typical_impulses
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyOrientation
 from shadowfit.models import Start
 from shadowfit.recordings import Recording
+
+# Error of a joint's force, as a part of what the motion needs, where nothing is known about it.
+FORCE_ERROR = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,13 +264,16 @@ def _recording(mechanism: Mechanism, state: State, sampling: Sampling) -> Record
 
 
 def typical_force_noise(exact: Experiment, motions: Motions) -> dict[str, float]:
-    """Errors of the joints' forces [N m, N] that are a hundredth of the impulses of a motion, as the fit assumes first.
+    """Errors of the joints' forces [N m, N]: a hundredth of what a motion needs, root mean square.
 
-    White at the sampling rate: an impulse of variance ``s² Δt h`` in a step h.
+    That is the force of the joint's motor, or the inertial force where that is larger, as in joints without one. White
+    at the sampling rate: an impulse of variance ``s² Δt h`` in a step h.
     """
     problem, point = exact.posed(motions)
-    weights = first_weights(problem, point)
     sampling, names = exact.sampling, problem.level_names
     assert names is not None
-    impulse = weights.reference / np.diagonal(weights.dynamics)
-    return dict(zip(names, (impulse / np.sqrt(sampling.interval * sampling.timestep)).tolist(), strict=True))
+    inertial = typical_impulses(problem, point) / sampling.timestep
+    acting = exact.lacking(motions.pose, np.zeros(len(exact.mechanism.inputs)))
+    force = np.maximum(inertial, np.sqrt(np.mean(acting**2, axis=(0, 1))))
+    levels = FORCE_ERROR * force * np.sqrt(sampling.timestep / sampling.interval)
+    return dict(zip(names, levels.tolist(), strict=True))

@@ -73,6 +73,8 @@ def summary(found: Design) -> dict[str, Any]:
         "force_noise": dict(found.force_noise),
         "sensor_noise": {name: float(own.std) for name, own in found.experiment.mechanism.sensors.items()},
         "assumed_limits": list(found.setup.assumed),
+        "evaluations": found.evaluations,
+        "broken_off": found.late,
         "seconds": found.seconds,
     }
 

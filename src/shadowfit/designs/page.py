@@ -44,6 +44,14 @@ def notices(found: Design) -> list[Notice]:
                 Notice("amber", f"{label} will be known to {100.0 * bar:.2g} % only", "Record longer, or wider")
             )
     said += _shifted(found)
+    if found.late:
+        said.append(
+            Notice(
+                "amber",
+                f"the search was broken off after {found.settings.seconds:g} s, and may end elsewhere next time",
+                "Give it more time (--seconds), or less to look at (--evaluations)",
+            )
+        )
     if found.setup.assumed:
         said.append(Notice("amber", f"limits that were assumed: {'; '.join(found.setup.assumed)}", "Give --limits"))
     return said
@@ -80,17 +88,14 @@ def design_page(found: Design) -> str:
 
 
 def _bars(found: Design) -> str:
-    values = found.experiment.problem.parameters
-    numbers = values.vector(values.start())
-    units = [p.unit for p in values.parameters for _ in range(p.size)]
     rows = []
     for i, label in enumerate(found.labels):
         known = np.isfinite(found.relative[i])
-        cells = (f"{numbers[i]:.4g}", f"{found.std[i]:.2g}" if known else "", _percent(found.relative[i]))
+        cells = (f"{found.values[i]:.4g}", f"{found.std[i]:.2g}" if known else "", _percent(found.relative[i]))
         rows.append(
             f'<tr><td class="name">{escape(label)}</td>'
             + "".join(f'<td class="n">{cell}</td>' for cell in cells)
-            + f"<td>{escape(units[i])}</td></tr>"
+            + f"<td>{escape(found.units[i])}</td></tr>"
         )
     columns = "".join(f'<th class="n">{text}</th>' for text in ("value", "± std", "relative"))
     head = f"<tr><th>parameter</th>{columns}<th>unit</th></tr>"
@@ -135,7 +140,7 @@ def _noise(found: Design) -> str:
     return (
         '<table><tr><th>of</th><th class="n">standard deviation</th><th>unit</th></tr>'
         f'{rows}</table><p class="soft">White at the sampling rate. Forces that are not given are taken to be known to '
-        "a hundredth; a fit of an earlier recording says what they are (unexplained).</p>"
+        "a hundredth of what the motion needs; a fit of an earlier recording says what they are (unexplained).</p>"
     )
 
 

@@ -61,6 +61,8 @@ class Found:
     """Δ of the next step."""
     done: bool = False
     """Whether nothing more is to be expected near here."""
+    iterations: int = 0
+    """That led here."""
 
     @property
     def merit(self) -> float:
@@ -75,15 +77,14 @@ def minimise(
     until: float = np.inf,
     report: Callable[[Found], None] | None = None,
 ) -> Found:
-    """The best coefficients near a start, found before a time of the performance counter [s].
+    """The best coefficients near a start, after so many iterations at most.
 
-    ``start`` may be where an earlier search ended, which goes on.
+    ``start`` may be where an earlier search ended, which goes on. A time of the performance counter [s] ends it early.
     """
     best = start if isinstance(start, Found) else begin(evaluate, start)
-    radius, idle, done = best.radius, 0, best.done
-    for _ in range(iterations):
-        if done or time.perf_counter() > until:
-            break
+    before, radius, idle, done, used = best.iterations, best.radius, 0, best.done, 0
+    while used < iterations and not done and time.perf_counter() < until:
+        used += 1
         here = best.coefficients
         model = _Model.around(evaluate, here)
         steps = np.array([model.step(part * radius) for part in PARTS])
@@ -101,7 +102,7 @@ def minimise(
         radius *= (2.0, 0.7, 0.3)[chosen % len(PARTS)] if gain > 0.0 else 0.1
         idle = idle + 1 if 0.0 < gain < WORTHWHILE else 0
         done = radius < LAST_RADIUS or idle == PATIENCE
-    return dataclasses.replace(best, radius=radius, done=done)
+    return dataclasses.replace(best, radius=radius, done=done, iterations=before + used)
 
 
 def begin(evaluate: Evaluate, start: Float[np.ndarray, " n"]) -> Found:
@@ -110,34 +111,49 @@ def begin(evaluate: Evaluate, start: Float[np.ndarray, " n"]) -> Found:
     return _found(start, objectives[0], constraints[0])
 
 
+@dataclasses.dataclass(frozen=True)
+class Competition:
+    """Searches from several starts, and how they ended."""
+
+    found: list[Found]
+    """The best first."""
+    evaluations: int
+    """Sets of coefficients that were looked at."""
+    late: bool
+    """Whether the time ended it, and not the number of evaluations."""
+
+
 def compete(
     evaluate: Evaluate,
     starts: Sequence[Float[np.ndarray, " n"]],
-    iterations: int,
+    evaluations: int,
     seconds: float,
     report: Callable[[int, Found], None],
-) -> list[Found]:
-    """Searches from several starts, the best half of which goes on at a time, twice as long; results, the best first.
+) -> Competition:
+    """Searches from several starts, the best half of which goes on at a time, twice as long.
 
-    Half of the time that is left is for the searches of a round, all of it for the last one.
+    They end after so many evaluations: on any machine at the same place. Half of those that are left are for the
+    searches of a round, all of them for the last one. Some seconds end them whatever happens.
     """
     until = time.perf_counter() + seconds
     found = [begin(evaluate, start) for start in starts]
-    alive, some = list(range(len(starts))), FIRST_ROUND
-    while alive and time.perf_counter() < until:
+    each = len(starts[0]) + 1 + 2 * len(PARTS)
+    alive, some, left = list(range(len(starts))), FIRST_ROUND, max(evaluations // each, 1)
+    while alive and left > 0:
         last = len(alive) == 1
-        for place, number in enumerate(alive):
-            left = until - time.perf_counter()
-            share = left if last else 0.5 * left / (len(alive) - 0.5 * place)
+        length = left if last else min(some, max(left // (2 * len(alive)), 1))
+        for number in alive:
+            used = found[number].iterations
             told = functools.partial(report, number)
-            found[number] = minimise(
-                evaluate, found[number], iterations if last else some, time.perf_counter() + share, told
-            )
+            found[number] = minimise(evaluate, found[number], min(length, left), until, told)
+            left -= found[number].iterations - used
         if last:
             break
         ranked = sorted(alive, key=lambda number: found[number].merit)
         alive, some = ranked[: len(alive) // 2], 2 * some
-    return sorted(found, key=lambda best: best.merit)
+    looked = len(starts) + each * sum(one.iterations for one in found)
+    late = time.perf_counter() > until
+    return Competition(sorted(found, key=lambda best: best.merit), looked, late)
 
 
 def _found(coefficients: np.ndarray, objectives: np.ndarray, constraints: np.ndarray) -> Found:

@@ -16,7 +16,7 @@ from shadowfit.designs.errors import DesignError
 from shadowfit.designs.experiment import Experiment, typical_force_noise
 from shadowfit.designs.information import exactly, informations
 from shadowfit.designs.motions import Motions
-from shadowfit.designs.search import Found, compete
+from shadowfit.designs.search import Competition, Found, compete
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.setup import Setup
 
@@ -71,7 +71,7 @@ class Seeker:
         return found
 
     def force_noise(self, given: Mapping[str, float]) -> dict[str, float]:
-        """Errors of all joints' forces: a hundredth of the impulses along a usual motion, unless given."""
+        """Errors of all joints' forces: a hundredth of what a usual motion needs, unless given."""
         usual = self.largest(np.array(list(self.drive.usual().values())))
         allowed = np.any(usual != 0.0, axis=1)
         if not allowed.any():
@@ -114,10 +114,8 @@ class Seeker:
         usual = list(self.drive.usual().values())
         return np.array([*usual, *(self.drive.drawn(random) for _ in range(count - len(usual)))])
 
-    def refine(
-        self, known: Told, ranked: Sequence[Float[np.ndarray, " n"]], say: Progress
-    ) -> list[Float[np.ndarray, " n"]]:
-        """The search from the best starts; results, the best first."""
+    def refine(self, known: Told, ranked: Sequence[Float[np.ndarray, " n"]], say: Progress) -> Competition:
+        """The search from the best starts."""
 
         def evaluate(coefficients: Coefficients) -> tuple[np.ndarray, np.ndarray]:
             motions = self.drive.motions(self.experiment, coefficients)
@@ -130,5 +128,4 @@ class Seeker:
             bar = 100.0 * np.exp(best.objective)
             say(f"start {number + 1} of {len(starts)}: {self.settings.criterion} {bar:.3g} %")
 
-        found = compete(evaluate, starts, self.settings.iterations, self.settings.seconds, report)
-        return [best.coefficients for best in found]
+        return compete(evaluate, starts, self.settings.evaluations, self.settings.seconds, report)

@@ -34,17 +34,18 @@ class DesignSettings:
     """Frequencies of the series of each channel; None: 12 for a single channel, 5 for many."""
     starts: int = 4
     """Motions from which the search starts, the best of many."""
-    iterations: int = 20
-    """Of each search."""
-    seconds: float = 20.0
-    """Time after which the search ends [s], if it has not before."""
+    evaluations: int = 4000
+    """Motions that the search looks at, at most; the same on any machine."""
+    seconds: float = 600.0
+    """Time after which the search is broken off [s], if it has not ended before; what it finds then depends on the
+    machine, and the design says so."""
     seed: int = 0
     """Of random motions to start from."""
 
     def check(self) -> None:
         """Raise where a number makes no sense."""
         check_criterion(self.criterion)
-        for name in ("duration", "interval", "frequencies", "starts", "iterations", "band", "seconds"):
+        for name in ("duration", "interval", "frequencies", "starts", "evaluations", "band", "seconds"):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value > 0):
                 raise DesignError(f"the {name} of a design is {value}; it must be a positive number")

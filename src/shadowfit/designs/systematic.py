@@ -1,11 +1,10 @@
-"""What a fit will be off by, whatever the noise: what happens between samples, and dry friction near rest.
+"""What a fit will be off by, whatever the noise: what happens within its steps, and dry friction near rest.
 
-Promised error bars are those of noise. A recording also lacks what happens between its samples: a torque that is read
-while a controller follows a motion is known there as a line, (ωh)²/12 of its size off, and not at all where dry
-friction reverses in between; and a fit lets dry friction fade below the speed that it would stop within half a step
-(:mod:`shadowfit.dynamics.sliding`), so that level and viscous part are exchanged a little. With the same motion in
-steps a quarter as long, and its inputs as a recording has them, the impulses r that the steps of the fit lack shift
-the estimate by one linear step,
+Promised error bars are those of noise. The steps of a fit also miss what happens within them: an axis whose dry
+friction reverses there changes its speed in a kink, which the fit rounds off, and friction fades near rest
+(:mod:`shadowfit.dynamics.sliding`), of which deferred correction takes off most. With the machine simulated in steps an
+eighth as long, led along the motion where a controller does that (:mod:`shadowfit.designs.led`), the impulses r that
+the steps of the fit lack shift the estimate by one linear step,
 
     δ = −(TᵀT)⁻¹ Tᵀ r,
 
@@ -21,6 +20,7 @@ from jaxtyping import Float
 
 from shadowfit.designs.drives import Drive, JointMotion
 from shadowfit.designs.experiment import Experiment
+from shadowfit.designs.led import between, led
 from shadowfit.designs.motions import Motions
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.solve import objective
@@ -29,7 +29,7 @@ from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.geometry import Pose
 
 # Steps of the machine in a step of the fit.
-FINER = 4
+FINER = 8
 
 
 def systematic(
@@ -56,22 +56,10 @@ def systematic(
 def _recorded(
     own: Experiment, exact: Experiment, drive: Drive, coefficients: Float[np.ndarray, " n"], motion: Motions
 ) -> Motions:
-    """The motion in fine steps, at the steps of the fit: what a controller needs, or how the machine answers."""
+    """The motion in fine steps, at the steps of the fit: as a controller leads the machine, or as it answers."""
     if isinstance(drive, JointMotion):
-        fine = drive.motions(exact, coefficients[None])
-    else:
-        fine = exact.simulated(motion.coordinates[:, 0], _between(own, exact, motion.inputs))
+        return led(own, exact, drive, coefficients)
+    fine = exact.simulated(motion.coordinates[:, 0], between(own, exact, motion.inputs[0])[None])
     at = slice(None, None, FINER)
     pose = Pose(fine.pose.position[:, at], fine.pose.orientation[:, at])
-    return Motions(motion.time, pose, fine.coordinates[:, at], fine.inputs[:, at], fine.good)
-
-
-def _between(own: Experiment, exact: Experiment, inputs: Float[np.ndarray, "1 n k"]) -> Float[np.ndarray, "1 f k"]:
-    """Inputs at fine steps, held or connected by lines as the model says."""
-    coarse, fine = own.sampling.times, exact.sampling.times
-    held = np.clip(np.floor(fine / own.sampling.timestep * (1.0 + 1e-12)).astype(int), 0, len(coarse) - 1)
-    columns = [
-        np.interp(fine, coarse, inputs[0, :, i]) if part.hold == "linear" else inputs[0, held, i]
-        for i, part in enumerate(own.mechanism.inputs.values)
-    ]
-    return np.stack(columns, axis=-1)[None] if columns else np.zeros((1, len(fine), 0))
+    return Motions(motion.time, pose, fine.coordinates[:, at], motion.inputs, fine.good)
