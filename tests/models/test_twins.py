@@ -5,7 +5,13 @@ import pytest
 
 from shadowfit.dynamics import place, simulate
 from shadowfit.models import read_model
-from shadowfit.models.twins import FurutaTruth, advance, friction_limits, furuta_swing_up
+from shadowfit.models.twins import (
+    FurutaTruth,
+    _accelerations,
+    advance,
+    friction_limits,
+    furuta_swing_up,
+)
 
 FRICTIONLESS = FurutaTruth(viscous=(0.0, 0.0), dry=(0.0, 0.0), tilt=(0.0, 0.0))
 
@@ -36,6 +42,30 @@ def test_bearings_at_rest_carry_the_weight():
     reach = true.arm_centre + true.arm_reach
     assert limits[1] == pytest.approx(rod), "no bending: the rod hangs below its hinge"
     assert limits[0] == pytest.approx(rod + arm + arm * true.arm_centre + rod * reach)
+
+
+def test_friction_follows_the_forces_that_it_changes():
+    """Limits of friction and forces in the bearings agree with each other, at every moment."""
+    true, state, volt = FurutaTruth(dry=(0.006, 0.002)), (0.2, 1.0, 3.0, -4.0), 5.0
+    gravity = true.gravity_vector()
+
+    def accelerations(at):
+        limits = (0.0, 0.0)
+        for _ in range(20):
+            found = _accelerations(true, gravity, at, volt, limits)
+            limits = friction_limits(true, gravity, at, found)
+        return found
+
+    def rate(at):
+        return np.array([*at[2:], *accelerations(at)])
+
+    exact, h = np.array(state), 1e-4
+    for _ in range(100):
+        middle = exact + 0.5 * h * rate(exact)
+        exact = exact + h * rate(middle)
+    moved = np.array(advance(true, state, volt, 0.01))
+    without = np.array(advance(FurutaTruth(dry=(0.0, 0.0)), state, volt, 0.01))
+    np.testing.assert_allclose(moved, exact, atol=1e-4 * np.abs(exact - without).max())
 
 
 def test_the_simulator_moves_as_the_twin():
