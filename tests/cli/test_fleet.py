@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 from estimation.oscillators import NOISE, oscillation
 from estimation.scenes import spring_slider
 from shadowfit import read_model, write_model
+from shadowfit.cli import progress
 from shadowfit.cli.app import app
 from shadowfit.estimation import Options
 from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve.levenberg_marquardt import Iteration
 from shadowfit.estimation.spread import fleet
 from shadowfit.estimation.spread.fleet import Pilot, fit_fleet
 from shadowfit.evaluation.fleet import FleetMemory
@@ -58,6 +60,19 @@ def test_bad_input_is_one_sentence(files):
     ran = call(files, "--scheduler", "tcp://127.0.0.1:9", "--workers", "2")
     assert ran.exit_code == 2
     assert "started beside it" in ran.output
+
+
+def test_progress_has_a_rate_and_an_end(monkeypatch):
+    """Three evaluations of 40 recordings in 6 s for the first iteration, one in 2 s for the second; ten are allowed."""
+    moments = iter([100.0, 106.0, 108.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments))
+    pace = progress.FleetPace(40, 10)
+    seen = [Iteration(number, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, trials, {}, 0.0) for number, trials in enumerate([0, 3, 1])]
+    assert [pace(one) for one in seen] == [
+        "",
+        "20 recordings/s, at most 0:00:54 left",
+        "20 recordings/s, at most 0:00:32 left",
+    ]
 
 
 class Killed(Exception):

@@ -95,7 +95,7 @@ def fleet(
     from shadowfit.cli import console
     from shadowfit.cli.cases import hired
     from shadowfit.cli.loading import load
-    from shadowfit.cli.progress import fit_progress
+    from shadowfit.cli.progress import FleetPace, fit_progress
     from shadowfit.cli.recordings import Selection
     from shadowfit.estimation import LevenbergMarquardt, Options
     from shadowfit.estimation.spread.fleet import fit_fleet
@@ -109,7 +109,7 @@ def fleet(
     memory = FleetMemory(out, _key(mechanism, sources, wanted, scatter, options))
     with (
         hired(workers, scheduler, dashboard, local_cluster=workers is not None) as crew,
-        fit_progress(quiet) as progress,
+        fit_progress(quiet, FleetPace(len(sources), optimiser.max_iterations)) as progress,
     ):
         estimate = fit_fleet(
             mechanism,

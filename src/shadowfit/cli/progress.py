@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from shadowfit.estimation.solve.levenberg_marquardt import Iteration
 
 Report = Callable[["Iteration"], None]
+Remark = Callable[["Iteration"], str]
+"""What else there is to say of an iteration."""
 NEWEST = 12  # rows on a terminal
 PARAMETER_WIDTH = 16  # characters of a parameter's column, of which as many are shown as fit
 FIXED_WIDTH = 58  # characters of the other columns
@@ -21,8 +24,31 @@ SELDOM = 1000  # messages of a bag from report to report
 PATIENCE = 1.0  # s, after which reading is worth a report
 
 
+class FleetPace:
+    """How fast the recordings of a fleet are evaluated, and when the fit ends at the latest."""
+
+    def __init__(self, recordings: int, most_iterations: int) -> None:
+        self._recordings, self._most = recordings, most_iterations
+        self._began, self._evaluations, self._iterations = 0.0, 0, 0
+
+    def __call__(self, iteration: Iteration) -> str:
+        """Rate since the first iteration that was seen; the time left is that to the limit of iterations."""
+        now = time.monotonic()
+        if not self._began:
+            self._began = now
+            return ""
+        self._evaluations += iteration.trials
+        self._iterations += 1
+        spent = now - self._began
+        if spent <= 0.0:
+            return ""
+        rate = self._recordings * self._evaluations / spent
+        left = max(self._most - iteration.number, 0) * spent / self._iterations
+        return f"{rate:.3g} recordings/s, at most {datetime.timedelta(seconds=round(left))} left"
+
+
 @contextlib.contextmanager
-def fit_progress(quiet: bool) -> Iterator[Report | None]:
+def fit_progress(quiet: bool, remark: Remark | None = None) -> Iterator[Report | None]:
     """A function for ``fit(progress=...)``, shown while the block runs."""
     from shadowfit.cli import console
 
@@ -31,11 +57,11 @@ def fit_progress(quiet: bool) -> Iterator[Report | None]:
         return
     screen = console.messages()
     if screen.is_terminal:
-        with _live(screen) as report:
+        with _live(screen, remark) as report:
             yield report
         return
     screen.print("compiling and finding the first trajectory; the table of iterations follows", soft_wrap=True)
-    yield lambda iteration: screen.print(_line(iteration), soft_wrap=True)
+    yield lambda iteration: screen.print(_line(iteration, remark), soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -57,7 +83,7 @@ def reading_progress(name: str, quiet: bool) -> Iterator[Callable[[int, int], No
         yield report
 
 
-def _line(iteration: Iteration) -> str:
+def _line(iteration: Iteration, remark: Remark | None = None) -> str:
     parts = [
         f"iteration {iteration.number}",
         f"cost {iteration.cost:.6g}",
@@ -65,8 +91,9 @@ def _line(iteration: Iteration) -> str:
         f"observation {iteration.observation:.4g}",
         _step(iteration),
         f"{iteration.seconds:.1f} s",
+        *([] if remark is None else [remark(iteration)]),
     ]
-    return "  ".join(parts)
+    return "  ".join(part for part in parts if part)
 
 
 def _step(iteration: Iteration) -> str:
@@ -76,7 +103,7 @@ def _step(iteration: Iteration) -> str:
 
 
 @contextlib.contextmanager
-def _live(screen: Console) -> Iterator[Report]:
+def _live(screen: Console, remark: Remark | None) -> Iterator[Report]:
     from rich.live import Live
 
     seen: list[Iteration] = []
@@ -84,12 +111,12 @@ def _live(screen: Console) -> Iterator[Report]:
 
         def report(iteration: Iteration) -> None:
             seen.append(iteration.line)
-            live.update(_table(seen, screen.width))
+            live.update(_table(seen, screen.width, "" if remark is None else remark(iteration)))
 
         yield report
 
 
-def _table(seen: list[Iteration], width: int) -> Group:
+def _table(seen: list[Iteration], width: int, remark: str = "") -> Group:
     from rich.console import Group
     from rich.spinner import Spinner
 
@@ -102,4 +129,5 @@ def _table(seen: list[Iteration], width: int) -> Group:
         cells = [f"{entry.cost:.5g}", f"{entry.dynamics:.3g}", f"{entry.observation:.3g}", f"{entry.step:.1g}"]
         table.add_row(str(entry.number), *cells, *(f"{entry.parameters[name]:.5g}" for name in names))
     doing = "fitting; Ctrl-C stops and keeps what is done" if seen else "compiling and finding the first trajectory"
+    doing += f" ({remark})" if remark else ""
     return Group(table, Spinner("dots", doing)) if seen else Group(Spinner("dots", doing))
