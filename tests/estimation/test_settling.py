@@ -10,9 +10,9 @@ from estimation.scenes import spring_slider
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.problem.weights import default_weights
-from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve import objective, settling
 from shadowfit.estimation.solve.levenberg_marquardt import descend
-from shadowfit.estimation.solve.settling import settled, slack
+from shadowfit.estimation.solve.settling import NOT_HELD, Expectation, settled, slack
 from shadowfit.estimation.solve.system import LocalSystem
 from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.roles import request
@@ -41,23 +41,27 @@ def astray(estimate):
     return objective.linearise(estimate.problem, moved, estimate.weights)
 
 
+def expectation(estimate):
+    here = estimate.outcome.linearisation
+    return Expectation(tuple(normal.cost for normal in here.normals), here.point.nodes)
+
+
 def least(estimate):
     return slack(0.0, 3, estimate.outcome.linearisation.cost.total / estimate.problem.sample_count())
 
 
 def test_a_recording_astray_is_led_back_and_the_others_stay(estimate, astray):
-    promised = [normal.cost for normal in estimate.outcome.linearisation.normals]
-    assert astray.normals[ASTRAY].cost > 100.0 * promised[ASTRAY]
-    found = settled(estimate.problem, astray, estimate.weights, promised, least(estimate))
-    assert found.normals[ASTRAY].cost <= promised[ASTRAY] + least(estimate)
+    expected = expectation(estimate)
+    assert astray.normals[ASTRAY].cost > 100.0 * expected.costs[ASTRAY]
+    found = settled(estimate.problem, astray, estimate.weights, expected, least(estimate))
+    assert found.normals[ASTRAY].cost <= expected.costs[ASTRAY] + least(estimate)
     for index in (0, 2):
         assert found.normals[index] is astray.normals[index]
         assert found.point.nodes[index] is astray.point.nodes[index]
 
 
 def test_costs_and_normal_equations_are_those_of_the_point(estimate, astray):
-    promised = [normal.cost for normal in estimate.outcome.linearisation.normals]
-    found = settled(estimate.problem, astray, estimate.weights, promised, least(estimate))
+    found = settled(estimate.problem, astray, estimate.weights, expectation(estimate), least(estimate))
     again = objective.linearise(estimate.problem, found.point, estimate.weights)
     assert dataclasses.astuple(found.cost) == dataclasses.astuple(again.cost)
     for one, other in zip(found.normals, again.normals, strict=True):
@@ -65,7 +69,17 @@ def test_costs_and_normal_equations_are_those_of_the_point(estimate, astray):
 
 
 def test_without_a_promise_nothing_moves(estimate, astray):
-    assert settled(estimate.problem, astray, estimate.weights, (), 0.0) is astray
+    assert settled(estimate.problem, astray, estimate.weights, NOT_HELD, 0.0) is astray
+
+
+def test_a_recording_that_cannot_be_led_back_stays_where_it_was(estimate, astray, monkeypatch):
+    """Without a single trial nothing is led back: its states are those from before the step."""
+    monkeypatch.setattr(settling, "TRIALS", 0)
+    expected = expectation(estimate)
+    found = settled(estimate.problem, astray, estimate.weights, expected, least(estimate))
+    assert found.normals[ASTRAY].cost == expected.costs[ASTRAY]
+    np.testing.assert_array_equal(found.point.nodes[ASTRAY].pose.position, expected.before[ASTRAY].pose.position)
+    assert found.normals[0] is astray.normals[0]
 
 
 def test_the_slack_keeps_three_quarters_of_what_a_step_promises():

@@ -85,7 +85,7 @@ def test_ten_kills_at_random_moments_cost_no_digit(cluster, swings, here):
     killer = threading.Thread(target=kill_now_and_then)
     killer.start()
     try:
-        until = time.monotonic() + 240.0
+        until = time.monotonic() + 900.0  # a worker takes a while to come back where others use the machine, too
         while len(killed) < 10 and time.monotonic() < until:
             found = fit_fleet(MODEL, swings, START, scatter=(STIFFNESS,), options=OPTIONS, crew=cluster)
             assert same_digits(found, here)

@@ -4,23 +4,23 @@ A step of all unknowns is accepted if it lowers the sum of the costs of all reco
 always one in which it leads across a reversal of dry friction: its cost rises by more than the others' fall, the step
 is refused for all of them, and again with more damping. Such a recording is instead led back by itself, in damped
 steps of its own states at the new values of the parameters, until it has the cost that the quadratic model promised,
-or the least one. That costs evaluations of this recording only; the others keep their step.
+or the least one. Where that does not succeed, it begins again from where its states were before the step: a step that
+hardly moves the parameters does not raise its cost then. That costs evaluations of this recording only; the others keep
+their step.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
 from shadowfit.estimation.linear import front
-from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.objective import Condensed, Cost, Linearisation
+from shadowfit.estimation.solve.objective import Cost, Linearisation
 
 # A recording has gone astray if its cost lies above the promised one by this part of what the step promises for one
 # recording on average, or by this much of χ² if that is more. With all of them at that limit the step still keeps three
@@ -32,6 +32,19 @@ REST = 0.25
 TRIALS = 10
 # Damping of its first step, relative to the diagonal, and after a refused one at least.
 FIRST, REFUSED = 1e-14, 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Expectation:
+    """What a step promises of each recording, in order; empty: they are not held to it."""
+
+    costs: tuple[float, ...] = ()
+    """By the quadratic model."""
+    before: tuple[Nodes, ...] = ()
+    """The states that the step began from."""
+
+
+NOT_HELD = Expectation()
 
 
 def slack(promised: float, recordings: int, degree: float) -> float:
@@ -46,12 +59,17 @@ def slack(promised: float, recordings: int, degree: float) -> float:
 
 
 def settled(
-    problem: Problem, there: Linearisation, weights: Weights, promised: Sequence[float], slack: float
+    problem: Problem, there: Linearisation, weights: Weights, expected: Expectation, slack: float
 ) -> Linearisation:
-    """The same with all recordings set right whose costs are above the promised ones; none promised: as it is."""
-    for index, cost in enumerate(promised):
-        if cost + slack < there.normals[index].cost < np.inf:
-            there = _set_right(problem, there, weights, index, cost + slack, REST * slack)
+    """The same with all recordings set right whose costs are above the expected ones."""
+    for index, (cost, nodes) in enumerate(zip(expected.costs, expected.before, strict=True)):
+        limit, rest = cost + slack, REST * slack
+        if limit < there.normals[index].cost < np.inf:
+            there = _set_right(problem, there, weights, index, limit, rest)
+        if limit < there.normals[index].cost < np.inf:
+            stayed = _evaluated(problem, there, weights, index, nodes)
+            if stayed.normals[index].cost < there.normals[index].cost:
+                there = _set_right(problem, stayed, weights, index, limit, rest)
     return there
 
 
@@ -69,27 +87,22 @@ def _set_right(
         states = factor.states(held)
         if factor.reduced().ok and -normal.change(states, held) <= rest:
             break  # the rest is for the parameters to explain
-        moved = _moved(problem, there.point, index, states)
-        (found,) = objective.condensed(problem, moved, weights, [index])
-        if found.normal.cost < normal.cost:
-            there = _with(there, moved, index, found)
+        moved = problem.kernels.retract(there.point.nodes[index], states)
+        found = _evaluated(problem, there, weights, index, moved)
+        if found.normals[index].cost < normal.cost:
+            there = found
             alpha, grow = 0.1 * alpha, 2.0
         else:
             alpha, grow = max(alpha * grow, REFUSED), 2.0 * grow
     return there
 
 
-def _moved(problem: Problem, point: Point, index: int, states: np.ndarray) -> Point:
-    """The point with a step of one recording's states."""
-    stepped = problem.kernels.retract(point.nodes[index], states)
-    nodes = list(point.nodes)
-    nodes[index] = Nodes(problem.at(point.values, index).closed(stepped.pose), stepped.velocity)
-    return dataclasses.replace(point, nodes=tuple(nodes))
-
-
-def _with(there: Linearisation, point: Point, index: int, found: Condensed) -> Linearisation:
-    """The linearisation with one recording anew."""
-    cost, normals = there.cost, list(there.normals)
+def _evaluated(problem: Problem, there: Linearisation, weights: Weights, index: int, states: Nodes) -> Linearisation:
+    """The linearisation with other states of one recording."""
+    nodes, normals, cost = list(there.point.nodes), list(there.normals), there.cost
+    nodes[index] = Nodes(problem.at(there.point.values, index).closed(states.pose), states.velocity)
+    point = dataclasses.replace(there.point, nodes=tuple(nodes))
+    (found,) = objective.condensed(problem, point, weights, [index])
     dynamics, sensors, start = list(cost.dynamics), list(cost.sensors), list(cost.start)
     normals[index], dynamics[index], sensors[index], start[index] = (
         found.normal,

@@ -21,7 +21,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.solve.settling import settled, slack
+from shadowfit.estimation.solve.settling import NOT_HELD, Expectation, settled, slack
 from shadowfit.estimation.solve.truncation import renewed
 
 Damping = Literal["scaled", "identity"]
@@ -113,8 +113,8 @@ class Proposal:
     box: BoxStep
     curvature: np.ndarray
     """Of the cost in the parameters, the states eliminated, undamped but for these."""
-    promised: tuple[float, ...] = ()
-    """The cost of each recording by the quadratic model, to which it is held (:mod:`settling`); empty: none is."""
+    expected: Expectation = NOT_HELD
+    """What each recording is held to (:mod:`settling`)."""
 
     @property
     def told(self) -> float:
@@ -155,12 +155,12 @@ def propose(
     ]
     # The paper's method takes its steps as they are; and to damp the step of all is to damp that of a single one.
     several = damping == "scaled" and len(changes) > 1
-    pairs = zip(here.normals, changes, strict=True) if several else ()
-    promised = tuple(normal.cost + own for normal, own in pairs)
+    costs = tuple(normal.cost + own for normal, own in zip(here.normals, changes, strict=True))
+    expected = Expectation(costs, here.point.nodes) if several else NOT_HELD
     change = sum(changes) + float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
     largest = [float(np.max(np.abs(own))) for own in states]
     size = max(float(np.max(np.abs(box.step) / typical_sizes(parameters, here), initial=0.0)), *largest)
-    return Proposal(states, box.step, change, size, box, reduced.matrix + np.diag(here.prior_matrix), promised)
+    return Proposal(states, box.step, change, size, box, reduced.matrix + np.diag(here.prior_matrix), expected)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -280,7 +280,7 @@ class LocalSystem:
         """Normal equations at ``x ⊞ δ`` of all unknowns."""
         there = self.linearise(objective.plus(self.problem, here.point, proposal.states, proposal.parameters))
         least = slack(-proposal.change, self.recordings, share_of(self.samples, here))
-        return settled(self.problem, there, self.weights, proposal.promised, least)
+        return settled(self.problem, there, self.weights, proposal.expected, least)
 
     def seen(self, here: Linearisation) -> tuple[Problem, Point]:
         """Problem and point."""

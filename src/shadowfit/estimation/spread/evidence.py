@@ -21,7 +21,7 @@ from shadowfit.estimation.linear.box_step import solve_on
 from shadowfit.estimation.linear.threads import alone
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.spread import own
+from shadowfit.estimation.spread import quadratic
 from shadowfit.estimation.spread.shard import Linear, Task
 from shadowfit.estimation.uncertainty.evidence import AT_BOUND, gather
 from shadowfit.estimation.uncertainty.residual_covariance import score_variance
@@ -34,7 +34,7 @@ LEAST_INFORMATION = 1e-4
 class Witness:
     """What one recording says, its states projected out."""
 
-    model: own.Model
+    model: quadratic.Model
     follow: Float[np.ndarray, "q d"]
     """∂o/∂c."""
     information: Float[np.ndarray, "d d"]
@@ -43,7 +43,7 @@ class Witness:
     """Variance of the gradient of the common and of its own unknowns, in units of σ₀²."""
     values: Float[np.ndarray, " q"]
     free: np.ndarray
-    pull: own.Pull
+    pull: quadratic.Pull
     chi: float
 
 
@@ -89,11 +89,11 @@ def _witness(
     free = ~((lower >= -AT_BOUND * scale) | (upper <= AT_BOUND * scale))
     information, noise, gradient = local
     unknown = LEAST_INFORMATION * task.reference**2 / np.maximum(scale, np.abs(flat)) ** 2
-    model = own.model(roles, information, gradient, pull, unknown)
+    model = quadratic.model(roles, information, gradient, pull, unknown)
     eliminated = model.eliminated(free)
     assert eliminated is not None, "information is not negative, and never zero here"
     matrix, score, _, follow = eliminated
-    spread = own.model(roles, noise, np.zeros_like(gradient), pull)
+    spread = quadratic.model(roles, noise, np.zeros_like(gradient), pull)
     sensors, samples = here.cost.sensors[recording], max(_samples(problem, recording), 1)
     return Witness(
         model,

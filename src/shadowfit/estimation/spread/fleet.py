@@ -218,27 +218,13 @@ class _Fleet:
 
     def fitted(self, names: Sequence[str], began: float) -> FleetEstimate:
         """The whole fit."""
-        parameters = self.task.request.common(self.task.mechanism)
-        samples = self.work.total(shard.sample_count, self.problems)
-        holds = any(self.work.gather(shard.holds, self.problems))
-        values = parameters.of_names(self.pilot.values)
+        system = self._system(len(names))
         motions = self.work.each(shard.begin, self.problems, shared=(self.pilot.values,))
-        point = SpreadPoint(values, motions)
+        point = SpreadPoint(system.parameters.of_names(self.pilot.values), motions)
         del motions
         spread, log = self._first_spread(), list(self.pilot.log)
         for number in range(ROUNDS):
-            system = SpreadSystem(
-                self.work,
-                self.task,
-                self.placed,
-                self.problems,
-                parameters,
-                samples,
-                len(names),
-                self.pilot.weights,
-                self._pull(spread),
-                holds,
-            )
+            system = dataclasses.replace(system, pull=self._pull(spread))
             settings = self.settings if number == 0 and not self.pilot.near else self.settings.warm()
             outcome = descend_corrected(system, point, settings, self.journal.note, log[-1].number if log else 0)
             log.extend(outcome.log[1 if log else 0 :])
@@ -251,6 +237,21 @@ class _Fleet:
             point = outcome.linearisation.point
         seconds = time.perf_counter() - began
         return self._estimate(system, dataclasses.replace(outcome, log=tuple(log)), found, names, seconds)
+
+    def _system(self, recordings: int) -> SpreadSystem:
+        """What the optimiser works on, before it is known how much anything scatters."""
+        return SpreadSystem(
+            engine=self.work,
+            task=self.task,
+            placed=self.placed,
+            problems=self.problems,
+            parameters=self.task.request.common(self.task.mechanism),
+            samples=self.work.total(shard.sample_count, self.problems),
+            recordings=recordings,
+            weights=self.pilot.weights,
+            pull=np.zeros(len(self.task.roles.own)),
+            holds=any(self.work.gather(shard.holds, self.problems)),
+        )
 
     def _typical(self) -> np.ndarray:
         """Typical sizes of what scatters."""

@@ -26,11 +26,11 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.solve.settling import settled
+from shadowfit.estimation.solve.settling import NOT_HELD, Expectation, settled
 from shadowfit.estimation.solve.system import Restraint, parameter_damping, state_damping, typical_sizes
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.spread import own
-from shadowfit.estimation.spread.own import Pull
+from shadowfit.estimation.spread import quadratic
+from shadowfit.estimation.spread.quadratic import Pull
 from shadowfit.estimation.spread.roles import Request, Roles
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models.matching import matched
@@ -163,12 +163,12 @@ class Motion:
     """Of the model's cost, in the step that led here."""
     largest: float = 0.0
     """Largest step of a state [m, rad], or relative one of an own parameter, in that step."""
-    promised: tuple[float, ...] = ()
-    """The cost of each recording after that step, by the quadratic model; empty: they are not held to it."""
+    expected: Expectation = NOT_HELD
+    """What that step promised of each recording."""
 
     def __sizeof__(self) -> int:
         """Of the arrays, which tells a cluster what it costs to move it."""
-        poses = [own.pose for own in self.point.nodes]
+        poses = [own.pose for own in (*self.point.nodes, *self.expected.before)]
         return 1000 + 2 * sum(np.asarray(p.position).nbytes + np.asarray(p.orientation).nbytes for p in poses)
 
 
@@ -219,7 +219,7 @@ def linearise(problem: Problem, motion: Motion, task: Task, stance: Stance) -> L
     """Evaluate and condense the rows of a shard; recordings that went astray are set right."""
     with alone(), np.errstate(over="ignore", invalid="ignore"):
         here = objective.linearise(problem, motion.point, stance.weights)
-        here = settled(problem, here, stance.weights, motion.promised, stance.slack)
+        here = settled(problem, here, stance.weights, motion.expected, stance.slack)
         pulls = tuple(_pull(problem, here, task.roles, stance, i) for i in range(len(problem.tracks)))
         return Linear(here, pulls)
 
@@ -276,7 +276,7 @@ def report(linear: Linear, task: Task) -> Report:
     diagonal, gradient = np.zeros(size), np.zeros(size)
     norms, largest = [0.0], 0.0
     for normal, pull in zip(here.normals, linear.pulls, strict=True):
-        parts = own.model(roles, normal.corner[:-1, :-1], normal.corner[:-1, -1], pull)
+        parts = quadratic.model(roles, normal.corner[:-1, :-1], normal.corner[:-1, -1], pull)
         diagonal += np.diagonal(parts.common)
         gradient += parts.common_gradient
         norms += [float(np.hypot.reduce(normal.gradient().ravel())), float(np.hypot.reduce(parts.own_gradient))]
@@ -311,7 +311,7 @@ def _factored(linear: Linear, recording: int, restraint: Restraint) -> front.Fac
 
 def _model(
     problem: Problem, linear: Linear, task: Task, restraint: Restraint, recording: int, left: front.Reduced
-) -> own.Model:
+) -> quadratic.Model:
     """The damped model of a recording without its states."""
     roles = task.roles
     places = problem.parameters.places(recording)[roles.own]
@@ -320,7 +320,7 @@ def _model(
     sizes = typical_sizes(problem.parameters, linear.here)[places]
     scale = problem.parameters.spread(lambda p: p.scale)[places]
     damping = parameter_damping(restraint, diagonal, scale, sizes)
-    return own.model(roles, left.matrix, left.gradient, linear.pulls[recording], damping)
+    return quadratic.model(roles, left.matrix, left.gradient, linear.pulls[recording], damping)
 
 
 def _box(problem: Problem, linear: Linear, task: Task, recording: int) -> tuple[np.ndarray, np.ndarray]:
@@ -333,12 +333,12 @@ def _box(problem: Problem, linear: Linear, task: Task, recording: int) -> tuple[
 def _eliminated(problem: Problem, linear: Linear, task: Task, restraint: Restraint, recording: int) -> front.Reduced:
     left = _factored(linear, recording, restraint).reduced()
     if not left.ok:
-        return own.failed(task.roles.size)
+        return quadratic.failed(task.roles.size)
     found = _model(problem, linear, task, restraint, recording, left)
-    free = ~own.held(found.own_gradient, *_box(problem, linear, task, recording))
+    free = ~quadratic.held(found.own_gradient, *_box(problem, linear, task, recording))
     eliminated = found.eliminated(free)
     if eliminated is None:
-        return own.failed(task.roles.size)
+        return quadratic.failed(task.roles.size)
     matrix, gradient, fall, _ = eliminated
     return front.Reduced(matrix, gradient, left.value - fall, left.margin)
 
@@ -368,7 +368,8 @@ def move(problem: Problem, linear: Linear, task: Task, restraint: Restraint, ste
             largest = max(largest, float(np.max(np.abs(states[-1]))), float(np.max(relative, initial=0.0)))
         moved = objective.plus(problem, linear.point, tuple(states), increments)
         # The paper's method takes its steps as they are.
-        return Motion(moved, change, largest, tuple(costs) if restraint.damping == "scaled" else ())
+        held = restraint.damping == "scaled"
+        return Motion(moved, change, largest, Expectation(tuple(costs), linear.point.nodes) if held else NOT_HELD)
 
 
 @dataclasses.dataclass(frozen=True)

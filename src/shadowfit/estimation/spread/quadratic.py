@@ -1,4 +1,4 @@
-"""Parameters that belong to one recording are eliminated like its states, where it is fitted.
+"""The quadratic model of a recording, from which its own parameters are eliminated like its states, where it is fitted.
 
 With the states gone, a recording leaves a quadratic model of its parameters. Those that scatter about a mean μ with
 variance ω² add ``λ (θ + δθ − μ − δμ)²``, ``λ = σ₀²/ω²``, which ties them to the common unknowns c. In these and in the
