@@ -28,6 +28,7 @@ from shadowfit.estimation.uncertainty.base_parameters import BaseParameters, bas
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather
 from shadowfit.estimation.uncertainty.identifiability import Finding
+from shadowfit.estimation.uncertainty.latent_search import find_latent
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.mechanism import Mechanism
@@ -180,8 +181,8 @@ class Estimate(Ended):
         """
         if self.problem.level_names is None:
             return {}
-        std = self.weights.reference / np.diagonal(self.weights.dynamics) * self.weights.impulse_ratio
-        return dict(zip(self.problem.level_names, (std / self.problem.timestep).tolist(), strict=True))
+        force = self.weights.unexplained / self.problem.timestep
+        return dict(zip(self.problem.level_names, force.tolist(), strict=True))
 
     @property
     def noise(self) -> dict[str, float]:
@@ -251,7 +252,9 @@ class Estimate(Ended):
     def evidence(self) -> Evidence:
         """What the data say about the parameters: the linearised problem with the states projected out."""
         with one_thread():
-            return gather(self.problem, self.outcome.linearisation, self.weights)
+            own = self.problem, self.outcome.linearisation, self.weights
+            # Weights that were given say nothing about the data.
+            return gather(*own, None if self.noise_choice is None else functools.partial(find_latent, *own))
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:

@@ -7,6 +7,7 @@ import math
 
 from shadowfit.estimation.noise import NoiseChoice
 from shadowfit.estimation.result import Estimate
+from shadowfit.evaluation.latent_words import described
 
 KINDS = {
     "joint": ("joint coordinates", "all joints hold rigidly and the machine can be written in the coordinates of them"),
@@ -59,6 +60,9 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
         chosen = "white forces that act" if choice.acting else "forces that were read wrongly, or have a memory"
         reason = "they are not" if choice.acting else "of some joints they are"
         made.append(Choice("errors are taken for", chosen, f"{reason} in the known forces, or alike from step to step"))
+    kinds = "; ".join(text.removeprefix("errors of ") for text in described(estimate))
+    reason = "most likely of smooth functions of speed, position, time and readings"
+    made.append(Choice("errors that are not white", kinds or "none", f"{reason}, for error bars alone"))
     made.append(_weight(choice))
     return made
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.estimation.uncertainty import state_functions
 from shadowfit.evaluation.axis_forces import AxisForce
 
 # Parts of all steps, each of which is told by the others.
@@ -26,8 +27,6 @@ PARTS = 10
 SLOW = 1 / 20
 # Penalty on the coefficients of unit functions, relative to the number of steps: functions that hardly differ share.
 RIDGE = 1e-4
-# Harmonics over a joint's range, and speeds at which friction fades, in units of its root mean square.
-HARMONICS, FADING = 3, (0.03, 0.3)
 # Fewer steps tell nothing.
 LEAST_STEPS = 10 * PARTS
 
@@ -68,16 +67,10 @@ def error_kinds(recordings: Sequence[AxisForce]) -> ErrorKinds | None:
 
 def _functions(position: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n f"]:
     """Smooth functions of position and speed, each of unit size."""
-    pace = float(np.sqrt(np.mean(speed**2))) or 1.0
-    reach = 0.5 * float(np.ptp(position)) or 1.0
-    place, v = (position - 0.5 * (position.min() + position.max())) / reach, speed / pace
-    direction = [np.tanh(v / width) for width in FADING]
-    harmonics = [wave(np.pi * i * place) for i in range(1, HARMONICS + 1) for wave in (np.sin, np.cos)]
-    columns = [np.ones_like(v), v, v * np.abs(v), v**3, place, place**2, *direction, *harmonics]
-    columns += [direction[0] * wave for wave in harmonics[:2]]  # friction that varies over a turn
-    functions = np.stack(columns, axis=1)
-    size = np.sqrt(np.mean(functions**2, axis=0))
-    return functions / np.where(size > 0.0, size, 1.0)
+    plain = np.stack([np.ones_like(speed), speed, position - position.mean(), np.sign(speed)], axis=1)
+    size = np.sqrt(np.mean(plain**2, axis=0))
+    smooth = (*state_functions.of_speed([position], [speed]), *state_functions.of_position([position]))
+    return np.concatenate([plain / np.where(size > 0.0, size, 1.0), *smooth], axis=1)
 
 
 def _cross_predicted(functions: Float[np.ndarray, "n f"], force: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -15,6 +15,7 @@ from shadowfit.estimation import Estimate
 from shadowfit.evaluation.compliance import giving_joints
 from shadowfit.evaluation.diagnostics import autocorrelation
 from shadowfit.evaluation.forest import Compared, compared, piece_label
+from shadowfit.evaluation.latent_words import described, wider
 from shadowfit.evaluation.notices import MOST_UNKNOWN, Notice, Severity, ordered
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.unexplained import Unexplained, unexplained
@@ -295,6 +296,21 @@ def pieces(estimate: Estimate) -> Iterator[Notice]:
         )
 
 
+def unlike_noise(estimate: Estimate) -> Iterator[Notice]:
+    """Errors that are functions of the motion, of time or of a reading, and what they do to the error bars."""
+    found = described(estimate)
+    if not found:
+        return
+    most = sorted(wider(estimate).items(), key=lambda one: -one[1])[:MOST_PIECES]
+    named = ", ".join(f"{name} {factor:.2g} times" for name, factor in most if factor > WIDER)
+    yield Notice(
+        "amber" if named else "info",
+        f"{'; '.join(found)}. Error bars include what that may do to the parameters"
+        + (f", and are wider for it: {named}" if named else ""),
+        "`shadowfit advise` names what the model may lack",
+    )
+
+
 def _piece(estimate: Estimate, row: Compared, index: int) -> str:
     piece = row.pieces[index]
     names = [track.recording.name for track in estimate.problem.tracks]
@@ -353,7 +369,7 @@ def joints(estimate: Estimate) -> Iterator[Notice]:
 
 
 RULES: tuple[Rule, ...] = (
-    *(ending, forces, sensors, levels, pieces),
+    *(ending, forces, sensors, levels, unlike_noise, pieces),
     *(colours, parameters, directions, pairs, bodies, joints),
 )
 

@@ -74,6 +74,7 @@ def summarise(
             "unexplained": estimate.unexplained,
             "unexplained_share": _shares(estimate),
             "noise_choice": _noise_choice(estimate),
+            "latent_errors": _latent_errors(estimate),
             "choices": [dataclasses.asdict(choice) for choice in choices(estimate)],
             "disagreement": forest.as_fields(estimate) if kind == "blocks" else None,
             "uncertainty": {
@@ -136,6 +137,13 @@ def _shares(estimate: Estimate) -> dict[str, float]:
     if not (estimate.unexplained and math.isfinite(estimate.cost)):
         return {}
     return {force.name: force.share for force in unexplained(estimate)}
+
+
+def _latent_errors(estimate: Estimate) -> list[dict[str, Any]]:
+    """Errors that are not white: kind, joint or sensor, root mean square, and how much likelier they make the data."""
+    if not (estimate.parameters and math.isfinite(estimate.cost)):
+        return []
+    return [dataclasses.asdict(one) for one in estimate.evidence.latent.errors]
 
 
 def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:

@@ -160,11 +160,14 @@ class Problem:
         """The compiled functions at the parameters of a recording."""
         return Evaluator(self.kernels, self.parameters.of_recording(values, recording))
 
+    def moved(self, nodes: Nodes) -> Float[np.ndarray, "N-1 b"]:
+        """How far each node is from the one before, along each of their directions [rad, m]."""
+        directions = np.asarray(self.plan.unknowns.directions(np.eye(self.plan.node_size)))
+        return differences(nodes.pose[1:], nodes.pose[:-1]).reshape(len(nodes.pose.position) - 1, -1) @ directions.T
+
     def largest_speeds(self, nodes: Nodes) -> Float[np.ndarray, " b"]:
         """Largest speed of nodes along each of their directions [rad/s, m/s]."""
-        directions = np.asarray(self.plan.unknowns.directions(np.eye(self.plan.node_size)))
-        moved = differences(nodes.pose[1:], nodes.pose[:-1]).reshape(len(nodes.pose.position) - 1, -1) @ directions.T
-        return np.max(np.abs(moved), axis=0) / self.timestep
+        return np.max(np.abs(self.moved(nodes)), axis=0) / self.timestep
 
     def revalued(self, point: Point, values: Values) -> Point:
         """The point with other values of the parameters; nodes move along where they must."""

@@ -56,6 +56,18 @@ class Weights:
         """Whether the weights are those of the noise."""
         return bool(np.allclose(self.impulse_ratio, 1.0, rtol=1e-9, atol=0.0))
 
+    @property
+    def unexplained(self) -> Float[np.ndarray, " r"]:
+        """Standard deviation of the impulses that steps lack, by the noise behind the weights [N m s, N s]."""
+        return self.reference / np.diagonal(self.dynamics) * self.impulse_ratio
+
+    @property
+    def likely(self) -> Weights:
+        """The weights of the noise behind these."""
+        if self.believed:
+            return dataclasses.replace(self, impulse_std=None, pull=None)
+        return Weights(np.diag(self.reference / self.unexplained), self.std, self.reference)
+
     def scaled(self, factor: float) -> Weights:
         """All equations of motion weighed ``factor`` times as much (in κ), the noise behind them left as it is."""
         return dataclasses.replace(self, dynamics=np.sqrt(factor) * self.dynamics, pull=None)

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from shadowfit.estimation.linear import projection
 from shadowfit.estimation.linear.box_step import solve_on
 from shadowfit.estimation.linear.projection import Projection
+from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem import rows
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.rows import Group
@@ -21,6 +22,7 @@ from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.uncertainty.blocks import Disagreement, Noise, disagreement
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding, findings
+from shadowfit.estimation.uncertainty.latent import Latents
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
 from shadowfit.estimation.uncertainty.memory import added_variance, row_variances
 from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated, score_variance
@@ -65,6 +67,8 @@ class Evidence:
     compare_pieces: Callable[[Bool[np.ndarray, " p"], Noise], Disagreement]
     on_edge: bool = False
     """Whether some body sits on the edge of what a body can have."""
+    find_latent: Callable[[Evidence], Latents] | None = None
+    """Looks for errors that are not white; None where the weights were given and say nothing about the data."""
 
     @functools.cached_property
     def matrix(self) -> Float[np.ndarray, "p p"]:
@@ -163,6 +167,14 @@ class Evidence:
         wider = np.sqrt(np.maximum(np.divide(whole, plain, out=np.ones_like(plain), where=known), 1.0))
         return self.compare_pieces(free, Noise(whole, wider))
 
+    @functools.cached_property
+    def latent(self) -> Latents:
+        """Errors that are functions of the motion, of time or of a reading."""
+        if self.find_latent is None:
+            return Latents((), np.zeros((len(self.labels), len(self.labels))))
+        with one_thread():
+            return self.find_latent(self)
+
     # --- the variance of Tᵀe, in the scaling of the rows ---
 
     def _believed(self) -> Float[np.ndarray, "p p"]:
@@ -229,7 +241,9 @@ class Evidence:
         with np.errstate(over="ignore", invalid="ignore"):
             plain = bread @ meat @ bread
         covariance = self._less_pulled(plain, free) + ignorance
-        return self._widened(covariance, free) if kind == "blocks" else (covariance, np.full(len(free), degrees))
+        if kind != "blocks":
+            return covariance, np.full(len(free), degrees)
+        return self._widened(covariance, bread @ self.latent.variance @ bread, free)
 
     def _less_pulled(
         self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
@@ -249,21 +263,32 @@ class Evidence:
         return covariance + across @ inner @ across.T
 
     def _widened(
-        self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
+        self,
+        covariance: Float[np.ndarray, "p p"],
+        latent: Float[np.ndarray, "p p"],
+        free: Bool[np.ndarray, " p"],
     ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
-        """A covariance with the variances that disagreement adds; correlations stay.
+        """A covariance with what errors that are not white add, or what disagreement does if that is more.
 
-        Degrees of freedom of a sum of variances are those of Welch and Satterthwaite; noise has any number of them.
+        Both are what a model lacks, seen in two ways. Where disagreement adds to a variance correlations stay. Degrees
+        of freedom of a sum of variances are those of Welch and Satterthwaite; noise has any number of them.
         """
-        variance = np.diagonal(covariance)
+        whole = covariance + latent
+        variance = np.diagonal(whole)
         known = free & (variance > 0.0)
-        growth = np.where(known, self.disagreement.added / np.where(known, variance, 1.0), 0.0)
+        added = np.maximum(self.disagreement.added - np.diagonal(latent), 0.0)
+        growth = np.where(known, added / np.where(known, variance, 1.0), 0.0)
         factor, share = np.sqrt(1.0 + growth), growth / (1.0 + growth)
         degrees = np.where(share > 0.0, self.disagreement.degrees / np.where(share > 0.0, share**2, 1.0), np.inf)
-        return covariance * np.outer(factor, factor), degrees
+        return whole * np.outer(factor, factor), degrees
 
 
-def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:
+def gather(
+    problem: Problem,
+    here: Linearisation,
+    weights: Weights,
+    find_latent: Callable[[Evidence], Latents] | None = None,
+) -> Evidence:
     """The evidence at a point: all recordings with their states projected out."""
     recordings = range(len(problem.tracks))
     parameters = problem.parameters
@@ -277,17 +302,19 @@ def gather(problem: Problem, here: Linearisation, weights: Weights) -> Evidence:
         np.zeros(parameters.size) if weights.pull is None else weights.reference**2 * np.array(weights.pull.curvature),
         here.prior_gradient,
         (lower >= -slack) | (upper <= slack),
-        tuple(_projected(problem, here, weights, i) for i in recordings),
+        tuple(projected(problem, here, weights, i) for i in recordings),
         tuple(parameters.places(i) for i in recordings),
         tuple(rows.groups(problem, i) for i in recordings),
         tuple(rows.present(problem, i) for i in recordings),
         weights.impulse_ratio,
         functools.partial(disagreement, problem, here.point, weights),
         bool(parameters.on_edge(here.point.values)),
+        find_latent,
     )
 
 
-def _projected(problem: Problem, here: Linearisation, weights: Weights, recording: int) -> Projection:
+def projected(problem: Problem, here: Linearisation, weights: Weights, recording: int) -> Projection:
+    """Rows of one recording, states projected out."""
     normal = here.normals[recording]
     factor, ridge = objective.undamped(normal)
     own = (problem, here.point, weights, recording)

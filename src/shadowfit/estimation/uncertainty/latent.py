@@ -1,0 +1,35 @@
+"""Errors that are not white, as they were found (:mod:`latent_search`)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+LatentKind = Literal["speed", "position", "slow", "scale", "drift"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Latent:
+    """An error that is not white."""
+
+    kind: LatentKind
+    """A force as a function of the joint's speed or position, or one that varies slowly; an error of a sensor as a
+    function of its reading, or one that drifts."""
+    name: str
+    """Joint or sensor."""
+    size: float
+    """Root mean square along the recordings [N m, N, or the sensor's unit]."""
+    gain: float
+    """Fall of −2 log L."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Latents:
+    """The errors that are not white, and what they do to the parameters."""
+
+    errors: tuple[Latent, ...]
+    variance: Float[np.ndarray, "p p"]
+    """What they add to the variance of ``Tᵀe``, in the scaling of the rows."""

@@ -1,0 +1,292 @@
+"""What errors look like that are not white: functions of the motion, slow forces, uneven or drifting sensors.
+
+A model's error is mostly a small unknown function: friction that is not quite viscous plus Coulomb, a spring that is
+not there, a force that changes as the machine warms up, an eccentric encoder. Each joint and each sensor has its
+candidates, sums of a few smooth functions (:mod:`state_functions`) whose coefficients have a normal prior of unknown
+size; which of them the data ask for, and how large they are, is found in the linearised problem of the fit
+(:mod:`components`). Its weights are those by which models predict best (:mod:`shadowfit.estimation.noise`): up to the
+output error where the machine keeps its phase, so that an error counts by what it does over the whole recording.
+
+**What it does to the parameters.** The fit has no such functions, for the model is to be simulated; its parameters
+stand in for them as well as they can. With columns Z of the functions, T of the parameters (states are projected out of
+both) and ``H = TᵀT``, a coefficient c moves the estimate by ``−H⁻¹TᵀZ c``. Of c the mean ĉ and the covariance V are
+known, hence the mean square of what the estimate is off:
+
+    H⁻¹ TᵀZ (V + ĉĉᵀ) ZᵀT H⁻¹.
+
+The first part is exactly what marginalising the functions adds to the covariance, the second the square of how far the
+estimate would move. Friction as a function of speed may be known well and its split into viscous and Coulomb friction
+not at all: their error bars then say so. Where no function is found nothing is added.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from shadowfit.estimation.linear.projection import Projection
+from shadowfit.estimation.problem import rows
+from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
+from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.solve.system import propose
+from shadowfit.estimation.uncertainty import components, state_functions
+from shadowfit.estimation.uncertainty.evidence import Evidence, projected
+from shadowfit.estimation.uncertainty.latent import Latent, LatentKind, Latents
+from shadowfit.estimation.uncertainty.likelihood import deviance
+
+# Most numbers of columns that are held at a time: candidates are looked at in as many parts as that takes.
+MOST_NUMBERS = 2e7
+# The states are projected out again until columns change by no more than this, or so often: weights far above those of
+# the errors leave rounding of the first time.
+SETTLED, PASSES = 1e-6, 5
+# Factor from weight to weight (in κ), and how much more likely the next one has to be (−2 log L).
+STRIDE, EVIDENCE = 100.0, 2.0
+# Largest part of a function's variance that parameters may stand in for.
+HIDDEN = 0.75
+
+
+@dataclasses.dataclass(frozen=True)
+class _Candidate:
+    """Functions of one kind."""
+
+    kind: LatentKind
+    name: str
+    functions: tuple[Float[np.ndarray, "n f"], ...]
+    """Along the steps of each recording [N m, N, or the sensor's unit for a coefficient of one]."""
+    place: Callable[[Weights, int], Float[np.ndarray, "n m"]]
+    """What one unit does to the weighted rows of a recording's steps."""
+    joint: int | None = None
+    """Of forces: the coordinate that they act on."""
+
+    @property
+    def width(self) -> int:
+        return self.functions[0].shape[1]
+
+    @property
+    def energy(self) -> float:
+        """Mean square of the sum of all functions with coefficients of unit variance."""
+        return float(np.mean(np.sum(np.square(np.concatenate(self.functions)), axis=1)))
+
+    def columns(self, weights: Weights, recording: int) -> Float[np.ndarray, "n m f"]:
+        return self.place(weights, recording)[..., None] * self.functions[recording][:, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear:
+    """The problem linearised with some weights, states projected out."""
+
+    weights: Weights
+    projections: tuple[Projection, ...]
+    places: tuple[np.ndarray, ...]
+    """Of each recording's parameters among all."""
+    free: Bool[np.ndarray, " p"]
+
+    def columns(self, part: Sequence[_Candidate], recording: int) -> Float[np.ndarray, "n m c"]:
+        """Columns of some candidates in the rows of a recording, states projected out."""
+        given = np.concatenate([one.columns(self.weights, recording) for one in part], axis=2)
+        return _without_states(self.projections[recording], given)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Function:
+    """Functions that are there."""
+
+    candidate: _Candidate
+    variance: float
+    """Of the coefficients."""
+    gain: float
+
+    def told(self) -> Latent:
+        size = float(np.sqrt(self.variance * self.candidate.energy))
+        return Latent(self.candidate.kind, self.candidate.name, size, self.gain)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Explained:
+    """Errors explained by white ones of some level, and functions."""
+
+    deviance: float
+    """−2 log L."""
+    functions: tuple[_Function, ...]
+
+
+def find_latent(problem: Problem, here: Linearisation, weights: Weights, evidence: Evidence) -> Latents:
+    """The errors that the data ask for beside white ones.
+
+    Levels of white errors and functions are found together: equations of motion get more weight than the white errors
+    that explain everything ask for, in strides, as long as functions make up for it in the likelihood.
+    """
+    point, free, size = here.point, ~evidence.at_bound, len(evidence.labels)
+    nothing = Latents((), np.zeros((size, size)))
+    if not all(np.all(np.isfinite(own.residual)) and np.all(np.isfinite(own.rows)) for own in evidence.projections):
+        return nothing  # a fit that failed
+
+    def linearised(weights: Weights) -> tuple[Linear, float]:
+        there = objective.linearise(problem, point, weights)
+        own = tuple(projected(problem, there, weights, i) for i in range(len(problem.tracks)))
+        step = propose(problem, there, WARM_DAMPING, "scaled")
+        white = deviance(problem, there, weights, change=0.0 if step is None else step.change)[0]
+        return Linear(weights, own, evidence.places, free), white
+
+    parts = _parts(problem, candidates(problem, point))
+    tried = weights.likely
+    likely, white = linearised(tried)
+    best = _explained(problem, parts, likely, white)
+    while True:
+        tried = tried.scaled(STRIDE)
+        trial = _explained(problem, parts, *linearised(tried))
+        if not trial.deviance < best.deviance - EVIDENCE:
+            break
+        best = trial
+    if not best.functions:
+        return nothing
+    found = tuple(_limited(problem.timestep, likely, one) for one in best.functions)
+    listed = [one.candidate for one in found]
+    variances = np.concatenate([np.full(one.candidate.width, one.variance) for one in found])
+    across, final = np.zeros((size, len(variances))), Linear(weights, evidence.projections, evidence.places, free)
+    for index, (place, own) in enumerate(zip(final.places, final.projections, strict=True)):
+        across[place] += np.tensordot(own.rows, final.columns(listed, index), axes=([0, 1], [0, 1]))
+    return Latents(tuple(one.told() for one in found), (across * variances) @ across.T)
+
+
+def _limited(timestep: float, likely: Linear, found: _Function) -> _Function:
+    """A force that is no larger than what the most likely motion, where all errors are white, shows of it.
+
+    Most of it may be hidden, because parameters stand in for it, but not all but a trace: functions that nearly cancel
+    each other explain anything that is small and sharp, at any size. (Errors of readings do not show there, for states
+    follow them.)
+    """
+    one = found.candidate
+    if one.joint is None:
+        return found
+    shown, whole = 0.0, 0.0
+    for functions, own in zip(one.functions, likely.projections, strict=True):
+        missing = _without_states(own, own.residual[..., None])[:, one.joint, 0]
+        basis = np.linalg.qr(functions)[0]
+        shown, whole = shown + float(np.sum((basis.T @ missing) ** 2)), whole + float(missing @ missing)
+    level = likely.weights.unexplained[one.joint] / timestep
+    most = level**2 * (shown / whole if whole > 0.0 else 0.0) / (1.0 - HIDDEN)
+    return dataclasses.replace(found, variance=min(found.variance, most / one.energy))
+
+
+def _explained(problem: Problem, parts: Sequence[Sequence[_Candidate]], linear: Linear, white: float) -> _Explained:
+    """The most likely functions beside white errors of the weights' levels."""
+    asked = [one for part in parts for one in _asked(problem, linear, part)]
+    if not asked:
+        return _Explained(white, ())
+    sizes = components.chosen(_compared(problem, linear, asked))
+    there = tuple(_Function(asked[g], sizes.ratio[g] * sizes.variance, sizes.gain[g]) for g in sizes.found)
+    return _Explained(white - sizes.fall, there)
+
+
+def _parts(problem: Problem, listed: Sequence[_Candidate]) -> list[list[_Candidate]]:
+    """Candidates in parts whose columns can be held at a time."""
+    most = max(rows.present(problem, i).size for i in range(len(problem.tracks)))
+    parts: list[list[_Candidate]] = [[]]
+    for one in listed:
+        if parts[-1] and most * (one.width + sum(other.width for other in parts[-1])) > MOST_NUMBERS:
+            parts.append([])
+        parts[-1].append(one)
+    return parts
+
+
+def _asked(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> list[_Candidate]:
+    """Those of some candidates that the data ask for by themselves."""
+    return [part[g] for g in components.chosen(_compared(problem, linear, part)).found] if part else []
+
+
+def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> components.Rows:
+    """Products of the candidates' columns with each other and with the residuals, parameters projected out."""
+    free, edges = linear.free, np.cumsum([0, *(one.width for one in part)]).tolist()
+
+    def tables() -> Iterator[Float[np.ndarray, "r a"]]:
+        for index, (place, own) in enumerate(zip(linear.places, linear.projections, strict=True)):
+            by_parameters = np.zeros((own.residual.size, len(free)))
+            by_parameters[:, place] = own.rows.reshape(own.residual.size, -1)
+            found = linear.columns(part, index).reshape(own.residual.size, -1)
+            residual = _without_states(own, own.residual[..., None]).reshape(-1, 1)
+            yield np.concatenate([by_parameters[:, free], found, residual], axis=1)
+
+    parameters = int(np.count_nonzero(free))
+    first_states = 2 * problem.plan.node_size * len(linear.projections)
+    degrees = max(problem.sample_count() - parameters - first_states, 1)
+    groups = tuple(tuple(range(a, b)) for a, b in itertools.pairwise(edges))
+    return components.projected(components.triangle(tables()), parameters, degrees, groups)
+
+
+def _without_states(own: Projection, columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
+    """What the states leave of some columns."""
+    for _ in range(PASSES):
+        before, columns = columns, own.left_of(columns)
+        change, size = (np.sqrt(np.sum(np.square(x), axis=(0, 1))) for x in (columns - before, columns))
+        if np.all(change <= SETTLED * size):
+            break
+    return columns
+
+
+# --- candidates ---
+
+
+def candidates(problem: Problem, point: Point) -> list[_Candidate]:
+    """All errors that are looked for: of each joint coordinate, and of each sensor with one component."""
+    steps = [track.steps for track in problem.tracks]
+    slow = state_functions.of_time(steps)
+    found = []
+    motions = [_motion(problem, point, i) for i in range(len(steps))]
+    for joint, name in enumerate(problem.level_names or ()):
+        position, speed = ([own[i][:, joint] for own in motions] for i in (0, 1))
+        row = functools.partial(_impulse, problem, joint), joint
+        found.append(_Candidate("speed", name, state_functions.of_speed(position, speed), *row))
+        found.append(_Candidate("position", name, state_functions.of_position(position), *row))
+        found.append(_Candidate("slow", name, slow, *row))
+    for sensor, name in enumerate(problem.sensors):
+        if problem.error_sizes[sensor] == 1:
+            reading = [_readings(problem, i, sensor) for i in range(len(steps))]
+            place = functools.partial(_reading, problem, sensor)
+            found.append(_Candidate("scale", name, state_functions.of_position(reading), place))
+            found.append(_Candidate("drift", name, slow, place))
+    return found
+
+
+def _impulse(problem: Problem, joint: int, weights: Weights, recording: int) -> Float[np.ndarray, "n m"]:
+    """A force of one on a joint coordinate in the weighted rows."""
+    found = np.zeros(rows.present(problem, recording).shape)
+    found[:, joint] = problem.timestep * weights.dynamics[joint, joint]
+    return found
+
+
+def _reading(problem: Problem, sensor: int, weights: Weights, recording: int) -> Float[np.ndarray, "n m"]:
+    """An error of one of a sensor in the weighted rows."""
+    present = rows.present(problem, recording)
+    found = np.zeros(present.shape)
+    for here in rows.groups(problem, recording)[1 + sensor].samples():
+        found[:, here] = present[:, here] / weights.std[sensor]
+    return found
+
+
+def _motion(problem: Problem, point: Point, recording: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (from where they begin) and speeds of all joint coordinates at the steps."""
+    moved, steps = problem.moved(point.nodes[recording]), problem.tracks[recording].steps
+    speed = 0.5 * (moved[1 : steps + 1] + moved[:steps]) / problem.timestep
+    return np.cumsum(moved, axis=0)[:steps], speed
+
+
+def _readings(problem: Problem, recording: int, sensor: int) -> Float[np.ndarray, " n"]:
+    """Mean reading of each step; between others where there is none."""
+    track = problem.tracks[recording]
+    present, measured = np.asarray(track.present[sensor]), np.asarray(track.measured[sensor])[..., 0]
+    count = present.sum(axis=1)
+    known = np.flatnonzero(count)
+    if not len(known):
+        return np.zeros(track.steps)
+    mean = np.sum(np.where(present, measured, 0.0), axis=1)[known] / count[known]
+    return np.interp(np.arange(track.steps), known, mean)

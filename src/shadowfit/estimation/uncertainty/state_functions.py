@@ -1,0 +1,74 @@
+"""Smooth functions of a joint's speed, of a position or reading, and of time: what errors of real machines are made of.
+
+All are of unit size (root mean square over the recordings) and scaled by the motion's own ranges, so that they have no
+units. With v the speed over its root mean square and x the position over half its range, about the middle of it:
+
+* of the speed: v|v|, v³ and tanh(v/0.3) (drag, friction that grows faster or slower than viscous friction, or fades);
+  tanh(v/0.03) times sin πx and cos πx (friction that varies with the position);
+* of the position: x², sin and cos of πx, 2πx, 3πx (springs and cables that are not linear, cogging, eccentric gears);
+* of time: half waves cos πit/T over a recording, each smaller than the one before by as much as in a random walk. Most
+  of such a change takes as long as the recording, and no time of correlation has to be chosen.
+
+Viscous and Coulomb friction, a constant force and a linear spring are not among them: most models have these, and
+functions that parameters stand for exactly would only say that names are names. Each function takes and returns one
+array for each recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+# Harmonics over a range, and speeds at which friction fades quickly and slowly, in units of the root mean square.
+HARMONICS, QUICK, SLOW = 3, 0.03, 0.3
+# Half waves of slow changes, in all recordings together; each has one at least, and a constant.
+WAVES = 12
+
+Parts = tuple[Float[np.ndarray, "n f"], ...]
+
+
+def of_speed(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Float[np.ndarray, " n"]]) -> Parts:
+    """Functions of the speed: friction."""
+    joined = np.concatenate(speed)
+    v = joined / (float(np.sqrt(np.mean(joined**2))) or 1.0)
+    varying = [np.tanh(v / QUICK) * wave for wave in _harmonics(_place(position))[:2]]
+    return _split([v * np.abs(v), v**3, np.tanh(v / SLOW), *varying], speed)
+
+
+def of_position(position: Sequence[Float[np.ndarray, " n"]]) -> Parts:
+    """Functions of the position, or of a sensor's reading."""
+    x = _place(position)
+    return _split([x**2, *_harmonics(x)], position)
+
+
+def of_time(steps: Sequence[int]) -> Parts:
+    """Slow changes over each recording, with functions of its own."""
+    number = np.arange(max(WAVES // len(steps), 1) + 1)
+    found = []
+    for index, count in enumerate(steps):
+        at = (np.arange(count) + 0.5) / max(count, 1)
+        own = np.zeros((count, len(steps), len(number)))
+        own[:, index] = np.cos(np.pi * at[:, None] * number) / np.maximum(number, 1)
+        found.append(own.reshape(count, -1))
+    return tuple(found)
+
+
+def _place(position: Sequence[Float[np.ndarray, " n"]]) -> Float[np.ndarray, " n"]:
+    """Positions over half their range, from its middle."""
+    joined = np.concatenate(position)
+    low, high = joined.min(), joined.max()
+    return (joined - 0.5 * (low + high)) / (0.5 * (high - low) or 1.0)
+
+
+def _harmonics(x: Float[np.ndarray, " n"]) -> list[Float[np.ndarray, " n"]]:
+    return [wave(np.pi * i * x) for i in range(1, HARMONICS + 1) for wave in (np.sin, np.cos)]
+
+
+def _split(columns: list[Float[np.ndarray, " n"]], like: Sequence[np.ndarray]) -> Parts:
+    """Functions of unit size, for each recording."""
+    functions = np.stack(columns, axis=1)
+    size = np.sqrt(np.mean(functions**2, axis=0))
+    ends = np.cumsum([len(own) for own in like])[:-1]
+    return tuple(np.split(functions / np.where(size > 0.0, size, 1.0), ends))

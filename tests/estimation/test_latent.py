@@ -1,0 +1,117 @@
+"""Errors that are functions of the motion, of time or of a reading: planted ones are found, and error bars hold.
+
+A mass on a spring with viscous friction; what the model does not have is added to the simulation.
+"""
+
+import functools
+
+import numpy as np
+
+from shadowfit.estimation import Options, fit
+from shadowfit.mechanism import Body, JointPosition, Mechanism, Spring, slider
+from shadowfit.recordings import Recording
+
+MASS, STIFFNESS, VISCOUS, STEP, COUNT = 0.7, 9.0, 0.05, 0.04, 600
+NOISE = 2e-4
+FREE = ("rail.spring.stiffness", "rail.viscous")
+
+
+def oscillator():
+    rail = slider("world", "mass", axis=(1.0, 0.0, 0.0), viscous=0.1, laws={"spring": Spring(8.0)})
+    sensors = {"x": JointPosition(joint="rail", std=NOISE, rotary=False)}
+    return Mechanism({"mass": Body(MASS, (1.0, 1.0, 1.0))}, {"rail": rail}, sensors=sensors)
+
+
+def swing(force=lambda t, x, v: 0.0 * t, reading=lambda x: 0.0, seed=0, finer=8):
+    """A free swing from 0.4 m under a force [N] that the model lacks, read with an error that it lacks."""
+    h, state, places = STEP / finer, np.array([0.4, 0.0]), []
+
+    def slope(t, state):
+        x, v = state
+        return np.array([v, (-STIFFNESS * x - VISCOUS * v + force(t, x, v)) / MASS])
+
+    for k in range(COUNT * finer):
+        t = k * h
+        if k % finer == 0:
+            places.append(state[0])
+        a = slope(t, state)
+        b = slope(t + 0.5 * h, state + 0.5 * h * a)
+        c = slope(t + 0.5 * h, state + 0.5 * h * b)
+        d = slope(t + h, state + h * c)
+        state = state + h / 6.0 * (a + 2.0 * b + 2.0 * c + d)
+    noise = NOISE * np.random.default_rng(seed).standard_normal(COUNT)
+    x = np.array(places)
+    return Recording(STEP * np.arange(COUNT), {"x": x + reading(x) + noise}, units={"x": "m"})
+
+
+def drag(t, x, v):
+    return -0.02 * v * abs(v)
+
+
+@functools.cache
+def fitted(what, seed=0):
+    given = {
+        "nothing": {},
+        "drag": {"force": drag},
+        "slow": {"force": lambda t, x, v: 2e-3 * np.sin(2.0 * np.pi * t / 17.0)},
+        "scale": {"reading": lambda x: 2e-3 * np.cos(10.0 * x)},
+    }[what]
+    return fit(oscillator(), swing(**given, seed=seed), list(FREE), options=Options(timestep=STEP))
+
+
+def kinds(estimate):
+    return {one.kind for one in estimate.evidence.latent.errors}
+
+
+def test_a_right_model_has_white_errors_and_the_same_digits():
+    estimate = fitted("nothing")
+    assert estimate.evidence.latent.errors == ()
+    assert not estimate.evidence.latent.variance.any()
+    assert np.array_equal(estimate.uncertainty("blocks").std, estimate.uncertainty("gauss-newton").std)
+
+
+def test_weights_that_were_given_say_nothing_about_errors():
+    options = Options(timestep=STEP, state_weight=1e6)
+    estimate = fit(oscillator(), swing(force=drag), list(FREE), options=options)
+    assert estimate.evidence.latent.errors == ()
+
+
+def test_planted_friction_is_found_as_a_function_of_speed():
+    estimate = fitted("drag")
+    [found] = estimate.evidence.latent.errors
+    assert (found.kind, found.name) == ("speed", "rail")
+    # All of it, less what viscous friction stands in for: 0.02 v|v| at the speeds of the motion.
+    speed = np.gradient(swing(force=drag).channels["x"], STEP)
+    assert 0.1 < found.size / (0.02 * np.sqrt(np.mean(speed**4))) < 3.0
+
+
+def test_bars_of_friction_hold_though_its_law_is_wrong():
+    """White errors alone leave viscous friction tens of bars off; with its function unknown it is within a few."""
+    off = []
+    for seed in range(4):
+        estimate = fitted("drag", seed)
+        row, white = estimate.parameters[1], estimate.uncertainty("gauss-newton").std[1]
+        assert abs(row.value - VISCOUS) > 5.0 * white
+        off.append((row.value - VISCOUS) / row.std)
+        # Stiffness is told by the phase, which friction does not touch.
+        stiffness = estimate.parameters[0]
+        assert abs(stiffness.value - STIFFNESS) < 4.0 * stiffness.std < 0.01 * STIFFNESS
+    assert np.sqrt(np.mean(np.square(off))) < 3.0
+
+
+def test_slow_force_is_found():
+    """Far slower than the swing a force on a spring is a shift of the reading: one of the two is found."""
+    estimate = fitted("slow")
+    [found] = [one for one in estimate.evidence.latent.errors if one.kind in ("slow", "drift")]
+    size = found.size * (STIFFNESS if found.kind == "drift" else 1.0)
+    # The size of what might have been, of which one wave was.
+    assert 0.4 < size / (2e-3 / np.sqrt(2.0)) < 2.5
+    for row, truth in zip(estimate.parameters, (STIFFNESS, VISCOUS), strict=True):
+        assert abs(row.value - truth) < 3.0 * row.std
+
+
+def test_uneven_sensor_is_found():
+    estimate = fitted("scale")
+    assert "scale" in kinds(estimate) or "position" in kinds(estimate)
+    for row, truth in zip(estimate.parameters, (STIFFNESS, VISCOUS), strict=True):
+        assert abs(row.value - truth) < 3.0 * row.std
