@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from shadowfit.cli.app import app
 from shadowfit.evaluation.columns import write_csv
 from shadowfit.experiments import pendulum
-from shadowfit.experiments.cases import perform
+from shadowfit.experiments.cases import attempt
 from shadowfit.experiments.methods import Size
 from shadowfit.experiments.rig import Rig, RigError
 from shadowfit.recordings import read_recording
@@ -27,7 +27,7 @@ def test_recordings_are_written_like_twins(folder, tmp_path):
     rig = Rig(folder)
     assert rig.series() == 2
     cases = [rig.case(case) for case in pendulum.twins(Size(series=2))]
-    outcomes = [perform(case, tmp_path) for case in cases]
+    outcomes = [attempt(case, tmp_path) for case in cases]
     assert [outcome.error for outcome in outcomes] == ["", ""]
     taken = read_recording(tmp_path / outcomes[1].result["file"])
     assert taken.sample_interval == pytest.approx(1e-3)

@@ -19,9 +19,10 @@ def demo(
     from shadowfit.cli.loading import start
 
     start(quiet)
-    from shadowfit.cli.fit import fit_and_save
+    from shadowfit.cli.fit import Output, Task, fit_and_save
     from shadowfit.estimation import Free, LevenbergMarquardt, Options
     from shadowfit.evaluation.columns import write_recording
+    from shadowfit.evaluation.summary import Details
     from shadowfit.models import load_model
     from shadowfit.models.twins import furuta_swing_up
 
@@ -30,16 +31,7 @@ def demo(
     recording = twin.recording
     write_recording(out / "swing_up.csv", recording)
     mechanism = loaded.mechanism.set(twin.settings)
-    summary = fit_and_save(
-        mechanism,
-        [recording],
-        dict.fromkeys(twin.free, Free()),
-        Options(),
-        LevenbergMarquardt(),
-        out,
-        text=loaded.text,
-        quiet=quiet,
-        json=json,
-        truth=twin.truth,
-    )
+    optimiser = LevenbergMarquardt()
+    task = Task(mechanism, [recording], dict.fromkeys(twin.free, Free()), Options(), optimiser)
+    summary = fit_and_save(task, Details(loaded.text, optimiser, truth=twin.truth), Output(out, quiet, json))
     raise typer.Exit(0 if summary["converged"] else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json as notation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,10 +39,9 @@ from shadowfit.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shadowfit.estimation import Free, Options
-    from shadowfit.estimation.uncertainty.evidence import Kind
+    from shadowfit.estimation import Free, LevenbergMarquardt, Options
+    from shadowfit.evaluation.summary import Details
     from shadowfit.mechanism import Mechanism
-    from shadowfit.models.expressions import Expression
     from shadowfit.recordings import Recording
 
 
@@ -183,6 +183,7 @@ def fit(
     from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.estimation import LevenbergMarquardt, Options
     from shadowfit.evaluation.derived import read_expressions
+    from shadowfit.evaluation.summary import Details
 
     loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
@@ -206,20 +207,9 @@ def fit(
         memory=None if memory is None else 1e9 * memory,
     )
     optimiser = _given(LevenbergMarquardt.paper() if paper else LevenbergMarquardt(), max_iterations=max_iterations)
-    summary = fit_and_save(
-        mechanism,
-        measured,
-        parameters,
-        options,
-        optimiser,
-        out,
-        text=loaded.text,
-        quiet=quiet,
-        json=json,
-        kind=intervals.value,
-        report=not no_report,
-        derived=wanted,
-    )
+    details = Details(loaded.text, optimiser, kind=intervals.value, derived=wanted)
+    task = Task(mechanism, measured, parameters, options, optimiser)
+    summary = fit_and_save(task, details, Output(out, quiet, json, report=not no_report))
     raise typer.Exit(0 if summary["converged"] else 1)
 
 
@@ -238,22 +228,30 @@ def _given(preset: Any, **fields: Any) -> Any:
     return dataclasses.replace(preset, **given)
 
 
-def fit_and_save(
-    mechanism: Mechanism,
-    recordings: list[Recording],
-    free: Mapping[str, Free],
-    options: Options,
-    optimiser: Any,
-    out: Path,
-    *,
-    text: str | None,
-    quiet: bool,
-    json: bool,
-    truth: Mapping[str, float] | None = None,
-    kind: Kind = "blocks",
-    report: bool = True,
-    derived: Mapping[str, Expression] | None = None,
-) -> dict[str, Any]:
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What a command fits to what."""
+
+    mechanism: Mechanism
+    recordings: list[Recording]
+    free: Mapping[str, Free]
+    options: Options
+    optimiser: LevenbergMarquardt
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """Where a command writes, and how much it says."""
+
+    folder: Path
+    quiet: bool
+    json: bool
+    """Print the result as JSON, and nothing else."""
+    report: bool = True
+    """Whether to write the result's page."""
+
+
+def fit_and_save(task: Task, details: Details, output: Output) -> dict[str, Any]:
     """Fit with progress shown, print the answer, and write the result with its report.
 
     Returns the contents of ``result.json``, which is all that is printed with ``json``.
@@ -269,45 +267,34 @@ def fit_and_save(
     from shadowfit.evaluation.destination import check_destination, expected_size
     from shadowfit.evaluation.summary import base_parameters, parameters, worth_a_table
 
+    mechanism, recordings, out, quiet = task.mechanism, task.recordings, output.folder, output.quiet
     check_destination(out, expected_size(mechanism, recordings, [len(recording) for recording in recordings]))
     before = runtime.compile_seconds()
     with interruptible() as interruption, spoken_warnings(recordings, quiet) as spoken, fit_progress(quiet) as shown:
         progress = interruption.progress([Checkpoint(out), *([] if shown is None else [shown])])
-        estimate = estimation.fit(mechanism, recordings, free, options=options, optimiser=optimiser, progress=progress)
-    compiling = runtime.compile_seconds() - before
-    if not json and estimate.parameters:
+        estimate = estimation.fit(
+            mechanism, recordings, task.free, options=task.options, optimiser=task.optimiser, progress=progress
+        )
+    details = dataclasses.replace(details, compile_seconds=runtime.compile_seconds() - before, warnings=spoken)
+    if not output.json and estimate.parameters:
         # At once: writing the result, with its rollout, takes longer than the fit.
-        console.output().print(parameter_table(parameters(estimate, kind, truth)))
+        console.output().print(parameter_table(parameters(estimate, details.kind, details.truth)))
         base = base_parameters(estimate)
         if base is not None and worth_a_table(base):
             console.output().print(base_table(base))
-    if not json and derived:
-        console.output().print(derived_table(derived_quantities(estimate, derived, kind)))
+    if not output.json and details.derived:
+        console.output().print(derived_table(derived_quantities(estimate, details.derived, details.kind)))
     with console.doing("simulating the calibrated model and writing the result", quiet) as status:
 
         def conclude(summary: Mapping[str, Any]) -> None:
             if status is not None:
                 status.update("drawing the report")
-            if not json:
+            if not output.json:
                 print_verdict(summary)
 
-        summary = saving.save(
-            estimate,
-            out,
-            conclude,
-            page=report,
-            model_text=text,
-            optimiser=optimiser,
-            compile_seconds=compiling,
-            truth=truth,
-            warnings=spoken,
-            kind=kind,
-            derived=derived,
-        )
-    if json:
-        import json as notation
-
+        summary = saving.save(estimate, out, details, conclude, page=output.report)
+    if output.json:
         typer.echo(notation.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
-        typer.echo(f"Result in {out}" + (f"; open {out / 'report.html'} in a browser" if report else ""))
+        typer.echo(f"Result in {out}" + (f"; open {out / 'report.html'} in a browser" if output.report else ""))
     return summary

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from shadowfit.estimation import Estimate
+    from shadowfit.evaluation.summary import Details
 
 
 class KeptElsewhere(WriteError):
@@ -22,9 +23,14 @@ class KeptElsewhere(WriteError):
 
 
 def save(
-    estimate: Estimate, out: Path, conclude: Callable[[Mapping[str, Any]], None], *, page: bool = True, **settings: Any
+    estimate: Estimate,
+    out: Path,
+    details: Details,
+    conclude: Callable[[Mapping[str, Any]], None],
+    *,
+    page: bool = True,
 ) -> dict[str, Any]:
-    """Write a result, with its report unless ``page`` is off; ``settings`` are those of ``save_estimate``.
+    """Write a result, with its report unless ``page`` is off.
 
     ``conclude`` is called with the summary as soon as it is written: drawing the report takes longer.
 
@@ -49,9 +55,9 @@ def save(
 
     with uninterrupted():
         try:
-            summary = save_estimate(estimate, out, finish=report, **settings)
+            summary = save_estimate(estimate, out, details, finish=report)
         except WriteError as error:
-            place = _elsewhere(estimate, settings)
+            place = _elsewhere(estimate, details)
             raise KeptElsewhere(f"{error}. {place}") from error
     if failures:
         typer.echo(f"the result is in {out}, but its report could not be made:", err=True)
@@ -59,14 +65,14 @@ def save(
     return summary
 
 
-def _elsewhere(estimate: Estimate, settings: dict[str, Any]) -> str:
+def _elsewhere(estimate: Estimate, details: Details) -> str:
     """Try other places; a sentence about which one holds the result."""
     from shadowfit.evaluation import load_result, save_estimate, write_report
 
     for parent in (tempfile.gettempdir(), Path.home(), Path.cwd()):
         with contextlib.suppress(WriteError, OSError):
             folder = Path(tempfile.mkdtemp(prefix="shadowfit-result-", dir=parent))
-            save_estimate(estimate, folder, **settings)
+            save_estimate(estimate, folder, details)
             with contextlib.suppress(WriteError):
                 write_report(load_result(folder))
             return f"The result is kept in {folder}"

@@ -215,6 +215,7 @@ def _residuals(diagnostics: Mapping[str, ResidualDiagnostics]) -> str:
         share = beyond / max(len(diagnosis.autocorrelation) - 1, 1)
         texts.append("like white noise" if share < 0.15 else "correlated in time: the model misses something")
         texts.append(f"probability of such correlations in white noise {diagnosis.whiteness:.2g} (Ljung–Box)")
+        texts.append(f"of such skewness and tails in normal noise {diagnosis.normality:.2g} (Jarque–Bera)")
         if len(diagnosis.outliers):
             texts.append(f"{len(diagnosis.outliers)} samples further than four standard deviations from the rest")
         if diagnosis.std > 2.0:

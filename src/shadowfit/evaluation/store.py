@@ -30,7 +30,7 @@ from jaxtyping import Float
 
 from shadowfit.dynamics import State
 from shadowfit.errors import ShadowfitError
-from shadowfit.estimation import Estimate, LevenbergMarquardt
+from shadowfit.estimation import Estimate
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation.axis_forces import AxisForce, axis_forces
 from shadowfit.evaluation.checkpoint import UNFINISHED
@@ -41,14 +41,13 @@ from shadowfit.evaluation.notices import Notice, ordered
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.series import SensorSeries, at_samples, compare
-from shadowfit.evaluation.summary import SCHEMA, summarise
+from shadowfit.evaluation.summary import SCHEMA, Details, summarise
 from shadowfit.evaluation.torques import predicted_torques, torque_columns
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Mechanism, leaves
 from shadowfit.models import format_model, parse_model, read_model, update_model
 from shadowfit.models.atomic import write_bytes, write_text
 from shadowfit.models.errors import ModelFileError
-from shadowfit.models.expressions import Expression
 from shadowfit.models.writer import same_numbers
 
 # Files of a result, besides a table for each recording; the last one to appear where they are moved one by one.
@@ -105,45 +104,26 @@ class SavedResult:
 def save_estimate(
     estimate: Estimate,
     folder: str | os.PathLike[str],
+    details: Details | None = None,
     *,
-    model_text: str | None = None,
-    optimiser: LevenbergMarquardt | None = None,
-    compile_seconds: float | None = None,
-    truth: Mapping[str, float] | None = None,
-    warnings: Sequence[str] = (),
-    kind: Kind = "blocks",
-    derived: Mapping[str, Expression] | None = None,
     finish: Callable[[Path], None] | None = None,
+    **more: Any,
 ) -> dict[str, Any]:
     """Write everything but the report into a folder, and return the contents of ``result.json``.
 
     Args:
         estimate: what a fit found, however it ended.
         folder: made if it does not exist; files of an earlier result are replaced, all at once, and others stay.
-        model_text: the model file that was fitted, whose comments and layout are to be kept.
-        optimiser: settings of the optimiser, for the record.
-        compile_seconds: time spent compiling [s], where it was measured.
-        truth: true values of rows of the parameter table, where they are known.
-        warnings: sentences that a reader of the result should see.
-        kind: of the standard deviations and intervals.
-        derived: quantities that follow from the parameters, to be reported with error bars.
+        details: what the result tells besides the estimate.
         finish: called with the folder of the new files before they take the place of the old ones, to add to them.
+        **more: fields of :class:`Details`, for short: ``model_text``, ``optimiser``, ``truth``, ``kind``...
 
     Raises:
         WriteError: the file system refuses; an earlier result is still there.
     """
+    details = dataclasses.replace(details or Details(), **more)
     with replacing(folder, is_own, LAST) as target:
-        summary = _write_files(
-            estimate,
-            target,
-            model_text=model_text,
-            optimiser=optimiser,
-            compile_seconds=compile_seconds,
-            truth=truth,
-            warnings=warnings,
-            kind=kind,
-            derived=derived or {},
-        )
+        summary = _write_files(estimate, target, details)
         if finish is not None:
             finish(target)
     return summary
@@ -154,18 +134,7 @@ def is_own(name: str) -> bool:
     return name in FILES or (name.startswith(("trajectory_", "forces_", "torques_")) and name.endswith(".csv"))
 
 
-def _write_files(
-    estimate: Estimate,
-    target: Path,
-    *,
-    model_text: str | None,
-    optimiser: LevenbergMarquardt | None,
-    compile_seconds: float | None,
-    truth: Mapping[str, float] | None,
-    warnings: Sequence[str],
-    kind: Kind,
-    derived: Mapping[str, Expression],
-) -> dict[str, Any]:
+def _write_files(estimate: Estimate, target: Path, details: Details) -> dict[str, Any]:
     names = recording_names(estimate)
     comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
     for name, forces in zip(names, axis_forces(estimate), strict=True):
@@ -174,21 +143,12 @@ def _write_files(
     for name, predictions in torques.items():
         if predictions:
             write_csv(target / f"torques_{name}.csv", torque_columns(predictions))
-    notes = _write_model(estimate, target / "model.toml", model_text)
+    notes = _write_model(estimate, target / "model.toml", details.model_text)
     write_csv(target / "log.csv", _log_table(estimate))
-    write_bytes(target / "state.npz", _archive(estimate, names, kind))
-    sentences = [*warnings, *notes, *_about_recordings(estimate)]
-    summary = summarise(
-        estimate,
-        comparisons,
-        names,
-        optimiser=optimiser,
-        compile_seconds=compile_seconds,
-        truth=truth,
-        notices=ordered([*judge(estimate), *(Notice("amber", text) for text in sentences)]),
-        kind=kind,
-        derived=derived,
-    )
+    write_bytes(target / "state.npz", _archive(estimate, names, details.kind))
+    sentences = [*details.warnings, *notes, *_about_recordings(estimate)]
+    notices = ordered([*judge(estimate), *(Notice("amber", text) for text in sentences)])
+    summary = summarise(estimate, comparisons, names, details, notices)
     summary["torques"] = {
         name: {joint: one.to_json() for joint, one in predictions.items()}
         for name, predictions in torques.items()

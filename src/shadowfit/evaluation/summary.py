@@ -32,17 +32,32 @@ SCHEMA = "shadowfit-result/1"
 PACKAGES = ("shadowfit", "jax", "jaxlib", "numpy", "scipy")
 
 
+@dataclasses.dataclass(frozen=True)
+class Details:
+    """What a result tells besides the estimate, and how."""
+
+    model_text: str | None = None
+    """The model file that was fitted, whose comments and layout are to be kept."""
+    optimiser: LevenbergMarquardt | None = None
+    """Settings of the optimiser, for the record."""
+    compile_seconds: float | None = None
+    """Time spent compiling [s], where it was measured."""
+    truth: Mapping[str, float] | None = None
+    """True values of rows of the parameter table, where they are known."""
+    warnings: Sequence[str] = ()
+    """Sentences that a reader of the result should see."""
+    kind: Kind = "blocks"
+    """Of the standard deviations and intervals."""
+    derived: Mapping[str, Expression] | None = None
+    """Quantities that follow from the parameters, to be reported with error bars."""
+
+
 def summarise(
     estimate: Estimate,
     series: Sequence[Mapping[str, SensorSeries]],
     names: Sequence[str],
-    *,
-    optimiser: LevenbergMarquardt | None = None,
-    compile_seconds: float | None = None,
-    truth: Mapping[str, float] | None = None,
+    details: Details,
     notices: Sequence[Notice] = (),
-    kind: Kind = "blocks",
-    derived: Mapping[str, Expression] | None = None,
 ) -> dict[str, Any]:
     """Everything about a fit but its trajectories, as JSON values.
 
@@ -50,13 +65,10 @@ def summarise(
         estimate: what the fit found.
         series: for each recording, measured and estimated readings.
         names: name of each recording in the result's files.
-        optimiser: settings of the optimiser, for the record.
-        compile_seconds: time spent compiling, where it was measured [s].
-        truth: true values of rows of the parameter table, where they are known.
+        details: what else is to be told.
         notices: what a reader of the result should know.
-        kind: of the standard deviations and intervals.
-        derived: quantities that follow from the parameters.
     """
+    kind, optimiser = details.kind, details.optimiser
     spread = estimate.uncertainty(kind)
     problem, seconds, noise = estimate.problem, estimate.seconds, estimate.noise
     return as_json(
@@ -82,8 +94,8 @@ def summarise(
                 "level": LEVEL,
                 "degrees_of_freedom": float(np.min(spread.degrees, initial=np.inf)),
             },
-            "parameters": parameters(estimate, kind, truth),
-            "derived": derived_quantities(estimate, derived or {}, kind, LEVEL),
+            "parameters": parameters(estimate, kind, details.truth),
+            "derived": derived_quantities(estimate, details.derived or {}, kind, LEVEL),
             "bodies": {"on_edge": estimate.on_edge, "followers": estimate.followers()},
             "not_identifiable": [finding.text for finding in estimate.findings],
             "priors": _priors(estimate),
@@ -91,7 +103,7 @@ def summarise(
             "seconds": {
                 "total": seconds.total,
                 "initial": seconds.initial,
-                "compile": compile_seconds,
+                "compile": details.compile_seconds,
                 "solve": seconds.solve,
             },
             "recordings": [

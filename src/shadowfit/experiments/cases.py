@@ -63,13 +63,6 @@ def _files(folder: Path) -> Path:
     return folder / "cases"
 
 
-def perform(case: Case, folder: Path) -> Outcome:
-    """Run a case and write its file; Ctrl-C leaves no file."""
-    outcome = attempt(case, folder)
-    store(outcome, folder)
-    return outcome
-
-
 def attempt(case: Case, folder: Path) -> Outcome:
     """Run a case. An error ends the case, not the study."""
     began = time.perf_counter()

@@ -35,7 +35,7 @@ from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.rollout import roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.store import recording_names, save_estimate
-from shadowfit.evaluation.summary import as_json, summarise
+from shadowfit.evaluation.summary import Details, as_json, summarise
 from shadowfit.geometry import rotations
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import catalogue, load_model
@@ -57,7 +57,7 @@ def fit_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         estimate = fit(mechanism, recordings, free_parameters(arguments), options=options, optimiser=optimiser)
         if estimate.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        result = summarise(estimate, _comparisons(estimate), recording_names(estimate), optimiser=optimiser)
+        result = summarise(estimate, _comparisons(estimate), recording_names(estimate), Details(optimiser=optimiser))
         result["log"] = as_json([dataclasses.asdict(entry) for entry in estimate.log])
         if arguments.get("validate"):
             calibrated = estimate.mechanism().write(arguments.get("validate_set", {}))

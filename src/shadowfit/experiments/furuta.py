@@ -12,7 +12,7 @@ import numpy as np
 from shadowfit.experiments import drawing
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check
-from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Size, fit_case, twin_case
+from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Model, Size, fit_case, twin_case
 from shadowfit.experiments.tables import percent, with_uncertainty
 from shadowfit.models.twins import FURUTA_FREE, FurutaTruth, named_truth
 from shadowfit.recordings import read_recording
@@ -76,19 +76,9 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
         for name in SCENARIOS:
             others = [f"furuta-{other}" for other in SCENARIOS if other != name]
             more = {"validate_set": NOMINAL_GAIN} if name == "release" else {}
-            listed.append(
-                fit_case(
-                    _name(method, name),
-                    method,
-                    made,
-                    [f"furuta-{name}"],
-                    model=size.model("furuta"),
-                    settings={"*.compliance.*": COMPLIANCE[method.key]},
-                    free=FREE,
-                    validate=others,
-                    **more,
-                )
-            )
+            model = Model(size.model("furuta"), {"*.compliance.*": COMPLIANCE[method.key]}, FREE)
+            case = _name(method, name)
+            listed.append(fit_case(case, method, model, made, [f"furuta-{name}"], validate=others, **more))
     return listed
 
 

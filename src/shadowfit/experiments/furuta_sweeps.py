@@ -11,7 +11,7 @@ import numpy as np
 from shadowfit.experiments import drawing, furuta
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check, some
-from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Size, fit_case
+from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Model, Size, fit_case
 from shadowfit.recordings import read_recording
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
@@ -49,16 +49,8 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
 
 
 def _case(name: str, method: Method, made: Mapping[str, Outcome], compliance: float, rollout: bool) -> Case:
-    return fit_case(
-        name,
-        method,
-        made,
-        ["furuta-swingup"],
-        model="furuta",
-        settings={"*.compliance.*": compliance},
-        free=furuta.FREE,
-        rollout=rollout,
-    )
+    model = Model("furuta", {"*.compliance.*": compliance}, furuta.FREE)
+    return fit_case(name, method, model, made, ["furuta-swingup"], rollout=rollout)
 
 
 def _name(method: Method, sweep: str, value: float) -> str:

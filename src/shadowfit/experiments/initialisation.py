@@ -20,7 +20,7 @@ from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.experiments import drawing, fitting, furuta
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.document import Figure, Results, Section, Table, check
-from shadowfit.experiments.methods import PAPER, PAPER_COMPLIANCE, Size, fit_case
+from shadowfit.experiments.methods import PAPER, PAPER_COMPLIANCE, Model, Size, fit_case
 from shadowfit.experiments.paper_twins import true_file
 
 TASK = f"{__name__}:initial_case"
@@ -35,15 +35,8 @@ def twins(size: Size) -> list[Case]:
 def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     """One look at the initial trajectory of the paper's method."""
     del size
-    fit = fit_case(
-        "initial",
-        PAPER,
-        made,
-        [SCENARIO],
-        model="furuta",
-        settings={"*.compliance.*": PAPER_COMPLIANCE},
-        free=furuta.FREE,
-    )
+    model = Model("furuta", {"*.compliance.*": PAPER_COMPLIANCE}, furuta.FREE)
+    fit = fit_case("initial", PAPER, model, made, [SCENARIO])
     return [Case("initial", TASK, fit.arguments, fit.group)]
 
 

@@ -94,15 +94,22 @@ def twin_case(name: str, kind: str, duration: float, noise: float, seed: int, co
     return Case(f"twin-{name}", paper_twins.TASK, arguments, f"twin-{kind}")
 
 
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """What a study fits: a model by name or file, numbers of it that are set, and those that are free."""
+
+    name: str
+    settings: Mapping[str, Any]
+    free: Mapping[str, Mapping[str, Any]]
+
+
 def fit_case(
     name: str,
     method: Method,
+    model: Model,
     twins: Mapping[str, Outcome],
     recordings: Sequence[str],
     *,
-    model: str,
-    settings: Mapping[str, Any],
-    free: Mapping[str, Mapping[str, Any]],
     validate: Sequence[str] = (),
     **more: Any,
 ) -> Case:
@@ -110,18 +117,18 @@ def fit_case(
     interval = method.options["timestep"]
     files = [_twin(twins, recording) for recording in (*recordings, *validate)]
     arguments = {
-        "model": model,
+        "model": model.name,
         "recordings": [file["file"] for file in files[: len(recordings)]],
         "validate": [file["file"] for file in files[len(recordings) :]],
         "digests": [file["digest"] for file in files],
         "interval": interval,
-        "set": dict(settings),
-        "free": {name: dict(fields) for name, fields in free.items()},
+        "set": dict(model.settings),
+        "free": {name: dict(fields) for name, fields in model.free.items()},
         "options": dict(method.options),
         "optimiser": dict(method.optimiser),
         **more,
     }
-    group = "-".join([model, method.key, str(len(free))])
+    group = "-".join([model.name, method.key, str(len(model.free))])
     return Case(name, fitting.TASK, arguments, group)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from shadowfit.experiments import drawing
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.document import Figure, Finding, MissingCase, Results, Section, Table, check
-from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Size, fit_case, twin_case
+from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Model, Size, fit_case, twin_case
 from shadowfit.experiments.paper_twins import PENDULUM_TRUTH
 from shadowfit.experiments.tables import percent, with_uncertainty
 from shadowfit.recordings import read_recording
@@ -76,19 +76,16 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
             file = size.model("models/pendulum_stribeck.toml" if model == "stribeck" else "pendulum")
             if model != "stribeck" and file != "pendulum":
                 settings["hinge.stribeck"] = 0.0
-            common: dict[str, Any] = {
-                "model": file,
-                "settings": settings,
-                # A rig starts where its model file has it.
-                "free": {name: {} if size.rig else {"start": START[name]} for name in free},
-            }
+            # A rig starts where its model file has it.
+            starts = {name: {} if size.rig else {"start": START[name]} for name in free}
+            fitted = Model(file, settings, starts)
             for name in names:
                 # The implicit residual weighs errors by the inertia at a fit's start: 0.01 in the fit, the calibrated
                 # one in cross-validation. Costs can be compared if the own series is gone through once more, too.
                 again = method.options["residual"] == "implicit"
                 others = [other for other in names if again or other != name]
-                listed.append(fit_case(_name(model, method, name), method, made, [name], validate=others, **common))
-            listed.append(fit_case(_name(model, method, "all"), method, made, names, **common))
+                listed.append(fit_case(_name(model, method, name), method, fitted, made, [name], validate=others))
+            listed.append(fit_case(_name(model, method, "all"), method, fitted, made, names))
     return listed
 
 

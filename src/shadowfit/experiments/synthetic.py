@@ -16,7 +16,17 @@ import numpy as np
 from shadowfit.experiments import drawing
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check, some
-from shadowfit.experiments.methods import IMPLICIT, OURS, PAPER, PAPER_COMPLIANCE, Method, Size, fit_case, twin_case
+from shadowfit.experiments.methods import (
+    IMPLICIT,
+    OURS,
+    PAPER,
+    PAPER_COMPLIANCE,
+    Method,
+    Model,
+    Size,
+    fit_case,
+    twin_case,
+)
 from shadowfit.experiments.paper_twins import COMPLIANCE, SYNTHETIC_KNOWN, SYNTHETIC_TRUTH
 
 DURATION = 10.0  # s
@@ -86,15 +96,8 @@ def _case(name: str, method: Method, made: Mapping[str, Outcome], compliance: fl
     known = {key: value for key, value in SYNTHETIC_KNOWN.items() if not key.startswith("arm")}
     # The free inertia at its true value beside the known ones makes a possible body; the fit starts elsewhere.
     settings = {**known, "pendulum.inertia.yy": SYNTHETIC_TRUTH["pendulum.inertia.yy"], "*.compliance.*": compliance}
-    return fit_case(
-        name,
-        method,
-        made,
-        [f"synthetic-{seed}"],
-        model="furuta",
-        settings=settings,
-        free={key: {"start": value} for key, value in START.items()},
-    )
+    model = Model("furuta", settings, {key: {"start": value} for key, value in START.items()})
+    return fit_case(name, method, model, made, [f"synthetic-{seed}"])
 
 
 def _name(method: Method, sweep: str, value: float) -> str:

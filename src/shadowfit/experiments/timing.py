@@ -21,7 +21,7 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.experiments import fitting, furuta
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.document import Results, Section, Table, check
-from shadowfit.experiments.methods import Size, fit_case
+from shadowfit.experiments.methods import Model, Size, fit_case
 
 TASK = f"{__name__}:timed_case"
 PAPER_SECONDS, PAPER_ITERATIONS = 6.6, 6
@@ -38,15 +38,8 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     del size
     listed = []
     for method in furuta.METHODS:
-        fit = fit_case(
-            f"time-{method.key}",
-            method,
-            made,
-            ["furuta-swingup"],
-            model="furuta",
-            settings={"*.compliance.*": furuta.COMPLIANCE[method.key]},
-            free=furuta.FREE,
-        )
+        model = Model("furuta", {"*.compliance.*": furuta.COMPLIANCE[method.key]}, furuta.FREE)
+        fit = fit_case(f"time-{method.key}", method, model, made, ["furuta-swingup"])
         listed.append(Case(fit.name, TASK, fit.arguments, "time"))
     return listed
 

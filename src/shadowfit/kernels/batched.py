@@ -35,7 +35,7 @@ def over_time(
 
 
 _log = logging.getLogger(__name__)
-_said: set[str] = set()
+_reasons_told: set[str] = set()
 
 
 def say_once(error: TooLargeError | UnsupportedError) -> None:
@@ -44,8 +44,8 @@ def say_once(error: TooLargeError | UnsupportedError) -> None:
     That a program is too large is as expected; a primitive without a row is worth one.
     """
     reason = getattr(error, "operation", None) or str(error)
-    if reason not in _said:
-        _said.add(reason)
+    if reason not in _reasons_told:
+        _reasons_told.add(reason)
         level = logging.INFO if isinstance(error, TooLargeError) else logging.WARNING
         _log.log(level, "left to XLA, which is slower: %s", error)
 

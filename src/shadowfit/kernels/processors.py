@@ -16,9 +16,9 @@ class ThreadsError(ShadowfitError):
 
 def threads() -> int:
     """What the environment says, or one for each processor."""
-    said = os.environ.get(VARIABLE, "").strip()
-    if not said:
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
         return os.cpu_count() or 1
-    if not (said.isascii() and said.isdigit() and 0 < int(said) <= MOST):
-        raise ThreadsError(f"the environment variable {VARIABLE} is {said!r}; it must be a number from 1 to {MOST}")
-    return int(said)
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST):
+        raise ThreadsError(f"the environment variable {VARIABLE} is {text!r}; it must be a number from 1 to {MOST}")
+    return int(text)

@@ -193,11 +193,6 @@ class Scalars:
         make = _SIMPLIFIED.get(name)
         return self.call(name, *operands) if make is None else make(self, *operands)
 
-    def is_truth(self, node: Node) -> bool:
-        """Whether a node is a truth value that is not known yet."""
-        row = TABLE.get(self.operations[node][0])
-        return row is not None and row.gives_truth
-
 
 def _sloped_again(scalars: Scalars, value: Node, *pairs: Node) -> Node:
     return scalars.sloped(value, lambda: list(zip(pairs[::2], pairs[1::2], strict=True)))

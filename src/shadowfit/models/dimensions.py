@@ -45,21 +45,21 @@ RAISED = {"²": 2, "³": 3}
 
 def unit_of(expression: Expression, unit: Callable[[str], str]) -> str | None:
     """Unit of an expression, given those of names; None where it is not known."""
-    found = _of(expression.tree, unit)
-    return None if found is None else text_of(found)
+    powers = _of(expression.tree, unit)
+    return None if powers is None else text_of(powers)
 
 
 def powers_of(text: str) -> Powers | None:
     """Powers in a unit such as ``N m s/rad`` or ``kg m²``; None for one with other symbols."""
-    found = PURE
+    powers = PURE
     above, _, below = text.partition("/")
     for part, sign in ((above, 1), (below.strip("()"), -1)):
         for symbol in part.split():
             name, power = re.fullmatch(r"(.*?)([²³]?)", symbol).groups()  # type: ignore[union-attr]
             if name not in UNITS:
                 return None
-            found = _product(found, _raised(UNITS[name], Fraction(sign * RAISED.get(power, 1))))
-    return found
+            powers = _product(powers, _raised(UNITS[name], Fraction(sign * RAISED.get(power, 1))))
+    return powers
 
 
 def text_of(powers: Powers) -> str:
@@ -89,21 +89,21 @@ def _of(node: ast.expr, unit: Callable[[str], str]) -> Powers | None:
         case ast.UnaryOp(operand=inner):
             return _of(inner, unit)
         case ast.Call(func=ast.Name(id=name), args=[inner]):
-            own = _of(inner, unit)
-            if name == "abs" or own is None:
-                return own
-            return _raised(own, Fraction(1, 2)) if name == "sqrt" else PURE if own == PURE else None
+            powers = _of(inner, unit)
+            if name == "abs" or powers is None:
+                return powers
+            return _raised(powers, Fraction(1, 2)) if name == "sqrt" else PURE if powers == PURE else None
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            own, exponent = _of(left, unit), _fraction(right)
-            return None if own is None or exponent is None else _raised(own, exponent)
+            powers, exponent = _of(left, unit), _fraction(right)
+            return None if powers is None or exponent is None else _raised(powers, exponent)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as operator, right=right):
             pair = _of(left, unit), _of(right, unit)
             if pair[0] is None or pair[1] is None:
                 return None
             return _product(pair[0], _raised(pair[1], Fraction(1 if isinstance(operator, ast.Mult) else -1)))
         case ast.BinOp(left=left, right=right):
-            own, other = _of(left, unit), _of(right, unit)
-            return own if own == other else None
+            powers, other = _of(left, unit), _of(right, unit)
+            return powers if powers == other else None
     return None
 
 
@@ -113,8 +113,8 @@ def _fraction(node: ast.expr) -> Fraction | None:
         case ast.Constant(value=int() | float() as value):
             return Fraction(value).limit_denominator(12)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            own = _fraction(inner)
-            return None if own is None else -own
+            number = _fraction(inner)
+            return None if number is None else -number
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             above, below = _fraction(left), _fraction(right)
             return above / below if above is not None and below else None

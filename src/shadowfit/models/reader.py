@@ -94,14 +94,14 @@ def parse_model(text: str, source: str = "model", name: str = "mechanism") -> Mo
     """
     values, places = parse(text, source)
     document = Table(values, (), places, source)
-    own = document.text("name") if "name" in document else name
+    title = document.text("name") if "name" in document else name
     # The same text is read when a fit begins, when its result is written, and for the report.
-    found = _READ.get((text, own))
-    if found is None:
-        found = _READ[text, own] = read_document(document, name, text)
+    model = _READ.get((text, title))
+    if model is None:
+        model = _READ[text, title] = read_document(document, name, text)
         for key in list(_READ)[:-KEPT]:
             _READ.pop(key, None)
-    return dataclasses.replace(found, source=source)
+    return dataclasses.replace(model, source=source)
 
 
 def read_document(document: Table, name: str, text: str) -> ModelFile:

@@ -83,8 +83,8 @@ class Threads:
 
     def gather(self, work: Callable[..., Any], *columns: Column, shared: tuple[Any, ...] = ()) -> list[Any]:
         with joblib.parallel_config(backend="threading"):
-            found = dict(run(_applied, list(zip(*columns, strict=True)), shared=(work, shared), n_jobs=self._n_jobs))
-        return [found[place] for place in sorted(found)]
+            results = dict(run(_applied, list(zip(*columns, strict=True)), shared=(work, shared), n_jobs=self._n_jobs))
+        return [results[place] for place in sorted(results)]
 
     def total(self, work: Callable[..., Any], *columns: Column, shared: tuple[Any, ...] = ()) -> Any:
         values = self.gather(work, *columns, shared=shared)
@@ -157,9 +157,9 @@ class Cluster:
         return [one for some in self._brought(self._submitted(_listed, work, columns, shared)) for one in some]
 
     def total(self, work: Callable[..., Any], *columns: Column, shared: tuple[Any, ...] = ()) -> Any:
-        found = self._submitted(_summed, work, columns, shared)
-        nodes = {place: value for some in self._brought(found) for place, value in some.items()}
-        return tree.ended(nodes, sum(found.sizes))
+        partial = self._submitted(_summed, work, columns, shared)
+        nodes = {place: value for some in self._brought(partial) for place, value in some.items()}
+        return tree.ended(nodes, sum(partial.sizes))
 
     def _submitted(
         self, how: Callable[..., Any], work: Callable[..., Any], columns: Sequence[Column], shared: tuple[Any, ...]
@@ -175,7 +175,7 @@ class Cluster:
 
     def _made(self, recipe: Recipe, place: int) -> Any:
         """A group, where it belongs."""
-        given = (recipe.firsts[place], recipe.common, *(own.futures[place] for own in recipe.columns))
+        given = (recipe.firsts[place], recipe.common, *(column.futures[place] for column in recipe.columns))
         return self._at(place, recipe.work.__name__, recipe.how, recipe.work, *given)
 
     def _at(self, place: int, name: str, *task: Any, beside: bool = False) -> Any:
@@ -191,15 +191,15 @@ class Cluster:
 
     def _beside(self, place: int) -> str | None:
         """The home of the next group that lives elsewhere."""
-        own = self._homes[place]
-        return next((home for home in self._homes[place:] + self._homes[:place] if home != own), None)
+        home_now = self._homes[place]
+        return next((home for home in self._homes[place:] + self._homes[:place] if home != home_now), None)
 
     def release(self, column: Groups) -> None:
         column.recipe = None
 
     def keep(self, column: Groups) -> None:
         if not column.copies and self._beside(0) is not None:
-            column.copies = [self._at(i, "copy", _same, own, beside=True) for i, own in enumerate(column.futures)]
+            column.copies = [self._at(i, "copy", _same, future, beside=True) for i, future in enumerate(column.futures)]
         self.release(column)
 
     def _split(self, values: Sequence[Any]) -> Groups:
@@ -209,20 +209,20 @@ class Cluster:
         groups = [list(values[first:last]) for first, last in zip([0, *ends], ends, strict=False)]
         return Groups(groups, tuple(map(len, groups)))
 
-    def _brought(self, found: Groups) -> list[Any]:
+    def _brought(self, groups: Groups) -> list[Any]:
         for _ in range(PERSEVERANCE):
-            self._wait(found)
+            self._wait(groups)
             try:
-                return list(self._client.gather(found.futures))
+                return list(self._client.gather(groups.futures))
             except distributed().KilledWorker:
-                self._client.retry(found.futures)
-        return list(self._client.gather(found.futures))
+                self._client.retry(groups.futures)
+        return list(self._client.gather(groups.futures))
 
-    def _wait(self, found: Groups) -> None:
+    def _wait(self, groups: Groups) -> None:
         """Until a column is there; groups of workers that die meanwhile are made again by others."""
         while True:
             with contextlib.suppress(TimeoutError), self._client.as_current():
-                distributed().wait(found.futures, timeout=LOOK)
+                distributed().wait(groups.futures, timeout=LOOK)
                 return
             self._replace_lost()
 
@@ -235,7 +235,7 @@ class Cluster:
         for place in lost:
             self._homes[place] = min(here, key=self._homes.count)
         replaced: set[int] = set()
-        for column in [own for _, own in sorted(self._columns.items())]:
+        for column in [kept for _, kept in sorted(self._columns.items())]:
             if self._again(column, [place for place in lost if place < len(column.sizes)], replaced):
                 replaced.add(id(column))
 
@@ -249,7 +249,7 @@ class Cluster:
                 if self._beside(place) is not None:
                     column.copies[place] = self._at(place, "copy", _same, column.futures[place], beside=True)
             return bool(lost)
-        if column.recipe is None or not any(id(own) in replaced for own in column.recipe.columns):
+        if column.recipe is None or not any(id(needed) in replaced for needed in column.recipe.columns):
             return False
         for place in lost:
             column.futures[place] = self._made(column.recipe, place)
@@ -263,10 +263,10 @@ class Cluster:
         return list(self._client.run(work, *given).values())
 
     def once(self, work: Callable[..., Any], *given: Any) -> Any:
-        found, kernels = self._client.submit(_with_kernels, work, *given, pure=False).result()
+        result, kernels = self._client.submit(_with_kernels, work, *given, pure=False).result()
         # Workers that share a cache have them already; those with another kind of processor make their own.
         self._client.run(store.take, kernels, on_error="ignore")
-        return found
+        return result
 
 
 def _listed(work: Callable[..., Any], first: int, shared: tuple[Any, ...], *parts: Sequence[Any]) -> list[Any]:

@@ -86,8 +86,8 @@ def read_recording(
         columns={key: heading.text for key, heading in kept.items() if heading.text != key},
     )
     if not wanted.keep_repeats:
-        recording, said = without_repeats(recording)
-        notes += said
+        recording, sentences = without_repeats(recording)
+        notes += sentences
     return dataclasses.replace(recording, warnings=(*table.notes, *notes, *check_recording(recording)))
 
 

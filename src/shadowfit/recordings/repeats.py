@@ -54,17 +54,17 @@ def without_repeats(recording: Recording) -> tuple[Recording, tuple[str, ...]]:
     best = max(gain, key=lambda key: gain[key])
     if gain[best] < np.log(SMOOTHER):
         return recording, ()
-    said = f"{count} of {len(repeated)} samples repeat the one before in all channels and were left out"
+    sentence = f"{count} of {len(repeated)} samples repeat the one before in all channels and were left out"
     if best == "source's clock":
         interval = (times[best][-1] - times[best][0]) / (len(times[best]) - 1)
-        said += (
+        sentence += (
             f": they were written more often than they were measured. The others got the times of an even clock of "
             f"{1e3 * interval:.5g} ms, in which the motion is smooth"
         )
     else:
-        said += ": without them the motion is smooth"
+        sentence += ": without them the motion is smooth"
     return dataclasses.replace(recording, time=times[best], channels=channels), (
-        f'{said} (repeats = "keep" in a table of channels leaves it as it was)',
+        f'{sentence} (repeats = "keep" in a table of channels leaves it as it was)',
     )
 
 
@@ -120,5 +120,5 @@ def _roughness(
 
 def _gain(before: Float[np.ndarray, " c"], after: Float[np.ndarray, " c"]) -> float:
     """Logarithm of how much smoother all channels have become; those that are flat have no say."""
-    told = (before > 0.0) & (after > 0.0)
-    return float(np.sum(np.log(before[told] / after[told])))
+    moving = (before > 0.0) & (after > 0.0)
+    return float(np.sum(np.log(before[moving] / after[moving])))

@@ -59,13 +59,19 @@ def profile(
     row = estimate.parameters[labels.index(name)]
     quantile = float(normal_quantile(0.5 + 0.5 * level)) ** 2
     tried = {row.value: 0.0}
+
+    def note(value: float, deviance: float) -> None:
+        tried[value] = deviance
+        if progress is not None:
+            progress(value, deviance)
+
     spread = estimate.uncertainty().freed_std[labels.index(name)]
     ends, complete = [], True
     for sign, bound in ((-1.0, row.lower), (1.0, row.upper)):
         end, reached = row.value, False
         try:
             reach = float(sign * np.sqrt(quantile) * spread)
-            end, reached = _end(estimate, labels.index(name), reach, bound, quantile, tried, progress)
+            end, reached = _end(estimate, labels.index(name), reach, bound, quantile, note)
         except KeyboardInterrupt:
             pass
         ends.append(end)
@@ -97,8 +103,7 @@ def _end(
     reach: float,
     bound: float,
     quantile: float,
-    tried: dict[float, float],
-    progress: Callable[[float, float], None] | None,
+    note: Callable[[float, float], None],
 ) -> tuple[float, bool]:
     """Where the deviance reaches the quantile, and whether it was found; √deviance is nearly linear in the distance."""
     centre = estimate.parameters[index].value
@@ -110,9 +115,7 @@ def _end(
         if value == centre:
             return centre, True
         point, deviance = held(estimate, index, value, point)
-        tried[value] = deviance
-        if progress is not None:
-            progress(value, deviance)
+        note(value, deviance)
         if (beyond and deviance < quantile) or abs(deviance - quantile) < TOLERANCE * quantile:
             return value, True
         ratio = np.sqrt(quantile / max(deviance, np.finfo(float).tiny))

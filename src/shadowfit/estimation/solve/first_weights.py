@@ -40,7 +40,7 @@ def typical_impulses(problem: Problem, point: Point) -> np.ndarray:
     directions = np.asarray(problem.plan.unknowns.directions(np.eye(size)))
     for index, track in enumerate(problem.tracks):
         rows = objective.chunk_rows(problem, point, unit_weights(problem), index)
-        after = np.concatenate([np.asarray(own.states)[:, :size, 2] for own in rows])[: track.steps]
+        after = np.concatenate([np.asarray(table.states)[:, :size, 2] for table in rows])[: track.steps]
         pose = point.nodes[index].pose
         moved = differences(pose[1:], pose[:-1]).reshape(len(pose.position) - 1, -1) @ directions.T
         change = np.diff(moved, axis=0)[: track.steps]
