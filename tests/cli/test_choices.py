@@ -8,14 +8,14 @@ from shadowfit.cli import design, options
 from shadowfit.designs import criteria
 from shadowfit.dynamics import discretization, requests
 from shadowfit.estimation.problem import options as problem_options
-from shadowfit.estimation.residuals import transition
+from shadowfit.estimation.residuals import equations
 from shadowfit.estimation.residuals.unknowns import UnknownsName
 from shadowfit.estimation.uncertainty import evidence
 
 CHOICES = [
     (options.Discretization, discretization.Discretization),
     (options.Joints, requests.Joints),
-    (options.Residual, transition.Residual),
+    (options.Residual, equations.Residual),
     (options.Unknowns, UnknownsName),
     (options.Correction, problem_options.Correction),
     (options.Intervals, evidence.Kind),

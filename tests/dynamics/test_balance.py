@@ -8,6 +8,7 @@ import pytest
 from shadowfit.dynamics import State, assemble, balance, place
 from shadowfit.dynamics.exact import step as exact_step
 from shadowfit.dynamics.spook import step as spook_step
+from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.mechanism import Body, Coulomb, Gravity, Mechanism, Spring, hinge
 from shadowfit.models import builtin
@@ -48,9 +49,8 @@ def test_nothing_is_missing_where_the_stepper_goes(discretization, mechanism, po
     command = jnp.array([0.2 if speeds else 1e-6])
     guess = jnp.zeros(complementary_count(elements), bool)
     new, _ = jax.jit(STEPPERS[discretization])(elements, state, command, TIMESTEP, guess)
-    missing = missing_impulse(
-        elements, state.pose, state.velocity, new.velocity, command, TIMESTEP, discretization=discretization
-    )
+    step = Moving(state.pose, state.velocity, new.velocity, command, TIMESTEP)
+    missing = missing_impulse(elements, step, discretization=discretization)
     # A stuck joint's impulse is its creep, near rounding, divided by a tiny regularisation.
     np.testing.assert_allclose(missing, 0.0, atol=1e-10 if speeds else 1e-8)
 
@@ -79,10 +79,9 @@ def test_joints_act_in_pairs(discretization):
     closed = place(mechanism, {"joint": 0.7}, poses={"left": ((0.1, -0.2, 0.3), (0.9, 0.1, -0.3, 0.2))})
     rng = np.random.default_rng(1)
     old, new = rng.standard_normal((2, 2, 6))
-    missing = np.asarray(
-        missing_impulse(elements, closed.pose, old, new, jnp.zeros(0), TIMESTEP, discretization=discretization)
-    )
-    bodies = np.asarray(balance.bodies_balance(elements, closed.pose, old, new, jnp.zeros(0), TIMESTEP, discretization))
+    step = Moving(closed.pose, old, new, jnp.zeros(0), TIMESTEP)
+    missing = np.asarray(missing_impulse(elements, step, discretization=discretization))
+    bodies = np.asarray(balance.bodies_balance(elements, step, discretization))
     joint = bodies - missing
     assert np.max(np.abs(joint)) > 1e-2
     position = np.asarray(closed.pose.position)

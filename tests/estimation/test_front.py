@@ -249,7 +249,7 @@ def test_rows_of_a_part_of_the_window(first):
     """Rows that involve some nodes of a step's window, next to rows that involve all of them."""
     rng = np.random.default_rng(10)
     (chunk,), nodes = random_chunks(rng, 4, 3, 2, 11, 14, filler=0.0)
-    narrow = front.Table(rng.normal(size=(14, 2, 2 * 3 + 3)), 2, 3, first)
+    narrow = front.RowTable(rng.normal(size=(14, 2, 2 * 3 + 3)), 2, 3, first)
     assembly = front.Assembly(nodes, 4, 3, 2)
     whole, part = assembly.add([front.table(chunk), narrow], 0)
     found = front.factorise(assembly.normal())

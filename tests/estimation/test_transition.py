@@ -11,7 +11,9 @@ import pytest
 from estimation.scenes import blank, dc_cartpole, full_furuta, problem_of, stiff_fourbar
 from shadowfit.dynamics import assemble, place
 from shadowfit.dynamics.inverse import inverse_dynamics
+from shadowfit.dynamics.state import Moving
 from shadowfit.estimation.residuals import transition
+from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.estimation.residuals.unknowns import Step
 from shadowfit.estimation.residuals.unknowns.poses import driven
@@ -69,9 +71,9 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
         start = driven(Step(machine, None, command, slopes, jnp.asarray(TIMESTEP)))
         acting = dataclasses.replace(start, elements=assemble(machine.moved(own)))
         moved = (pose.plus(states[0]), velocity + states[1], new + states[2])
-        found = transition.linearise(
-            acting, plan.layout.columns, *moved, jnp.asarray(TIMESTEP), residual, discretization, friction
-        )
+        moving = Moving(*moved, command, jnp.asarray(TIMESTEP))
+        equations = Equations(residual, discretization, friction)
+        found = transition.linearise(acting, plan.layout.columns, moving, equations)
         blocks = (found.by_pose, found.by_velocity, found.by_new_velocity)
         columns = [block.reshape(size, size) for block in blocks]
         return [found.residual, jnp.concatenate([*columns, found.by_parameters * scale], axis=1)]
@@ -107,16 +109,9 @@ def test_the_stepper_s_own_prediction_has_no_residual(discretization):
 
     @jax.jit
     def residual(new):
-        return transition.linearise(
-            acting,
-            problem.plan.layout.columns,
-            state.pose,
-            state.velocity,
-            new,
-            jnp.asarray(TIMESTEP),
-            "implicit",
-            discretization,
-        ).residual
+        moving = Moving(state.pose, state.velocity, new, jnp.array([0.3]), jnp.asarray(TIMESTEP))
+        equations = Equations("implicit", discretization, "stepper")
+        return transition.linearise(acting, problem.plan.layout.columns, moving, equations).residual
 
     # r = M₀ (v' − φ) is affine in v' with a regular matrix: two evaluations tell φ.
     mass = np.asarray(jax.jacfwd(lambda x: residual(state.velocity + x.reshape(2, 6)))(jnp.zeros(12)))

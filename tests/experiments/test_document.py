@@ -3,7 +3,7 @@
 import pytest
 
 from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, MissingCase, Results, Section, Table, check, html, markdown
+from shadowfit.experiments.document import Figure, MissingCase, Results, ResultTable, Section, check, html, markdown
 
 
 def results():
@@ -17,7 +17,7 @@ def section():
     return Section(
         "Costs & more",
         ["Some <text>.", "- a `b`\n- c"],
-        [Table("costs", "Costs", ["case", "a|b"], [["done", "2"]])],
+        [ResultTable("costs", "Costs", ["case", "a|b"], [["done", "2"]])],
         [Figure("reproduction-x.png", "A picture")],
         [
             check("The cost is large", lambda: (found["done"]["cost"] > 1.0, "2")),

@@ -19,7 +19,7 @@ def demo(
     from shadowfit.cli.loading import start
 
     start(quiet)
-    from shadowfit.cli.fit import Output, Task, fit_and_save
+    from shadowfit.cli.fit import FitTask, Output, fit_and_save
     from shadowfit.estimation import Free, LevenbergMarquardt, Options
     from shadowfit.evaluation.columns import write_recording
     from shadowfit.evaluation.summary import Details
@@ -32,6 +32,6 @@ def demo(
     write_recording(out / "swing_up.csv", recording)
     mechanism = loaded.mechanism.set(twin.settings)
     optimiser = LevenbergMarquardt()
-    task = Task(mechanism, [recording], dict.fromkeys(twin.free, Free()), Options(), optimiser)
+    task = FitTask(mechanism, [recording], dict.fromkeys(twin.free, Free()), Options(), optimiser)
     summary = fit_and_save(task, Details(loaded.text, optimiser, truth=twin.truth), Output(out, quiet, json))
     raise typer.Exit(0 if summary["converged"] else 1)

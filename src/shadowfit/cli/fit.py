@@ -208,7 +208,7 @@ def fit(
     )
     optimiser = _given(LevenbergMarquardt.paper() if paper else LevenbergMarquardt(), max_iterations=max_iterations)
     details = Details(loaded.text, optimiser, kind=intervals.value, derived=wanted)
-    task = Task(mechanism, measured, parameters, options, optimiser)
+    task = FitTask(mechanism, measured, parameters, options, optimiser)
     summary = fit_and_save(task, details, Output(out, quiet, json, report=not no_report))
     raise typer.Exit(0 if summary["converged"] else 1)
 
@@ -229,7 +229,7 @@ def _given(preset: Any, **fields: Any) -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class FitTask:
     """What a command fits to what."""
 
     mechanism: Mechanism
@@ -251,7 +251,7 @@ class Output:
     """Whether to write the result's page."""
 
 
-def fit_and_save(task: Task, details: Details, output: Output) -> dict[str, Any]:
+def fit_and_save(task: FitTask, details: Details, output: Output) -> dict[str, Any]:
     """Fit with progress shown, print the answer, and write the result with its report.
 
     Returns the contents of ``result.json``, which is all that is printed with ``json``.

@@ -72,14 +72,14 @@ def axis_impulses(
         )
         ones = jnp.ones(group.size)
         limit, by_load = _limit(group, geometry.position, speed, loads, command, timestep)
-        own, by_speed = jax.jvp(lambda s, act=act, limit=limit: act(s, limit), (new_speed,), (ones,))
+        total, by_speed = jax.jvp(lambda s, act=act, limit=limit: act(s, limit), (new_speed,), (ones,))
         _, by_limit = jax.jvp(lambda x, act=act, s=new_speed: act(s, x), (limit,), (ones,))
         turned = jnp.einsum("n,nm,nmi->ni", by_limit, by_load, across)
         laws = act(new_speed, jnp.zeros(group.size))
-        rubbing = [] if group.friction is None else [(own - laws)[:, None]]
+        rubbing = [] if group.friction is None else [(total - laws)[:, None]]
         by_group.append(jnp.concatenate([signs * loads, laws[:, None], *rubbing], axis=1))
         for member, place in enumerate(places):
-            impulse[place], slope[place], by_wrench[place] = own[member], by_speed[member], turned[member]
+            impulse[place], slope[place], by_wrench[place] = total[member], by_speed[member], turned[member]
             sides = ((group.a.bodies[member], geometry.axis_a), (group.b.bodies[member], geometry.axis_b))
             axes[place] = tuple((int(body), axis[member]) for body, axis in sides if body < count)
     return AxisImpulses(
@@ -142,10 +142,10 @@ def mass_of(tree: Tree, elements: Elements, now: Hung) -> Float[Array, "d d"]:
     bodies, above = coordinate_bodies(tree), held_by(tree)
     entries: list[list[Array]] = [[jnp.zeros(())] * size for _ in range(size)]
     for i in range(size):
-        own = column(composites[bodies[i]], now.twists[i])
+        momentum = column(composites[bodies[i]], now.twists[i])
         for j in range(size):
             if bodies[j] in above[bodies[i]]:
-                entries[i][j] = entries[j][i] = dot(now.twists[j], own)
+                entries[i][j] = entries[j][i] = dot(now.twists[j], momentum)
         entries[i][i] = entries[i][i] + shafts[i]
     return jnp.stack([jnp.stack(row) for row in entries]) if size else jnp.zeros((0, 0))
 

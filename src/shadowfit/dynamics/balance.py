@@ -11,6 +11,8 @@ through a few scalars of the joint, which :class:`JointPoint` holds.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -21,8 +23,16 @@ from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, exact, rows, sliding, spook
 from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.elements import Elements, JointGroup
-from shadowfit.dynamics.state import with_world
+from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.geometry import Pose, rotations
+
+
+class AxisMotion(NamedTuple):
+    """Positions [rad, m] and speeds of the joints' free axes, at the start and at the end of a step."""
+
+    position: Float[Array, "n"]
+    speed: Float[Array, "n"]
+    new_speed: Float[Array, "n"]
 
 
 class JointPoint(eqx.Module):
@@ -39,6 +49,11 @@ class JointPoint(eqx.Module):
     new_closing: Float[Array, "n m"]
     speed: Float[Array, "n"]
     new_speed: Float[Array, "n"]
+
+    @property
+    def axis(self) -> AxisMotion:
+        """The motion of the free axes."""
+        return AxisMotion(self.geometry.position, self.speed, self.new_speed)
 
 
 class Sticking(eqx.Module):
@@ -64,38 +79,33 @@ Rubbing = Sticking | Turning
 
 def joint_point(
     group: JointGroup,
-    pose: Pose,
-    velocity: Float[Array, "bodies+1 6"],
-    new_velocity: Float[Array, "bodies+1 6"],
-    timestep: Float[Array, ""],
+    whole: Moving,
     discretization: str,
     known: tuple[rows.Geometry, rows.Geometry | None] | None = None,
 ) -> JointPoint:
-    """Evaluate the joints of a group; pose and velocities include the world.
+    """Evaluate the joints of a group; the step includes the world.
 
     ``known`` are the geometries now and before (:func:`start_geometry`), which do not depend on the new velocity.
     """
-    geometry, before = known or start_geometry(group, pose, velocity, timestep, discretization)
-    after = None if before is None else rows.geometry(group, pose.plus(timestep * new_velocity))
+    geometry, before = known or start_geometry(group, whole, discretization)
+    after = None if before is None else rows.geometry(group, whole.pose.plus(whole.timestep * whole.new_velocity))
     return JointPoint(
         geometry,
         before,
         after,
-        rows.apply(geometry.gap_a, geometry.gap_b, group, velocity),
-        rows.apply(geometry.gap_a, geometry.gap_b, group, new_velocity),
-        rows.apply(geometry.axis_a, geometry.axis_b, group, velocity),
-        rows.apply(geometry.axis_a, geometry.axis_b, group, new_velocity),
+        rows.apply(geometry.gap_a, geometry.gap_b, group, whole.velocity),
+        rows.apply(geometry.gap_a, geometry.gap_b, group, whole.new_velocity),
+        rows.apply(geometry.axis_a, geometry.axis_b, group, whole.velocity),
+        rows.apply(geometry.axis_a, geometry.axis_b, group, whole.new_velocity),
     )
 
 
-def start_geometry(
-    group: JointGroup, pose: Pose, velocity: Float[Array, "bodies+1 6"], timestep: Array, discretization: str
-) -> tuple[rows.Geometry, rows.Geometry | None]:
+def start_geometry(group: JointGroup, whole: Moving, discretization: str) -> tuple[rows.Geometry, rows.Geometry | None]:
     """Geometry of a group's joints at ``q`` and, for the exact discretisation, at ``q ⊟ h v``."""
-    now = rows.geometry(group, pose)
+    now = rows.geometry(group, whole.pose)
     if SCHEMES[discretization].affine:
         return now, None
-    return now, rows.geometry(group, pose.plus(-timestep * velocity))
+    return now, rows.geometry(group, whole.pose.plus(-whole.timestep * whole.velocity))
 
 
 def load(group: JointGroup, point: JointPoint, timestep: Float[Array, ""]) -> Float[Array, "n m"]:
@@ -110,9 +120,7 @@ def load(group: JointGroup, point: JointPoint, timestep: Float[Array, ""]) -> Fl
 
 def law_impulse(
     group: JointGroup,
-    position: Float[Array, "n"],
-    speed: Float[Array, "n"],
-    new_speed: Float[Array, "n"],
+    axis: AxisMotion,
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
     discretization: str,
@@ -120,6 +128,7 @@ def law_impulse(
     """Impulse of viscous friction and all laws along the free axes."""
     if not group.has_axis:
         return jnp.zeros(group.size)
+    position, speed, new_speed = axis
     if SCHEMES[discretization].affine:
         stiffness, push = spook.axis_impulse(group, position, speed, command, timestep)
         return push - stiffness * new_speed
@@ -128,19 +137,16 @@ def law_impulse(
 
 def friction_impulse(
     group: JointGroup,
-    scalars: tuple[Float[Array, "n"], Float[Array, "n"], Float[Array, "n"]],
+    axis: AxisMotion,
     loads: Float[Array, "n m"],
     rubbing: Rubbing,
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
 ) -> Float[Array, "n"]:
-    """Dry friction of a largest impulse ``Σ U |λ| + h·level``, as ``rubbing`` says.
-
-    ``scalars`` are position, speed and new speed of the axes.
-    """
+    """Dry friction of a largest impulse ``Σ U |λ| + h·level``, as ``rubbing`` says."""
     if group.friction is None:
         return jnp.zeros(group.size)
-    position, speed, new_speed = scalars
+    position, speed, new_speed = axis
     weights, level = rows.friction_limits(group, position, speed, command)
     limit = jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
     if isinstance(rubbing, Turning):
@@ -161,52 +167,29 @@ def joint_impulse(
     return jnp.stack([on_a, on_b], axis=1)
 
 
-def body_balance(
-    mass: Float[Array, ""],
-    inertia: Float[Array, "3 3"],
-    gravity: Float[Array, "3"],
-    applied: Float[Array, "6"],
-    orientation: Float[Array, "4"],
-    velocity: Float[Array, "6"],
-    new_velocity: Float[Array, "6"],
-    timestep: Float[Array, ""],
-    discretization: str,
-) -> Float[Array, "6"]:
-    """``M (v' − v) − h (f + f_g)`` of one body; gyroscopic torque at the start (SPOOK) or the middle of the step."""
-    turn = rotations.matrix(orientation)
-    world_inertia = turn @ inertia @ turn.T
-    change = new_velocity - velocity
+def bodies_balance(elements: Elements, step: Moving, discretization: str) -> Float[Array, "bodies 6"]:
+    """The bodies' part of F, ``M (v' − v) − h (f + f_g)``.
+
+    The gyroscopic torque is taken at the start (SPOOK) or at the middle of the step.
+    """
     old_share, new_share = SCHEMES[discretization].gyroscopic
-    spin = old_share * velocity[3:] + new_share * new_velocity[3:]
-    gyroscopic = -jnp.cross(spin, world_inertia @ spin)
-    linear = mass * change[:3] - timestep * (mass * gravity + applied[:3])
-    angular = world_inertia @ change[3:] - timestep * (gyroscopic + applied[3:])
-    return jnp.concatenate([linear, angular])
+    gravity, timestep = elements.gravity, step.timestep
 
+    def one(
+        mass: Array, inertia: Array, applied: Array, orientation: Array, velocity: Array, new_velocity: Array
+    ) -> Float[Array, "6"]:
+        turn = rotations.matrix(orientation)
+        world_inertia = turn @ inertia @ turn.T
+        change = new_velocity - velocity
+        spin = old_share * velocity[3:] + new_share * new_velocity[3:]
+        gyroscopic = -jnp.cross(spin, world_inertia @ spin)
+        linear = mass * change[:3] - timestep * (mass * gravity + applied[:3])
+        angular = world_inertia @ change[3:] - timestep * (gyroscopic + applied[3:])
+        return jnp.concatenate([linear, angular])
 
-def bodies_balance(
-    elements: Elements,
-    pose: Pose,
-    velocity: Float[Array, "bodies 6"],
-    new_velocity: Float[Array, "bodies 6"],
-    command: Float[Array, "inputs"],
-    timestep: Float[Array, ""],
-    discretization: str,
-) -> Float[Array, "bodies 6"]:
-    """The bodies' part of F."""
-    applied = body_forces.applied_wrench(elements, pose, command)
-    bodies = elements.bodies
-    return jax.vmap(body_balance, in_axes=(0, 0, None, 0, 0, 0, 0, None, None))(
-        bodies.mass,
-        bodies.inertia,
-        elements.gravity,
-        applied,
-        pose.orientation,
-        velocity,
-        new_velocity,
-        timestep,
-        discretization,
-    )
+    applied = body_forces.applied_wrench(elements, step.pose, step.command)
+    bodies, states = elements.bodies, (step.pose.orientation, step.velocity, step.new_velocity)
+    return jax.vmap(one)(bodies.mass, bodies.inertia, applied, *states)
 
 
 class BodySlopes(eqx.Module):
@@ -217,20 +200,14 @@ class BodySlopes(eqx.Module):
     by_new_velocity: Float[Array, "bodies 6 6"]
 
 
-def body_slopes(
-    elements: Elements,
-    pose: Pose,
-    velocity: Float[Array, "bodies 6"],
-    new_velocity: Float[Array, "bodies 6"],
-    timestep: Float[Array, ""],
-    discretization: str,
-) -> BodySlopes:
-    """Closed-form derivatives of :func:`body_balance`, without external wrenches.
+def body_slopes(elements: Elements, step: Moving, discretization: str) -> BodySlopes:
+    """Closed-form derivatives of :func:`bodies_balance`, without external wrenches.
 
     With ``J = R J₀ Rᵀ`` a rotation ψ changes ``J x`` by ``ψ × J x − J (ψ × x)``, and the gyroscopic term is ``h ω × J
     ω``.
     """
-    inertia = body_forces.world_inertia(elements, pose)
+    velocity, new_velocity, timestep = step.velocity, step.new_velocity, step.timestep
+    inertia = body_forces.world_inertia(elements, step.pose)
     cross = rotations.cross_matrix
     change = new_velocity[:, 3:] - velocity[:, 3:]
     old_share, new_share = SCHEMES[discretization].gyroscopic
@@ -265,25 +242,14 @@ def side_bodies(group: JointGroup) -> np.ndarray:
     return np.stack([group.a.bodies, group.b.bodies], axis=1)
 
 
-def missing_impulse(
-    elements: Elements,
-    pose: Pose,
-    velocity: Float[Array, "bodies 6"],
-    new_velocity: Float[Array, "bodies 6"],
-    command: Float[Array, "inputs"],
-    timestep: Float[Array, ""],
-    discretization: str,
-) -> Float[Array, "bodies 6"]:
+def missing_impulse(elements: Elements, step: Moving, discretization: str) -> Float[Array, "bodies 6"]:
     """``F(q, v, v')`` [N s, N m s] of all bodies, without contacts."""
-    whole, old = with_world(pose, velocity)
-    new = jnp.concatenate([new_velocity, jnp.zeros((1, 6))])
-    impulse = jnp.zeros_like(old)
-    for group, sigma in zip(elements.groups, stick_sigmas(elements, pose, timestep), strict=True):
-        point = joint_point(group, whole, old, new, timestep, discretization)
+    whole, command, timestep = step.with_world(), step.command, step.timestep
+    impulse = jnp.zeros_like(whole.velocity)
+    for group, sigma in zip(elements.groups, stick_sigmas(elements, step.pose, timestep), strict=True):
+        point = joint_point(group, whole, discretization)
         loads = load(group, point, timestep)
-        scalars = (point.geometry.position, point.speed, point.new_speed)
-        along = law_impulse(group, *scalars, command, timestep, discretization)
-        along = along + friction_impulse(group, scalars, loads, Sticking(sigma), command, timestep)
+        along = law_impulse(group, point.axis, command, timestep, discretization)
+        along = along + friction_impulse(group, point.axis, loads, Sticking(sigma), command, timestep)
         impulse = impulse.at[side_bodies(group)].add(joint_impulse(loads, along, point.geometry))
-    balance = bodies_balance(elements, pose, velocity, new_velocity, command, timestep, discretization)
-    return balance - impulse[:-1]
+    return bodies_balance(elements, step, discretization) - impulse[:-1]

@@ -107,7 +107,7 @@ def _parts(composite: Float[Array, "16"]) -> tuple[Array, Array, Array, Array]:
 
 def held_by(tree: Tree) -> dict[int, set[int]]:
     """For each body itself and all that it hangs on."""
-    found: dict[int, set[int]] = {len(tree.links): set()}
+    chains: dict[int, set[int]] = {len(tree.links): set()}
     for link in tree.links:
-        found[link.body] = {link.body} | found[link.base]
-    return found
+        chains[link.body] = {link.body} | chains[link.base]
+    return chains

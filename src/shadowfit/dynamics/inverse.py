@@ -12,7 +12,7 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, contact_law
 from shadowfit.dynamics.elements import Elements, assemble
-from shadowfit.dynamics.state import State, with_world
+from shadowfit.dynamics.state import Moving, State, with_world
 from shadowfit.mechanism.mechanism import Mechanism
 
 
@@ -27,7 +27,8 @@ def inverse_dynamics(
     """External impulse [N s, N m s] on each body that takes the state's velocity to ``new_velocity`` in one step."""
     elements = assemble(mechanism)
     step = jnp.asarray(timestep, float)
-    missing = balance.missing_impulse(elements, state.pose, state.velocity, new_velocity, command, step, discretization)
+    moving = Moving(state.pose, state.velocity, new_velocity, command, step)
+    missing = balance.missing_impulse(elements, moving, discretization)
     return missing - _contact_impulse(elements, state, new_velocity, step)
 
 

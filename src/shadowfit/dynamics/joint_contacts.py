@@ -105,8 +105,8 @@ class Touching(eqx.Module):
 
     def impulses(self, branch: Branch, rates: Float[Array, "d"]) -> Float[Array, "c"]:
         """Impulses of all points on fixed branches."""
-        found = impulses_on(self.ahead, branch, rates)
-        return jnp.concatenate([found.normal, found.tangent.ravel()])
+        impulses_of_points = impulses_on(self.ahead, branch, rates)
+        return jnp.concatenate([impulses_of_points.normal, impulses_of_points.tangent.ravel()])
 
 
 def on_bodies(elements: Elements, moving: Moving, impulses: Float[Array, "c"]) -> Float[Array, "bodies 6"]:

@@ -121,9 +121,9 @@ def moved_geometries(
 ) -> tuple[Pose, tuple[rows.Geometry, ...]]:
     """The pose moved by an increment, and the geometry of all joints there; compiled, for use on the host."""
     given = [np.asarray(x)[None] for x in (pose.position, pose.orientation, increment)]
-    position, orientation, *found = (x[0] for x in along(_moved_geometries, elements, given))
+    position, orientation, *arrays = (x[0] for x in along(_moved_geometries, elements, given))
     count = len(dataclasses.fields(rows.Geometry))
-    parts = [rows.Geometry(*found[i : i + count]) for i in range(0, len(found), count)]
+    parts = [rows.Geometry(*arrays[i : i + count]) for i in range(0, len(arrays), count)]
     return Pose(position, orientation), tuple(parts)
 
 

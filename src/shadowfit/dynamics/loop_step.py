@@ -46,8 +46,8 @@ class Rows(eqx.Module):
         self, solve: Callable[[Array], Array], right: Float[Array, "d"], reaction: Float[Array, "m"]
     ) -> tuple[Float[Array, "d"], Float[Array, "m"]]:
         """Δ and Λ; ``solve`` inverts ∂τ/∂δ."""
-        found = solve(jnp.concatenate([right[:, None], self.along], axis=1))
-        free, by_reaction = found[:, 0], found[:, 1:]
+        solution = solve(jnp.concatenate([right[:, None], self.along], axis=1))
+        free, by_reaction = solution[:, 0], solution[:, 1:]
         mobility = -self.after @ by_reaction
         soft = loops.softened(mobility)
         left = -self.gap - (soft - mobility) @ reaction - self.after @ free
@@ -80,10 +80,10 @@ class Acting(eqx.Module):
             row = self.axes.row[axis].reshape(-1, 6)
             speeds = [jnp.zeros(())] * tree.size
             for body in touched & set(range(len(tree.links))):
-                own = maps.row(body, row[body])
+                speed_row = maps.row(body, row[body])
                 for i in range(tree.size):
                     if bodies[i] in above[body]:
-                        speeds[i] = speeds[i] + dot(own, twists[i])
+                        speeds[i] = speeds[i] + dot(speed_row, twists[i])
             total = total + self.axes.slope[axis] * jnp.outer(self._along(tree, left, row), jnp.stack(speeds))
         return total
 
@@ -93,15 +93,18 @@ class Acting(eqx.Module):
         return jnp.stack([dot(s, held[b]) for s, b in zip(left, coordinate_bodies(tree), strict=True)])
 
     def among(
-        self, tree: Tree, mechanism: Mechanism, others: Elements, own: list[Float[Array, "n r"]]
+        self, tree: Tree, mechanism: Mechanism, others: Elements, impulses_of_others: list[Float[Array, "n r"]]
     ) -> list[Float[Array, "n r"]]:
         """Impulses of all joints by groups of the whole mechanism; ``own`` are those of all other joints."""
         kept = [i for i in range(len(mechanism.joints)) if i not in tree.loops]
-        found = {}
-        for elements, impulses, joints in ((others, own, kept), (self.closers, self.axes.by_group, tree.loops)):
+        by_joint = {}
+        for elements, impulses, joints in (
+            (others, impulses_of_others, kept),
+            (self.closers, self.axes.by_group, tree.loops),
+        ):
             for group, table in zip(elements.groups, impulses, strict=True):
-                found.update({joints[joint]: table[member] for member, joint in enumerate(group.joints)})
-        return [jnp.stack([found[joint] for joint in group.joints]) for group in assemble(mechanism).groups]
+                by_joint.update({joints[joint]: table[member] for member, joint in enumerate(group.joints)})
+        return [jnp.stack([by_joint[joint] for joint in group.joints]) for group in assemble(mechanism).groups]
 
 
 def acting(

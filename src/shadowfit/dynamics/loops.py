@@ -127,9 +127,9 @@ def along_axes(
             mobility: Array = mobility,
             position: Array = geometry.position,
         ) -> tuple[Array, Array]:
-            scalars, rubbing = (position, speed, fast), balance.Turning(mobility)
-            laws = balance.law_impulse(group, *scalars, step.command, step.timestep, "exact")
-            return laws, balance.friction_impulse(group, scalars, load, rubbing, step.command, step.timestep)
+            axis, rubbing = balance.AxisMotion(position, speed, fast), balance.Turning(mobility)
+            laws = balance.law_impulse(group, axis, step.command, step.timestep, "exact")
+            return laws, balance.friction_impulse(group, axis, load, rubbing, step.command, step.timestep)
 
         (laws, rubbing), by_speed = jax.jvp(act, (new_speed,), (jnp.ones(group.size),))
         impulse.append(laws + rubbing)
@@ -170,11 +170,11 @@ def response(mass: Float[Array, "d d"], closed: Float[Array, "m d"]) -> Float[Ar
 
 def softened(mobility: Float[Array, "m m"]) -> Float[Array, "m m"]:
     """``C M⁻¹ Cᵀ`` of rows that may be redundant, made regular."""
-    own = jnp.diag(mobility)
-    mean = jnp.sum(own) / max(own.shape[0], 1)
+    diagonal = jnp.diag(mobility)
+    mean = jnp.sum(diagonal) / max(diagonal.shape[0], 1)
     # Rounding errors of a gap that nothing can close would else be large impulses.
-    idle = IDLE**2 / (IDLE**2 + (own / mean) ** 2)
-    return mobility + jnp.diag(SOFT * own + mean * idle)
+    idle = IDLE**2 / (IDLE**2 + (diagonal / mean) ** 2)
+    return mobility + jnp.diag(SOFT * diagonal + mean * idle)
 
 
 def _wide(group: JointGroup, geometry: rows.Geometry, bodies: int) -> Float[Array, "n bodies*6"]:
@@ -187,9 +187,9 @@ def _wide(group: JointGroup, geometry: rows.Geometry, bodies: int) -> Float[Arra
 
 def by_group(closers: Elements, reaction: Float[Array, "m"]) -> list[Float[Array, "n r"]]:
     """Impulses of the rows of each group's joints."""
-    found, start = [], 0
+    impulses, start = [], 0
     for group in closers.groups:
         stop = start + group.size * group.gap_rows
-        found.append(reaction[start:stop].reshape(group.size, group.gap_rows))
+        impulses.append(reaction[start:stop].reshape(group.size, group.gap_rows))
         start = stop
-    return found
+    return impulses

@@ -56,8 +56,8 @@ class MotionView(View):
         index = self.mechanism.joints.index(joint)
         if index in self.tree.loops:
             return self._bodies().joint_position(joint)
-        own = free_part(self.tree.holding(index), self.motion)
-        here = Frame(own.position, rotations.matrix(own.orientation))
+        motion = free_part(self.tree.holding(index), self.motion)
+        here = Frame(motion.position, rotations.matrix(motion.orientation))
         return self.mechanism.joints.values[index].kind.coordinate(Frame(jnp.zeros(3), jnp.eye(3)), here)
 
     def joint_speed(self, joint: str) -> Float[Array, ""]:

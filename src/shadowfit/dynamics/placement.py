@@ -80,9 +80,9 @@ def closed(mechanism: Mechanism, state: State) -> State:
     loops = _tree(mechanism, elements)[1]
     names = [name for name, joint in mechanism.joints.items() if joint.kind.axis_kind is not None and not loops]
     pose, velocity = state.pose, np.asarray(state.velocity)
-    _, found = _move(mechanism, elements, pose, np.zeros_like(velocity), names)
-    speeds = found.axis_jacobian @ velocity.ravel()
-    pose = _close_loops(mechanism, elements, pose, dict(zip(names, found.position, strict=True)))
+    _, here = _move(mechanism, elements, pose, np.zeros_like(velocity), names)
+    speeds = here.axis_jacobian @ velocity.ravel()
+    pose = _close_loops(mechanism, elements, pose, dict(zip(names, here.position, strict=True)))
     velocity = _consistent_velocity(mechanism, elements, pose, velocity, dict(zip(names, speeds, strict=True)))
     return jax.device_put(State(pose, velocity))
 
@@ -140,17 +140,17 @@ def _tree(mechanism: Mechanism, elements: Elements) -> tuple[list[tuple[int, boo
     loose = [name for name in mechanism.bodies if name not in tied]
     while waiting:
         joints = mechanism.joints.values
-        found = next((j for j in waiting if (joints[j].parent in placed) != (joints[j].child in placed)), None)
-        if found is None:
+        next_joint = next((j for j in waiting if (joints[j].parent in placed) != (joints[j].child in placed)), None)
+        if next_joint is None:
             unplaced = next((n for n in loose if n not in placed), None)
             if unplaced is None:
                 break
             placed.add(unplaced)
             continue
-        forward = joints[found].parent in placed
-        placed.add(joints[found].child if forward else joints[found].parent)
-        order.append((found, forward))
-        waiting.remove(found)
+        forward = joints[next_joint].parent in placed
+        placed.add(joints[next_joint].child if forward else joints[next_joint].parent)
+        order.append((next_joint, forward))
+        waiting.remove(next_joint)
     return order, waiting
 
 
@@ -255,13 +255,13 @@ def _close_loops(mechanism: Mechanism, elements: Elements, pose: Pose, targets: 
     rotary = np.array([mechanism.joints[name].kind.axis_kind == "rotation" for name in targets])
     increment = np.zeros((elements.body_count, 6))
     for _ in range(LOOP_ITERATIONS):
-        pose, found = _move(mechanism, elements, pose, increment, targets)
-        away = found.position - wanted
+        pose, here = _move(mechanism, elements, pose, increment, targets)
+        away = here.position - wanted
         away = np.where(rotary, away - 2.0 * np.pi * np.round(away / (2.0 * np.pi)), away)
-        error = np.concatenate([found.gap, away])
+        error = np.concatenate([here.gap, away])
         if np.max(np.abs(error)) < SETTLED:
             break
-        increment = np.linalg.lstsq(found.jacobian(), -error, rcond=RANK_TOLERANCE)[0].reshape(-1, 6)
+        increment = np.linalg.lstsq(here.jacobian(), -error, rcond=RANK_TOLERANCE)[0].reshape(-1, 6)
     if np.max(np.abs(error)) > CLOSED:
         raise MechanismError(
             f"the joints cannot all be closed at these positions ({np.max(np.abs(error)):.3g} m or rad remain); "
@@ -274,9 +274,9 @@ def _consistent_velocity(
     mechanism: Mechanism, elements: Elements, pose: Pose, velocity: np.ndarray, speeds: Mapping[str, float]
 ) -> Float[np.ndarray, "bodies 6"]:
     """The velocity nearest to the given one that has the joint speeds and violates no constraint."""
-    _, found = _move(mechanism, elements, pose, np.zeros_like(velocity), speeds)
-    matrix = found.jacobian()
-    wanted = np.concatenate([np.zeros(len(found.gap)), list(speeds.values())])
+    _, here = _move(mechanism, elements, pose, np.zeros_like(velocity), speeds)
+    matrix = here.jacobian()
+    wanted = np.concatenate([np.zeros(len(here.gap)), list(speeds.values())])
     change = np.linalg.lstsq(matrix, wanted - matrix @ velocity.ravel(), rcond=RANK_TOLERANCE)[0]
     velocity = velocity + change.reshape(-1, 6)
     remaining = np.max(np.abs(matrix @ velocity.ravel() - wanted), initial=0.0)

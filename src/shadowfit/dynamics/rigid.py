@@ -76,9 +76,9 @@ def run(
     if tree.loops:
         # Only the speeds after a step bend as the loops want it: those before are on the other side of the present.
         before = 2.0 * rates - advance(before, command[..., :1, :])[3].reshape(rates.shape) / timestep
-    found = advance(before, np.concatenate([command, command[..., -1:, :]], axis=-2))
-    status = np.concatenate([np.zeros((*batch, 1)), found[4][..., :-1]], axis=-1)
-    return Run(found[0], found[1], found[2], status.astype(int), found[5], found[6])
+    outputs = advance(before, np.concatenate([command, command[..., -1:, :]], axis=-2))
+    status = np.concatenate([np.zeros((*batch, 1)), outputs[4][..., :-1]], axis=-1)
+    return Run(outputs[0], outputs[1], outputs[2], status.astype(int), outputs[5], outputs[6])
 
 
 def multipliers(
@@ -89,8 +89,8 @@ def multipliers(
         return ()
     steps = np.full(len(command), timestep)
     given = [run.position[:-1], run.orientation[:-1], run.velocity[:-1], run.velocity[1:], command, steps]
-    found = along(_transmitted, mechanism, [*given, run.reaction[:-1], run.contacts[:-1]], tree)
-    return tuple(np.concatenate([np.zeros_like(x[:1]), x[:-1]]) for x in found)
+    impulses = along(_transmitted, mechanism, [*given, run.reaction[:-1], run.contacts[:-1]], tree)
+    return tuple(np.concatenate([np.zeros_like(x[:1]), x[:-1]]) for x in impulses)
 
 
 def weakest_loop(tree: Tree, mechanism: Mechanism, pose: Pose) -> tuple[float, str]:
@@ -118,7 +118,7 @@ class _Sizes(NamedTuple):
 
 
 @functools.cache
-def _stepper(tree: Tree, structure: Any, own: bool, sizes: _Sizes) -> Sequence:
+def _stepper(tree: Tree, structure: Any, is_packaged: bool, sizes: _Sizes) -> Sequence:
     count, size = len(tree.links), tree.size
     places, turns = np.zeros((count, 3)), np.zeros((count, 4))
     number = np.zeros(())
@@ -128,7 +128,7 @@ def _stepper(tree: Tree, structure: Any, own: bool, sizes: _Sizes) -> Sequence:
         [np.zeros(sizes.inputs)],
     )
     return Sequence(
-        functools.partial(_step, tree, structure), layout, f"rigid step {tree} {structure}" if own else None
+        functools.partial(_step, tree, structure), layout, f"rigid step {tree} {structure}" if is_packaged else None
     )
 
 
@@ -136,18 +136,18 @@ def _step(tree: Tree, structure: Any, settings: Arrays, constants: Arrays, varyi
     mechanism = jax.tree.unflatten(structure, settings)
     last, earlier, *pose, curvature, status = varying[2:8]
     carried = Carried(Pose(*varying[:2]), last, earlier, Pose(*pose), curvature, status)
-    found = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:13]), varying[13])
-    return jax.tree.leaves(found)
+    result = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:13]), varying[13])
+    return jax.tree.leaves(result)
 
 
 def _start(
     tree: Tree, mechanism: Mechanism, pose: Arrays, velocity: Float[np.ndarray, "n bodies 6"]
 ) -> tuple[Arrays, Float[np.ndarray, "n d"]]:
     """Motions of the joints and rates of their coordinates; what joints do not allow is left out."""
-    found = along(_motions, mechanism, pose, tree)
-    twists = _placed(tree, mechanism, found)[1]
+    motions = along(_motions, mechanism, pose, tree)
+    twists = _placed(tree, mechanism, motions)[1]
     flat = twists.reshape(len(twists), -1, tree.size)
-    return found, np.einsum("ndi,ni->nd", np.linalg.pinv(flat), velocity.reshape(len(velocity), -1))
+    return motions, np.einsum("ndi,ni->nd", np.linalg.pinv(flat), velocity.reshape(len(velocity), -1))
 
 
 def _placed(tree: Tree, mechanism: Mechanism, motion: Arrays) -> tuple[Arrays, np.ndarray]:

@@ -205,8 +205,7 @@ def _missing(
     tree: Tree, elements: Elements, moving: Moving, closing: loop_step.Acting | None
 ) -> list[Float[Array, "6"]]:
     """Wrench about the origin that each body's joint transmits where nothing is touched."""
-    step = (moving.pose, moving.velocity, moving.new_velocity, moving.command, moving.timestep)
-    missing = balance.bodies_balance(elements, *step, "exact")
+    missing = balance.bodies_balance(elements, moving, "exact")
     if closing is not None:
         missing = missing - closing.on_bodies
     return hanging(tree, about_origin(missing, moving.pose.position))

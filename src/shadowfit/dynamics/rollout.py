@@ -78,7 +78,7 @@ class _Entry(eqx.Module):
     needed: Bool[Array, ""]
 
 
-_Found = tuple[State, Int[Array, ""], tuple[Float[Array, "n r"], ...] | None]
+_Outcome = tuple[State, Int[Array, ""], tuple[Float[Array, "n r"], ...] | None]
 """What the loop keeps of a step: the new state, the status, and the multipliers on request."""
 
 
@@ -98,12 +98,12 @@ def _rollout(
     leapfrog = SCHEMES[discretization].staggered
     acting = command = step_commands(mechanism, signals, timestep, discretization)
 
-    def advance(now: _Moment, entry: _Entry) -> tuple[_Moment, _Found]:
+    def advance(now: _Moment, entry: _Entry) -> tuple[_Moment, _Outcome]:
         new, solution = stepper(elements, now.state, entry.command, timestep, now.active)
         if leapfrog:
             new = _where(entry.starts, _half_step_back(now.state, new), new)
-        found = jnp.where(_is_finite(new), solution.status, Status.INACCURATE)
-        status = jnp.where(now.status == Status.SOLVED, found, now.status)
+        outcomes = jnp.where(_is_finite(new), solution.status, Status.INACCURATE)
+        status = jnp.where(now.status == Status.SOLVED, outcomes, now.status)
         new = _where(status == Status.SOLVED, new, now.state)
         return _Moment(new, solution.active, status), (new, status, solution.equality if diagnostics else None)
 
@@ -111,8 +111,8 @@ def _rollout(
     start = _Moment(initial, guess, jnp.full((), Status.SOLVED, jnp.int32))
     no_multipliers = tuple(jnp.zeros((group.size, group.rows)) for group in elements.groups) if diagnostics else None
 
-    def advance_if_needed(now: _Moment, entry: _Entry) -> tuple[_Moment, _Found]:
-        def rest(now: _Moment, _: _Entry) -> tuple[_Moment, _Found]:
+    def advance_if_needed(now: _Moment, entry: _Entry) -> tuple[_Moment, _Outcome]:
+        def rest(now: _Moment, _: _Entry) -> tuple[_Moment, _Outcome]:
             return now, (now.state, now.status, no_multipliers)
 
         return jax.lax.cond(entry.needed & (now.status == Status.SOLVED), advance, rest, now, entry)
@@ -123,9 +123,9 @@ def _rollout(
     count = jnp.arange(command.shape[0])
     last = steps if length is None else length
     entries = _Entry(command, count == 0, count < (last + 2 if leapfrog else last))
-    _, found = jax.lax.scan(advance if length is None else advance_if_needed, start, entries)
+    _, outcomes = jax.lax.scan(advance if length is None else advance_if_needed, start, entries)
     if leapfrog:
-        states, status, multipliers = found
+        states, status, multipliers = outcomes
         # The step that starts the leapfrog is no step of the simulation.
         multipliers = jax.tree.map(lambda x: x.at[0].set(0.0), multipliers)
         synchronous = _synchronise(states)
@@ -133,7 +133,7 @@ def _rollout(
         states, status, multipliers = jax.tree.map(lambda x: x[:-1], (states, status, multipliers))
     else:
         before = (initial, start.status, no_multipliers)
-        states, status, multipliers = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), before, found)
+        states, status, multipliers = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), before, outcomes)
         synchronous = states
         acceleration = jnp.diff(states.velocity, axis=0, append=2.0 * states.velocity[-1:] - states.velocity[-2:-1])
         acceleration = acceleration / timestep

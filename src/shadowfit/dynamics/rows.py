@@ -77,15 +77,15 @@ def geometries(groups: tuple[JointGroup, ...], pose: Pose) -> tuple[Geometry, ..
     alike: dict[object, list[int]] = {}
     for place, group in enumerate(groups):
         alike.setdefault((group.has_axis, jax.tree.structure(group.kind)), []).append(place)
-    found: dict[int, Geometry] = {}
+    placed: dict[int, Geometry] = {}
     for places in alike.values():
         together = geometry(_joined([groups[place] for place in places]), pose)
         start = 0
         for place in places:
             stop = start + groups[place].size
-            found[place] = jax.tree.map(lambda x, start=start, stop=stop: x[start:stop], together)
+            placed[place] = jax.tree.map(lambda x, start=start, stop=stop: x[start:stop], together)
             start = stop
-    return tuple(found[place] for place in range(len(groups)))
+    return tuple(placed[place] for place in range(len(groups)))
 
 
 class _JoinedGroup(eqx.Module):

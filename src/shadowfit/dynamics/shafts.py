@@ -44,10 +44,10 @@ def impulse(
 
 def ratios(tree: Tree, mechanism: Mechanism, shaft: Shaft) -> Float[Array, "d"]:
     """Turns of a shaft for one of each coordinate."""
-    found = jnp.zeros(tree.size)
+    turns_of = jnp.zeros(tree.size)
     for joint, turns in shaft.ratios.items():
-        found = found.at[tree.coordinate(mechanism.joints.index(joint))].set(turns.ratio)
-    return found
+        turns_of = turns_of.at[tree.coordinate(mechanism.joints.index(joint))].set(turns.ratio)
+    return turns_of
 
 
 def numbers(shaft: Shaft) -> Float[Array, "3"]:
@@ -64,18 +64,18 @@ def along(
     timestep: Float[Array, ""],
 ) -> tuple[Float[Array, "d"], Float[Array, "d d"]]:
     """Impulses of all shafts along the coordinates, whose rates go from ``before`` to ``after``; slopes by these."""
-    found, slopes = jnp.zeros(tree.size), jnp.zeros((tree.size, tree.size))
+    impulses, slopes = jnp.zeros(tree.size), jnp.zeros((tree.size, tree.size))
     for shaft in mechanism.shafts.values:
         turns = ratios(tree, mechanism, shaft)
-        own, easily = numbers(shaft), jnp.sum(turns**2 * mobility)
+        values, easily = numbers(shaft), jnp.sum(turns**2 * mobility)
         speed = turns @ before
 
-        def moved(last: Array, own: Array = own, speed: Array = speed, easily: Array = easily) -> Array:
-            return impulse(own, jnp.stack([speed, last]), easily, timestep)
+        def moved(last: Array, values: Array = values, speed: Array = speed, easily: Array = easily) -> Array:
+            return impulse(values, jnp.stack([speed, last]), easily, timestep)
 
         value, slope = jax.jvp(moved, (turns @ after,), (jnp.ones(()),))
-        found, slopes = found + turns * value, slopes + slope * turns[:, None] * turns
-    return found, slopes
+        impulses, slopes = impulses + turns * value, slopes + slope * turns[:, None] * turns
+    return impulses, slopes
 
 
 def coordinates(tree: Tree, mechanism: Mechanism, shaft: Shaft) -> tuple[np.ndarray, np.ndarray]:

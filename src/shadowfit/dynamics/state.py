@@ -49,3 +49,9 @@ class Moving(eqx.Module):
     new_velocity: Float[Array, "bodies 6"]
     command: Float[Array, "inputs"]
     timestep: Float[Array, ""]
+
+    def with_world(self) -> Moving:
+        """The same with the world as a body at rest at the origin behind the others."""
+        pose, velocity = with_world(self.pose, self.velocity)
+        new_velocity = jnp.concatenate([self.new_velocity, jnp.zeros((1, 6))])
+        return Moving(pose, velocity, new_velocity, self.command, self.timestep)

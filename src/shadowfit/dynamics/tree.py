@@ -95,16 +95,18 @@ def tree_of(mechanism: Mechanism) -> Tree:
     placed = [WORLD]
     waiting = {i: joint for i, joint in enumerate(joints.values) if joint.kind.freedom is not None}
     while len(links) < len(mechanism.bodies):
-        found = next((i for i, joint in waiting.items() if (joint.parent in placed) != (joint.child in placed)), None)
-        if found is None:
+        next_joint = next(
+            (i for i, joint in waiting.items() if (joint.parent in placed) != (joint.child in placed)), None
+        )
+        if next_joint is None:
             body = next(name for name in mechanism.bodies if name not in placed)
             # A component that no joint ties to the world floats, held by its first body.
             links.append(Link(names.index(body), names.index(WORLD), None, True, ALL_DIRECTIONS))
         else:
-            joint = waiting.pop(found)
+            joint = waiting.pop(next_joint)
             forward = joint.parent in placed
             body, base = (joint.child, joint.parent) if forward else (joint.parent, joint.child)
-            links.append(Link(names.index(body), names.index(base), found, forward, joint.kind.freedom))
+            links.append(Link(names.index(body), names.index(base), next_joint, forward, joint.kind.freedom))
         placed.append(body)
     holding = {link.joint for link in links}
     return Tree(tuple(links), tuple(i for i in range(len(joints)) if i not in holding))
@@ -188,23 +190,23 @@ class Held(NamedTuple):
     """Frame b of its joint, about which it turns."""
 
 
-def hang_on(mechanism: Mechanism, link: Link, own: Pose, base: Pose) -> Held:
+def hang_on(mechanism: Mechanism, link: Link, motion: Pose, base: Pose) -> Held:
     """A body at a motion, on a base at a given pose."""
     if link.joint is None:
-        return Held(own, jnp.eye(3), own.position)
-    (point, frame), (lever, own_frame) = _sides(mechanism, mechanism.joints.values[link.joint], link.forward)
+        return Held(motion, jnp.eye(3), motion.position)
+    (point, frame), (lever, frame_b) = _sides(mechanism, mechanism.joints.values[link.joint], link.forward)
     turn = rotations.multiply(base.orientation, frame)
     at = base.position + rotations.rotate(base.orientation, point)
     if link.forward:
         directions = rotations.matrix(turn)
-        at = center = at + directions @ own.position
-        turn = rotations.multiply(turn, own.orientation)
+        at = center = at + directions @ motion.position
+        turn = rotations.multiply(turn, motion.orientation)
     else:
         # The base has frame b: the body moves against its own motion.
-        center, turn = at, rotations.multiply(turn, rotations.conjugate(own.orientation))
+        center, turn = at, rotations.multiply(turn, rotations.conjugate(motion.orientation))
         directions = -rotations.matrix(turn)
-        at = at + directions @ own.position
-    orientation = rotations.multiply(turn, rotations.conjugate(own_frame))
+        at = at + directions @ motion.position
+    orientation = rotations.multiply(turn, rotations.conjugate(frame_b))
     return Held(Pose(at - rotations.rotate(orientation, lever), orientation), directions, center)
 
 
@@ -247,10 +249,10 @@ def _sides(mechanism: Mechanism, joint: Joint, forward: bool) -> tuple[tuple[Arr
 def motions(tree: Tree, mechanism: Mechanism, pose: Pose) -> Pose:
     """Motions of bodies at given poses; what the joints do not allow is left out."""
     whole, _ = with_world(pose, jnp.zeros((len(tree.links), 6)))
-    found = [Pose(jnp.zeros(3), jnp.zeros(4))] * len(tree.links)
+    listed = [Pose(jnp.zeros(3), jnp.zeros(4))] * len(tree.links)
     for link in tree.links:
         if link.joint is None:
-            found[link.body] = whole[link.body]
+            listed[link.body] = whole[link.body]
             continue
         joint = mechanism.joints.values[link.joint]
         parent, child = (link.base, link.body) if link.forward else (link.body, link.base)
@@ -259,8 +261,8 @@ def motions(tree: Tree, mechanism: Mechanism, pose: Pose) -> Pose:
         b = whole.position[child] + rotations.rotate(whole.orientation[child], point_b)
         turn = rotations.conjugate(rotations.multiply(whole.orientation[parent], frame_a))
         relative = rotations.multiply(turn, rotations.multiply(whole.orientation[child], frame_b))
-        found[link.body] = Pose(rotations.rotate(turn, b - a), relative)
-    stacked = Pose(jnp.stack([f.position for f in found]), jnp.stack([f.orientation for f in found]))
+        listed[link.body] = Pose(rotations.rotate(turn, b - a), relative)
+    stacked = Pose(jnp.stack([f.position for f in listed]), jnp.stack([f.orientation for f in listed]))
     clean = {link.body: free_part(link, stacked) for link in tree.links}
     return Pose(
         jnp.stack([clean[i].position for i in range(len(clean))]),

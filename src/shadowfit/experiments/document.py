@@ -42,7 +42,7 @@ class Results:
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A table of cells; ``name`` is that of its CSV file."""
 
     name: str
@@ -78,7 +78,7 @@ class Section:
 
     title: str
     text: Sequence[str]
-    tables: Sequence[Table] = ()
+    tables: Sequence[ResultTable] = ()
     figures: Sequence[Figure] = ()
     findings: Sequence[Finding] = ()
 
@@ -112,7 +112,7 @@ def markdown(title: str, note: str, sections: Sequence[Section]) -> str:
     for section in sections:
         parts += [f"## {section.title}", *section.text]
         if section.findings:
-            parts.append(_markdown_table(Table("", "", ["finding", "", "measured"], _finding_rows(section))))
+            parts.append(_markdown_table(ResultTable("", "", ["finding", "", "measured"], _finding_rows(section))))
         for table in section.tables:
             parts += [f"**{table.caption}**", _markdown_table(table)]
         for figure in section.figures:
@@ -126,7 +126,7 @@ def _finding_rows(section: Section) -> list[list[str]]:
     ]
 
 
-def _markdown_table(table: Table) -> str:
+def _markdown_table(table: ResultTable) -> str:
     lines = [table.columns, ["---"] * len(table.columns), *table.rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
@@ -164,7 +164,7 @@ td {{ vertical-align: top; }}
 def _html_section(section: Section, figures: Path) -> str:
     parts = [f"<h2>{escape(section.title)}</h2>", *map(_html_text, section.text)]
     if section.findings:
-        parts.append(_html_table(Table("", "", ["finding", "", "measured"], _finding_rows(section))))
+        parts.append(_html_table(ResultTable("", "", ["finding", "", "measured"], _finding_rows(section))))
     for table in section.tables:
         parts += [f"<h3>{escape(table.caption)}</h3>", _html_table(table)]
     for figure in section.figures:
@@ -184,12 +184,12 @@ def _html_text(text: str) -> str:
     return f"<p>{marked}</p>"
 
 
-def _html_table(table: Table) -> str:
+def _html_table(table: ResultTable) -> str:
     head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
     return f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
 
 
-def table_text(table: Table) -> str:
+def table_text(table: ResultTable) -> str:
     """A table as CSV."""
     return csv_text(table.columns, table.rows)

@@ -11,8 +11,18 @@ import numpy as np
 
 from shadowfit.experiments import drawing
 from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check
-from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Model, Size, fit_case, twin_case
+from shadowfit.experiments.document import Figure, Finding, Results, ResultTable, Section, check
+from shadowfit.experiments.methods import (
+    OURS,
+    PAPER,
+    PAPER_COMPLIANCE,
+    RIGID,
+    Method,
+    Size,
+    StudyModel,
+    fit_case,
+    twin_case,
+)
 from shadowfit.experiments.tables import percent, with_uncertainty
 from shadowfit.models.twins import FURUTA_FREE, FurutaTruth, named_truth
 from shadowfit.recordings import read_recording
@@ -76,7 +86,7 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
         for name in SCENARIOS:
             others = [f"furuta-{other}" for other in SCENARIOS if other != name]
             more = {"validate_set": NOMINAL_GAIN} if name == "release" else {}
-            model = Model(size.model("furuta"), {"*.compliance.*": COMPLIANCE[method.key]}, FREE)
+            model = StudyModel(size.model("furuta"), {"*.compliance.*": COMPLIANCE[method.key]}, FREE)
             case = _name(method, name)
             listed.append(fit_case(case, method, model, made, [f"furuta-{name}"], validate=others, **more))
     return listed
@@ -116,7 +126,7 @@ def report(results: Results, size: Size, folder: Path) -> Section:
     )
 
 
-def _table(results: Results, size: Size) -> Table:
+def _table(results: Results, size: Size) -> ResultTable:
     rows = []
     for quantity, paper in PAPER_TABLE.items():
         rows.append([SYMBOLS.get(quantity, quantity), "paper, its machine", *paper])
@@ -129,7 +139,7 @@ def _table(results: Results, size: Size) -> Table:
         ends = [results.get(_name(method, scenario)) for scenario in SCENARIOS]
         texts = [f"{end['iterations']}, {end['status']}" if end else "–" for end in ends]
         rows.append(["iterations, end", f"{size.machine}, {method.label}", *texts])
-    return Table("furuta", "Estimates from each scenario (Table 4)", ["", "", *SCENARIOS], rows)
+    return ResultTable("furuta", "Estimates from each scenario (Table 4)", ["", "", *SCENARIOS], rows)
 
 
 def _cell(fit: Mapping[str, Any] | None, quantity: str) -> str:
@@ -143,7 +153,7 @@ def _cell(fit: Mapping[str, Any] | None, quantity: str) -> str:
     return with_uncertainty(row["value"], row["std"]) + (" bound" if row["at_bound"] else "")
 
 
-def _truth_table(results: Results) -> Table:
+def _truth_table(results: Results) -> ResultTable:
     rows = []
     for name, truth in TRUTH.items():
         row = [SYMBOLS[name], f"{truth:g}"]
@@ -154,7 +164,7 @@ def _truth_table(results: Results) -> Table:
                 row.append("–" if unknown or fit is None else percent(fit["parameters"][name]["value"], truth))
         rows.append(row)
     columns = ["parameter", "truth", *(f"{method.label}: {scenario}" for method in METHODS for scenario in SCENARIOS)]
-    return Table(
+    return ResultTable(
         "furuta_truth", "Error against the truth (–: the data say nothing, by the fit's own account)", columns, rows
     )
 

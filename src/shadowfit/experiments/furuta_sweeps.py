@@ -10,8 +10,8 @@ import numpy as np
 
 from shadowfit.experiments import drawing, furuta
 from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check, some
-from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Model, Size, fit_case
+from shadowfit.experiments.document import Figure, Finding, Results, ResultTable, Section, check, some
+from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Size, StudyModel, fit_case
 from shadowfit.recordings import read_recording
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
@@ -49,7 +49,7 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
 
 
 def _case(name: str, method: Method, made: Mapping[str, Outcome], compliance: float, rollout: bool) -> Case:
-    model = Model("furuta", {"*.compliance.*": compliance}, furuta.FREE)
+    model = StudyModel("furuta", {"*.compliance.*": compliance}, furuta.FREE)
     return fit_case(name, method, model, made, ["furuta-swingup"], rollout=rollout)
 
 
@@ -89,7 +89,7 @@ def _state_error(fit: Mapping[str, Any]) -> float:
     return fit["cost_dynamics"] / fit["state_weight"]
 
 
-def _table(results: Results, sweep: str, symbol: str, values: Sequence[float]) -> Table:
+def _table(results: Results, sweep: str, symbol: str, values: Sequence[float]) -> ResultTable:
     rows = []
     for method in METHODS:
         for value in values:
@@ -105,7 +105,7 @@ def _table(results: Results, sweep: str, symbol: str, values: Sequence[float]) -
     rows.append(["truth", "", *truth, "", "", "", ""])
     columns = ["method", symbol, *(furuta.SYMBOLS[name] for name in SHOWN)]
     columns += ["state error", "observation error", "iterations", "end"]
-    return Table(f"swingup_{sweep}", f"Swing-up: sweep over {symbol}", columns, rows)
+    return ResultTable(f"swingup_{sweep}", f"Swing-up: sweep over {symbol}", columns, rows)
 
 
 def _sweep_figure(results: Results, sweep: str, symbol: str, values: Sequence[float], folder: Path) -> Figure:
@@ -177,7 +177,7 @@ def _horizon(fit: Mapping[str, Any], folder: Path) -> float:
     return float(run["time"][outside[0]] if outside.size else run["time"][-1])
 
 
-def _rollout_table(results: Results, weights: Sequence[float], folder: Path) -> Table:
+def _rollout_table(results: Results, weights: Sequence[float], folder: Path) -> ResultTable:
     rows = []
     for method in METHODS:
         fits = {weight: results.get(_name(method, "weight", weight)) for weight in ROLLOUTS if weight in weights}
@@ -186,7 +186,7 @@ def _rollout_table(results: Results, weights: Sequence[float], folder: Path) -> 
             for weight, fit in fits.items()
         ]
     title = f"Time for which θ₂ of the rollout stays within {BAND:g} rad of the measurement"
-    return Table("swingup_rollouts", title, ["method", "κ", "time [s]"], rows)
+    return ResultTable("swingup_rollouts", title, ["method", "κ", "time [s]"], rows)
 
 
 def _error(fit: Mapping[str, Any]) -> float:

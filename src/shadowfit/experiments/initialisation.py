@@ -19,8 +19,8 @@ from shadowfit.evaluation.columns import read_csv
 from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.experiments import drawing, fitting, furuta
 from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Results, Section, Table, check
-from shadowfit.experiments.methods import PAPER, PAPER_COMPLIANCE, Model, Size, fit_case
+from shadowfit.experiments.document import Figure, Results, ResultTable, Section, check
+from shadowfit.experiments.methods import PAPER, PAPER_COMPLIANCE, Size, StudyModel, fit_case
 from shadowfit.experiments.paper_twins import true_file
 
 TASK = f"{__name__}:initial_case"
@@ -35,7 +35,7 @@ def twins(size: Size) -> list[Case]:
 def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
     """One look at the initial trajectory of the paper's method."""
     del size
-    model = Model("furuta", {"*.compliance.*": PAPER_COMPLIANCE}, furuta.FREE)
+    model = StudyModel("furuta", {"*.compliance.*": PAPER_COMPLIANCE}, furuta.FREE)
     fit = fit_case("initial", PAPER, model, made, [SCENARIO])
     return [Case("initial", TASK, fit.arguments, fit.group)]
 
@@ -94,7 +94,7 @@ def report(results: Results, size: Size, folder: Path) -> Section:
             for name, joint in initial["joints"].items()
         ]
         columns = ["angle", "samples [rad]", "initial [rad]", "differences of samples [rad/s]", "initial [rad/s]"]
-        tables = [Table("initialisation", "Root mean square error against the twin's true motion", columns, rows)]
+        tables = [ResultTable("initialisation", "Root mean square error against the twin's true motion", columns, rows)]
         figures = [_figure(initial, folder)]
 
     def closed() -> tuple[bool, str]:

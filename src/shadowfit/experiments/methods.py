@@ -95,7 +95,7 @@ def twin_case(name: str, kind: str, duration: float, noise: float, seed: int, co
 
 
 @dataclasses.dataclass(frozen=True)
-class Model:
+class StudyModel:
     """What a study fits: a model by name or file, numbers of it that are set, and those that are free."""
 
     name: str
@@ -106,7 +106,7 @@ class Model:
 def fit_case(
     name: str,
     method: Method,
-    model: Model,
+    model: StudyModel,
     twins: Mapping[str, Outcome],
     recordings: Sequence[str],
     *,

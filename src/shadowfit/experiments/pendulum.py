@@ -14,8 +14,18 @@ import numpy as np
 
 from shadowfit.experiments import drawing
 from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, MissingCase, Results, Section, Table, check
-from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Model, Size, fit_case, twin_case
+from shadowfit.experiments.document import Figure, Finding, MissingCase, Results, ResultTable, Section, check
+from shadowfit.experiments.methods import (
+    OURS,
+    PAPER,
+    PAPER_COMPLIANCE,
+    RIGID,
+    Method,
+    Size,
+    StudyModel,
+    fit_case,
+    twin_case,
+)
 from shadowfit.experiments.paper_twins import PENDULUM_TRUTH
 from shadowfit.experiments.tables import percent, with_uncertainty
 from shadowfit.recordings import read_recording
@@ -78,7 +88,7 @@ def cases(size: Size, made: Mapping[str, Outcome]) -> list[Case]:
                 settings["hinge.stribeck"] = 0.0
             # A rig starts where its model file has it.
             starts = {name: {} if size.rig else {"start": START[name]} for name in free}
-            fitted = Model(file, settings, starts)
+            fitted = StudyModel(file, settings, starts)
             for name in names:
                 # The implicit residual weighs errors by the inertia at a fit's start: 0.01 in the fit, the calibrated
                 # one in cross-validation. Costs can be compared if the own series is gone through once more, too.
@@ -151,7 +161,7 @@ def report(results: Results, size: Size, folder: Path) -> Section:
     )
 
 
-def _dry_table(results: Results, size: Size) -> Table:
+def _dry_table(results: Results, size: Size) -> ResultTable:
     count, rows = size.series, []
     for quantity, paper in PAPER_DRY.items():
         symbol = SYMBOLS.get(quantity, quantity)
@@ -164,7 +174,7 @@ def _dry_table(results: Results, size: Size) -> Table:
         if truth is not None:
             rows.append(["", "twin, truth", *[f"{truth:g}"] * (count + 1)])
     columns = ["", "", *map(str, range(count)), "combined / all"]
-    return Table(
+    return ResultTable(
         "pendulum_dry",
         "Dry model, fitted to each series (Table 2). Last column: the paper's mean; ours of one fit to all series."
         + ("" if size.rig else " The truth has Stribeck friction, which a constant μ takes for its mean."),
@@ -184,7 +194,7 @@ def _cell(fit: Mapping[str, Any] | None, quantity: str) -> str:
     return with_uncertainty(row["value"], row["std"])
 
 
-def _cost_table(results: Results, count: int) -> Table:
+def _cost_table(results: Results, count: int) -> ResultTable:
     rows = []
     for model, paper in PAPER_COSTS.items():
         row = [model, f"{paper[0]:.3g}", f"{paper[1]:.3g}"]
@@ -196,10 +206,12 @@ def _cost_table(results: Results, count: int) -> Table:
         rows.append(row)
     columns = ["model", "paper cost", "paper CV"]
     columns += [f"{method.label}: {kind}" for method in METHODS for kind in ("cost", "CV")]
-    return Table("pendulum_costs", "Mean over the series of cost and cross-validation cost (Table 3)", columns, rows)
+    return ResultTable(
+        "pendulum_costs", "Mean over the series of cost and cross-validation cost (Table 3)", columns, rows
+    )
 
 
-def _truth_table(results: Results) -> Table:
+def _truth_table(results: Results) -> ResultTable:
     rows = []
     for name, truth in PENDULUM_TRUTH.items():
         row = [SYMBOLS[name], f"{truth:g}"]
@@ -213,7 +225,7 @@ def _truth_table(results: Results) -> Table:
             )
         rows.append(row)
     columns = ["parameter", "truth"] + [text for method in METHODS for text in (method.label, "error")]
-    return Table("pendulum_truth", "Stribeck model, one fit to all series, against the truth", columns, rows)
+    return ResultTable("pendulum_truth", "Stribeck model, one fit to all series, against the truth", columns, rows)
 
 
 def _figures(results: Results, size: Size, folder: Path) -> list[Figure]:

@@ -23,7 +23,7 @@ from shadowfit.experiments import (
     timing,
 )
 from shadowfit.experiments.cases import Case, Outcome, version
-from shadowfit.experiments.document import Finding, Results, Section, Table
+from shadowfit.experiments.document import Finding, Results, ResultTable, Section
 from shadowfit.experiments.methods import Size
 from shadowfit.experiments.runner import Progress, run_cases
 from shadowfit.models.atomic import write_text
@@ -116,7 +116,7 @@ def _summary(sections: Sequence[Section]) -> Section:
     for section in sections:
         counts = [sum(finding.holds is value for finding in section.findings) for value in (True, False, None)]
         rows.append([section.title, *map(str, counts)])
-    table = Table("", "Findings by study", ["study", "hold", "do not hold", "not checked"], rows)
+    table = ResultTable("", "Findings by study", ["study", "hold", "do not hold", "not checked"], rows)
     wrong = [f"{f.statement}: {f.evidence}{f' ({f.reason})' if f.reason else ''}" for f in findings if f.holds is False]
     text = [f"{sum(f.holds is True for f in findings)} of {len(findings)} findings hold."]
     if wrong:

@@ -15,15 +15,15 @@ import numpy as np
 
 from shadowfit.experiments import drawing
 from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, Results, Section, Table, check, some
+from shadowfit.experiments.document import Figure, Finding, Results, ResultTable, Section, check, some
 from shadowfit.experiments.methods import (
     IMPLICIT,
     OURS,
     PAPER,
     PAPER_COMPLIANCE,
     Method,
-    Model,
     Size,
+    StudyModel,
     fit_case,
     twin_case,
 )
@@ -96,7 +96,7 @@ def _case(name: str, method: Method, made: Mapping[str, Outcome], compliance: fl
     known = {key: value for key, value in SYNTHETIC_KNOWN.items() if not key.startswith("arm")}
     # The free inertia at its true value beside the known ones makes a possible body; the fit starts elsewhere.
     settings = {**known, "pendulum.inertia.yy": SYNTHETIC_TRUTH["pendulum.inertia.yy"], "*.compliance.*": compliance}
-    model = Model("furuta", settings, {key: {"start": value} for key, value in START.items()})
+    model = StudyModel("furuta", settings, {key: {"start": value} for key, value in START.items()})
     return fit_case(name, method, model, made, [f"synthetic-{seed}"])
 
 
@@ -124,7 +124,7 @@ def _values(sweep: str, size: Size) -> list[float]:
     return size.thin(SWEEPS[sweep][1])
 
 
-def _seed_table(results: Results, size: Size) -> Table:
+def _seed_table(results: Results, size: Size) -> ResultTable:
     """Mean and scatter over draws of noise: what is bias and what is chance."""
     rows = [["truth", *(f"{value:g}" for value in SYNTHETIC_TRUTH.values())]]
     for method in METHODS:
@@ -138,7 +138,7 @@ def _seed_table(results: Results, size: Size) -> Table:
             error, scatter = 100 * (np.mean(values) / truth - 1.0), 100 * np.std(values) / truth
             cells.append(f"{np.mean(values):.3e} ({error:+.1f} % ± {scatter:.1f} %)")
         rows.append([f"{method.label} ({len(fits)} draws)", *cells])
-    return Table(
+    return ResultTable(
         "synthetic_draws",
         "Mean over draws of noise at h = 10 ms, κ = 100, in brackets its error ± scatter between draws",
         ["", *SYMBOLS.values()],
@@ -146,7 +146,7 @@ def _seed_table(results: Results, size: Size) -> Table:
     )
 
 
-def _table(results: Results, sweep: str, size: Size) -> Table:
+def _table(results: Results, sweep: str, size: Size) -> ResultTable:
     symbol, _, title = SWEEPS[sweep]
     rows = []
     for method in METHODS:
@@ -161,7 +161,7 @@ def _table(results: Results, sweep: str, size: Size) -> Table:
             rows.append([*row, str(fit["iterations"]), fit["status"]])
     rows.append(["truth", "", *(f"{value:.3e}" for value in SYNTHETIC_TRUTH.values()), "", "", "", ""])
     columns = ["method", symbol, *SYMBOLS.values(), "state error", "observation error", "iterations", "end"]
-    return Table(f"synthetic_{sweep}", f"Sweep over the {title}", columns, rows)
+    return ResultTable(f"synthetic_{sweep}", f"Sweep over the {title}", columns, rows)
 
 
 def _figure(results: Results, sweep: str, size: Size, folder: Path) -> Figure:

@@ -11,7 +11,7 @@ from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.scalars import Scalars
 
 
-class Nodes:
+class NodeArray:
     """An array whose entries are nodes."""
 
     def __init__(self, entries: np.ndarray) -> None:
@@ -24,15 +24,15 @@ class Nodes:
         return self.entries.shape
 
 
-Value = np.ndarray | Nodes
+Value = np.ndarray | NodeArray
 """What is known now is an ordinary array."""
 Rule = Callable[[Any, Any, Sequence[Value]], Any]
 """``(unrolling, equation, arguments) → output``, or a list of outputs."""
 
 
 def entries_of(scalars: Scalars, value: Value) -> np.ndarray:
-    """Nodes of any array."""
-    if isinstance(value, Nodes):
+    """NodeArray of any array."""
+    if isinstance(value, NodeArray):
         return value.entries
     array = np.asarray(value)
     flat = [scalars.const(x) for x in array.ravel().tolist()]
@@ -41,7 +41,7 @@ def entries_of(scalars: Scalars, value: Value) -> np.ndarray:
 
 def known_or_nodes(scalars: Scalars, value: Value, dtype: np.dtype) -> Value:
     """An ordinary array of integers or truth values where every entry is known: indices and conditions stay known."""
-    if not isinstance(value, Nodes) or np.issubdtype(dtype, np.floating):
+    if not isinstance(value, NodeArray) or np.issubdtype(dtype, np.floating):
         return value
     values = [scalars.value(node) for node in value.entries.ravel().tolist()]
     if not any(x is None for x in values):
@@ -53,6 +53,6 @@ def known_or_nodes(scalars: Scalars, value: Value, dtype: np.dtype) -> Value:
 
 def static(value: Value, name: str) -> np.ndarray:
     """An array that must be known."""
-    if isinstance(value, Nodes):
+    if isinstance(value, NodeArray):
         raise UnsupportedError(f"{name} depends on data")
     return np.asarray(value)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from shadowfit.kernels import codegen, loader, program, store
-from shadowfit.kernels.arrays import Nodes
+from shadowfit.kernels.arrays import NodeArray
 from shadowfit.kernels.background import background
 from shadowfit.kernels.fingerprint import fingerprint
 from shadowfit.kernels.parts import PROGRAM
@@ -192,7 +192,7 @@ def _write(
     arrays = (*settings, *constants, *varying)
     sizes = [int(np.size(x)) for x in arrays]
     parts = np.split(np.array(nodes, dtype=np.int64), np.cumsum(sizes)[:-1])
-    inputs = [Nodes(part.reshape(np.shape(x))) for part, x in zip(parts, arrays, strict=True)]
+    inputs = [NodeArray(part.reshape(np.shape(x))) for part, x in zip(parts, arrays, strict=True)]
     outputs = unroll(scalars, traced, inputs)
     entries = np.concatenate([output.ravel() for output in outputs])
     kept = sum(int(np.size(x)) for x in varying[:carried])

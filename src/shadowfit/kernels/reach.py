@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.kernels.arrays import Nodes
+from shadowfit.kernels.arrays import NodeArray
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import trace, unroll
 
@@ -23,7 +23,7 @@ def reach(function: Callable[[np.ndarray], Any], given: np.ndarray) -> list[np.n
     """
     scalars = Scalars(MOST)
     inputs = np.array([scalars.input(i) for i in range(given.size)], dtype=np.int64)
-    outputs = unroll(scalars, trace(function, given), [Nodes(inputs.reshape(given.shape))])
+    outputs = unroll(scalars, trace(function, given), [NodeArray(inputs.reshape(given.shape))])
     reached = _reached_by_all(scalars)
     masks = []
     for output in outputs:

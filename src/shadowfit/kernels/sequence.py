@@ -25,7 +25,7 @@ import jax
 import numpy as np
 
 from shadowfit.kernels import codegen, processors, sequence_code, store
-from shadowfit.kernels.arrays import Nodes
+from shadowfit.kernels.arrays import NodeArray
 from shadowfit.kernels.background import background
 from shadowfit.kernels.batched import say_once
 from shadowfit.kernels.errors import TooLargeError, UnsupportedError
@@ -180,7 +180,7 @@ def _written(traced: Any, given: tuple[Leaves, Leaves, Leaves], layout: Layout, 
     nodes += [scalars.input(constant + i) for i in range(_size(given[2]))]
     arrays = [x for part in given for x in part]
     parts = np.split(np.array(nodes, dtype=np.int64), np.cumsum([int(np.size(x)) for x in arrays])[:-1])
-    inputs = [Nodes(part.reshape(np.shape(x))) for part, x in zip(parts, arrays, strict=True)]
+    inputs = [NodeArray(part.reshape(np.shape(x))) for part, x in zip(parts, arrays, strict=True)]
     outputs = unroll(scalars, traced, inputs)
     entries = np.concatenate([output.ravel() for output in outputs]).tolist()
     texts, scratch = sequence_code.assembly(scalars, (constant, *layout.sizes()), entries, lanes)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from shadowfit.kernels.arrays import Nodes, Value, known_or_nodes
+from shadowfit.kernels.arrays import NodeArray, Value, known_or_nodes
 from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.row import TABLE
 from shadowfit.kernels.scalars import Scalars
@@ -29,7 +29,7 @@ class Unrolling:
         def read(atom: Any) -> Value:
             return np.asarray(atom.val) if isinstance(atom, core.Literal) else known[atom]
 
-        fixed = (c if isinstance(c, Nodes) else np.asarray(c) for c in consts)
+        fixed = (c if isinstance(c, NodeArray) else np.asarray(c) for c in consts)
         known.update(zip(jaxpr.constvars, fixed, strict=True))
         known.update(zip(jaxpr.invars, inputs, strict=True))
         for equation in jaxpr.eqns:
@@ -48,7 +48,7 @@ class Unrolling:
         if row is not None:
             outputs = row.unroll(self, equation, arguments)
             return outputs if isinstance(outputs, list) else [outputs]
-        if any(isinstance(x, Nodes) for x in arguments):
+        if any(isinstance(x, NodeArray) for x in arguments):
             raise UnsupportedError(f"the operation {name!r} cannot be written out in scalars", name)
         with jax.ensure_compile_time_eval():  # all is known
             result = equation.primitive.bind(*arguments, **equation.params)

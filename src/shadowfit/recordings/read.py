@@ -17,7 +17,7 @@ from shadowfit.recordings.headings import TIME_NAMES, Heading, parse_headings
 from shadowfit.recordings.merge import Series, shifted
 from shadowfit.recordings.recording import Recording
 from shadowfit.recordings.repeats import without_repeats
-from shadowfit.recordings.table import Table, load_table
+from shadowfit.recordings.table import RawTable, load_table
 
 
 def read_recording(
@@ -130,7 +130,7 @@ def _find(headings: Sequence[Heading], text: str, where: str) -> Heading:
 
 
 def _name_channels(
-    headings: Sequence[Heading], mapping: Mapping[str, str], table: Table
+    headings: Sequence[Heading], mapping: Mapping[str, str], table: RawTable
 ) -> tuple[dict[str, Heading], list[str]]:
     """Channel name → column: the user's names, then each column's own, or its whole heading if that is taken.
 
@@ -151,7 +151,7 @@ def _name_channels(
     return chosen, notes
 
 
-def _numbers(table: Table, heading: Heading, role: str) -> NDArray[np.float64]:
+def _numbers(table: RawTable, heading: Heading, role: str) -> NDArray[np.float64]:
     values = table.columns[heading.text]
     if values is None:
         raise RecordingError(

@@ -32,7 +32,7 @@ FORMATS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class RawTable:
     """Columns by heading, not yet interpreted."""
 
     columns: Mapping[str, NDArray[np.float64] | None]
@@ -48,7 +48,7 @@ class Table:
 BAG_TIME = "time [s]"
 
 
-def load_table(source: Any, topics: Sequence[str] = (), progress: Progress | None = None) -> Table:
+def load_table(source: Any, topics: Sequence[str] = (), progress: Progress | None = None) -> RawTable:
     """A table from a path, from a pandas or Polars frame, or from a mapping of headings to arrays.
 
     ``topics`` and ``progress`` are for bags (:mod:`bags`).
@@ -67,8 +67,8 @@ def load_table(source: Any, topics: Sequence[str] = (), progress: Progress | Non
     )
 
 
-def _from_file(path: Path, topics: Sequence[str], progress: Progress | None) -> Table:
-    readers: dict[str, Callable[[Path], Table]] = {
+def _from_file(path: Path, topics: Sequence[str], progress: Progress | None) -> RawTable:
+    readers: dict[str, Callable[[Path], RawTable]] = {
         **dict.fromkeys((".csv", ".tsv", ".txt"), _from_text),
         ".npz": _from_npz,
         **dict.fromkeys((".parquet", ".pq"), _from_parquet),
@@ -99,19 +99,19 @@ def _files_beside(path: Path) -> str:
     return nearest(path.name, names) if names else ""
 
 
-def _from_bag(path: Path, topics: Sequence[str], progress: Progress | None) -> Table:
+def _from_bag(path: Path, topics: Sequence[str], progress: Progress | None) -> RawTable:
     bag = read_bag(path, topics, progress)
     # Under the name that no signal of a bag has: theirs are those of joints and topics.
     columns = {BAG_TIME: bag.series.time, **bag.series.columns}
-    return Table(columns, str(path), path.stem, bag.notes)
+    return RawTable(columns, str(path), path.stem, bag.notes)
 
 
-def _from_text(path: Path) -> Table:
+def _from_text(path: Path) -> RawTable:
     columns = read_delimited(path.read_bytes(), str(path))
-    return Table(columns, str(path), path.stem)
+    return RawTable(columns, str(path), path.stem)
 
 
-def _from_npz(path: Path) -> Table:
+def _from_npz(path: Path) -> RawTable:
     content = io.BytesIO(path.read_bytes())
     if not zipfile.is_zipfile(content):
         raise RecordingError(f"{path}: is not an NPZ archive; write it with numpy.savez(path, time=..., theta=...)")
@@ -136,7 +136,7 @@ except BaseException as error:
 """
 
 
-def _from_parquet(path: Path) -> Table:
+def _from_parquet(path: Path) -> RawTable:
     import polars  # noqa: PLC0415  (a third of a second that only Parquet files need)
 
     reader = subprocess.run([sys.executable, "-c", _READER], input=path.read_bytes(), capture_output=True, check=False)
@@ -146,7 +146,7 @@ def _from_parquet(path: Path) -> Table:
     return _from_frame(polars.read_ipc(io.BytesIO(reader.stdout)), str(path), path.stem)
 
 
-def _from_frame(frame: Any, source: str, name: str) -> Table:
+def _from_frame(frame: Any, source: str, name: str) -> RawTable:
     """From anything with `columns` and `frame[heading]`: pandas, Polars, and what looks like them."""
     headings = [str(heading).strip() for heading in frame.columns]
     check_headings(headings, source)
@@ -154,7 +154,7 @@ def _from_frame(frame: Any, source: str, name: str) -> Table:
     return _from_arrays(arrays, source, name)
 
 
-def _from_arrays(arrays: Mapping[str, Any], source: str, name: str) -> Table:
+def _from_arrays(arrays: Mapping[str, Any], source: str, name: str) -> RawTable:
     """Vectors become columns; other arrays (settings kept beside the data) are left out."""
     try:
         columns = {key: np.asarray(values) for key, values in arrays.items()}
@@ -167,7 +167,7 @@ def _from_arrays(arrays: Mapping[str, Any], source: str, name: str) -> Table:
     )
     vectors = {key: array for key, array in columns.items() if array.ndim == 1}
     numeric = {key: _column(array, f"{source}, column {key!r}") for key, array in vectors.items()}
-    return Table(numeric, source, name, notes)
+    return RawTable(numeric, source, name, notes)
 
 
 def _column(array: NDArray[Any], where: str) -> NDArray[np.float64] | None:

@@ -107,10 +107,10 @@ def box_step(
     else:
         active, status = _active_by_pivoting(covariance / np.outer(sigma, sigma), distance, ~fixed, guessed)
         at_lower, at_upper = np.split(active | np.tile(fixed, 2), 2)
-        found = _minimum(H, g, np.where(at_lower, lo, np.where(at_upper, up, np.nan)))
-        if status is not Status.SOLVED or found is None:
+        minimum = _minimum(H, g, np.where(at_lower, lo, np.where(at_upper, up, np.nan)))
+        if status is not Status.SOLVED or minimum is None:
             return _failed(g, status if status is not Status.SOLVED else Status.INACCURATE)
-        step = found
+        step = minimum
     clipped = np.clip(step, lo, up)
     if np.any(np.abs(step - clipped) > FEASIBILITY_TOLERANCE * sigma * reach):
         return _failed(g, Status.INACCURATE)
@@ -146,11 +146,11 @@ def solve_on(
             upper = np.ascontiguousarray(np.linalg.cholesky(block * scale * scale[:, None]).T)
         except np.linalg.LinAlgError:
             return None
-        own = np.ascontiguousarray((right[free].T * scale).T)
-        columns = own.size // len(own)
+        scaled = np.ascontiguousarray((right[free].T * scale).T)
+        columns = scaled.size // len(scaled)
         for way in ("forward", "backward"):
-            library(way, 1, len(own), 0, columns, upper, upper, own)
-        solution[free] = (own.T * scale).T
+            library(way, 1, len(scaled), 0, columns, upper, upper, scaled)
+        solution[free] = (scaled.T * scale).T
     return solution
 
 

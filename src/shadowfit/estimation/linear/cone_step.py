@@ -140,16 +140,16 @@ def cone_step(
     if not box.ok or cones.contain(box.step):
         return box
     program = _Program(matrix, gradient, *bounds)
-    found = np.zeros_like(box.step), dataclasses.replace(box, status=Status.INACCURATE)
+    best = np.zeros_like(box.step), dataclasses.replace(box, status=Status.INACCURATE)
     scale = abs(program.value(box.step)) / (3.0 * len(cones))
     barrier = FIRST * scale
     while barrier >= LAST * scale:
-        centred = _centred(program, cones, barrier, *found)
-        found = centred or found
-        if centred is None or not cones.contain(found[0]):
+        centred = _centred(program, cones, barrier, *best)
+        best = centred or best
+        if centred is None or not cones.contain(best[0]):
             break
         barrier *= SHRINK
-    step, newton = found
+    step, newton = best
     # Sums of steps reach a bound up to rounding; the last of them knows which ones.
     exact = np.where(newton.at_lower, bounds[0], np.where(newton.at_upper, bounds[1], np.clip(step, *bounds)))
     step = exact if newton.ok and np.all(cones.room(exact) > 0.0) else step
@@ -160,7 +160,7 @@ def _centred(
     program: _Program, cones: Cones, barrier: float, start: Float[np.ndarray, " p"], guess: BoxStep
 ) -> tuple[Float[np.ndarray, " p"], BoxStep] | None:
     """The minimum of φ_μ, from a start inside; None where rounding forbids the first step."""
-    step, found = start, None
+    step, centre = start, None
     for _ in range(NEWTON_STEPS):
         slope, curvature = cones.barrier(step)
         slope = program.slope(step) + barrier * slope
@@ -169,15 +169,15 @@ def _centred(
         bounds = np.minimum(bounds[0], 0.0), np.maximum(bounds[1], 0.0)
         newton = box_step(program.matrix + barrier * curvature, slope, *bounds, guess)
         if not newton.ok:
-            return found
+            return centre
         decrement = -float(slope @ newton.step)
         if decrement <= CENTRED * barrier:
             return step, newton
         reach = _reach(newton.step, bounds)
         step = step + _best(program, cones, barrier, (step, newton.step), reach) * newton.step
         guess = newton
-        found = step, newton
-    return found
+        centre = step, newton
+    return centre
 
 
 def _reach(direction: Float[np.ndarray, " p"], bounds: tuple[np.ndarray, np.ndarray]) -> float:

@@ -78,8 +78,8 @@ def _add_steps(module: Module, plus: Function) -> None:
         tail, others = f.at(rows, states), f.at(rows, inside)
         pivot, after = place(j)
         begin = f.product(i, f.size)
-        own, out = f.at(pivot, f.product(begin, block), begin), f.at(after, f.product(begin, stride))
-        f.call(plus, rows, width, rows, width, f.m, own, block, inside, inside, 1)
+        diagonal, out = f.at(pivot, f.product(begin, block), begin), f.at(after, f.product(begin, stride))
+        f.call(plus, rows, width, rows, width, f.m, diagonal, block, inside, inside, 1)
         f.call(plus, rows, width, others, width, f.m, out, stride, inside, outside, 0)
         f.call(plus, rows, width, tail, width, f.m, f.at(out, block), stride, inside, f.t, 0)
         with f.when(f.test("sgt", outside, 0)):
@@ -142,11 +142,23 @@ def _hand_on(f: Function, minus: Function, before: Value, upper: Value, right: V
         n = group.index
         rows = f.at(before, f.product(n, stride))
         count = f.difference(block, n)
-        own = f.at(rows, n)
-        f.call(minus, rows, stride, own, stride, count, f.at(upper, n), block, n, grain, 0)
-        f.call(minus, own, stride, own, stride, count, f.at(upper, f.product(n, block), n), block, grain, grain, 1)
+        rows_here = f.at(rows, n)
+        f.call(minus, rows, stride, rows_here, stride, count, f.at(upper, n), block, n, grain, 0)
+        f.call(
+            minus,
+            rows_here,
+            stride,
+            rows_here,
+            stride,
+            count,
+            f.at(upper, f.product(n, block), n),
+            block,
+            grain,
+            grain,
+            1,
+        )
         out = f.at(right, f.product(n, stride), block)
-        f.call(minus, own, stride, f.at(rows, block), stride, count, out, stride, grain, f.t, 0)
+        f.call(minus, rows_here, stride, f.at(rows, block), stride, count, out, stride, grain, f.t, 0)
 
 
 def _pivot(

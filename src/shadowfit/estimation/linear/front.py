@@ -64,7 +64,7 @@ class Rows(eqx.Module):
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class RowTable:
     """Rows of consecutive steps with everything side by side, ``[states | parameters | residual]``.
 
     Step k involves the nodes k + first … k + first + window − 1, which may be fewer than W.
@@ -85,21 +85,21 @@ class Table:
         return Rows(states, self.wide[:, :, width:-1], self.wide[:, :, -1])
 
 
-def table(rows: Rows) -> Table:
+def table(rows: Rows) -> RowTable:
     """Rows of steps, all parts in one array."""
     steps, m, window, size = rows.states.shape
     parts = (np.reshape(rows.states, (steps, m, window * size)), rows.parameters, np.asarray(rows.residual)[..., None])
-    return Table(np.concatenate(parts, axis=2), window, size)
+    return RowTable(np.concatenate(parts, axis=2), window, size)
 
 
-def merge(tables: Sequence[Table], window: int) -> Rows:
+def merge(tables: Sequence[RowTable], window: int) -> Rows:
     """All rows of the same steps together, zero where they do not involve a node of the window."""
     parts = []
     for one in tables:
-        own = one.rows
-        states = np.zeros((*own.residual.shape, window, one.node_size))
-        states[:, :, one.first : one.first + one.window] = own.states
-        parts.append((states, own.parameters, own.residual))
+        rows = one.rows
+        states = np.zeros((*rows.residual.shape, window, one.node_size))
+        states[:, :, one.first : one.first + one.window] = rows.states
+        parts.append((states, rows.parameters, rows.residual))
     return Rows(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
 
@@ -151,8 +151,8 @@ class Normal:
         blocks, block, _ = self.pivot.shape
         step = _by_blocks(states, blocks, block)
         rest = np.concatenate([np.zeros(block), tail])
-        found = library("change", blocks, block, len(tail), self.pivot, self.after, step, rest)
-        return float(found + tail @ self.corner @ tail - self.corner[-1, -1])
+        inner = library("change", blocks, block, len(tail), self.pivot, self.after, step, rest)
+        return float(inner + tail @ self.corner @ tail - self.corner[-1, -1])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,14 +275,14 @@ class Factor:
         """
         joint = np.zeros((self.right.shape[2] - 1,) * 2)  # of the next block and the parameters
         joint[self.block :, self.block :] = parameter_covariance
-        found = np.empty_like(self.upper)
+        blocks = np.empty_like(self.upper)
         for j in range(self.blocks - 1, -1, -1):
-            own, with_later = self.precede(j, joint, self.right[j, :, :-1].T)
-            found[j] = joint[: self.block, : self.block] = own
+            marginal, with_later = self.precede(j, joint, self.right[j, :, :-1].T)
+            blocks[j] = joint[: self.block, : self.block] = marginal
             across = with_later[:, self.block :]
             joint[: self.block, self.block :], joint[self.block :, : self.block] = across, across.T
         group = self.block // self.node_size
-        nodes = np.einsum("kgigj->kgij", found.reshape(-1, group, self.node_size, group, self.node_size))
+        nodes = np.einsum("kgigj->kgij", blocks.reshape(-1, group, self.node_size, group, self.node_size))
         return nodes.reshape(-1, self.node_size, self.node_size)[: self.nodes]
 
     def precede(
@@ -293,10 +293,10 @@ class Factor:
         middle = carried @ panel
         middle.flat[:: self.block + 1] += 1.0
         self._solve_upper(j, middle)
-        own = np.ascontiguousarray(middle.T)  # U⁻¹ from the left, then from the right
-        self._solve_upper(j, own)
+        marginal = np.ascontiguousarray(middle.T)  # U⁻¹ from the left, then from the right
+        self._solve_upper(j, marginal)
         self._solve_upper(j, carried)
-        return own, -carried
+        return marginal, -carried
 
     def _solve_upper(self, j: int, columns: Float[np.ndarray, "B c"]) -> None:
         """``U_j⁻¹ x`` of each column x, in place."""
@@ -343,7 +343,7 @@ class Assembly:
         self._normal = _empty(nodes, self._group, size, parameters + 1)
         self._borders: list[_Border] = []
 
-    def add(self, tables: Sequence[Table], step: int) -> list[Float[np.ndarray, " m"]]:
+    def add(self, tables: Sequence[RowTable], step: int) -> list[Float[np.ndarray, " m"]]:
         """Add the rows of the steps from the given one on; those behind the last step are left out.
 
         All rows of a step are given at once. Gives the sums of squares of each table's residuals.
@@ -359,7 +359,7 @@ class Assembly:
         return squares
 
     def _add_steps(
-        self, wide: np.ndarray, rows: Table, step: int, border: _Border, squares: np.ndarray, clear: bool
+        self, wide: np.ndarray, rows: RowTable, step: int, border: _Border, squares: np.ndarray, clear: bool
     ) -> None:
         normal = self._normal
         sizes = (*wide.shape[:2], rows.window, rows.node_size, step, rows.first, self._group, len(normal.corner))

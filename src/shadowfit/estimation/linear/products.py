@@ -39,13 +39,13 @@ def _tile(f: Function, i: Value, c: Value, height: int, width: int, negative: bo
     with f.loop(0, f.count, carried=[*first, *(f.load(place, lanes) for place in places)]) as loop:
         left, right, *sums = loop.carried
         rows = [f.load(f.at(right, v), lanes) for v in range(0, width, lanes)]
-        found = [f.at(left, 1 if across else f.left_stride), f.at(right, f.right_stride)]
+        carried = [f.at(left, 1 if across else f.left_stride), f.at(right, f.right_stride)]
         for r in range(height):
             factor = f.spread(f.load(f.at(left, f.product(r, f.left_stride) if across else r)), lanes)
             factor = f.apply("neg", factor) if negative else factor
             beside = sums[r * len(rows) : (r + 1) * len(rows)]
-            found += [f.multiply_add(factor, row, value) for row, value in zip(rows, beside, strict=True)]
-        loop.carried = found
+            carried += [f.multiply_add(factor, row, value) for row, value in zip(rows, beside, strict=True)]
+        loop.carried = carried
     for value, place in zip(loop.carried[2:], places, strict=True):
         f.store(value, place)
 

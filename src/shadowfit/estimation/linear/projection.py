@@ -59,13 +59,13 @@ PASSES = 6
 # that nothing has seen yet count as unknown.
 UNKNOWN_YET = 1e-13
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class EachChunk(Protocol):
     """Runs ``work(first step, rows)`` on the rows of each chunk of a recording, in threads; results in order."""
 
-    def __call__(self, work: Callable[[int, front.Rows], Found]) -> Iterable[Found]:
+    def __call__(self, work: Callable[[int, front.Rows], Result]) -> Iterable[Result]:
         """Rows are made anew each time: all of them would take several times the memory of what is kept of them."""
         ...
 
@@ -166,7 +166,7 @@ def project(
     window = factor.block // factor.node_size + 1
     follow = factor.sensitivities()
     held = list(each_chunk(lambda begin, rows: (begin, *_live(rows, begin, steps))))
-    residual = np.concatenate([own for *_, own in held])
+    residual = np.concatenate([part for *_, part in held])
 
     def follow_parameters(chunk: tuple[int, np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
         """T of the steps of a chunk."""
@@ -183,9 +183,9 @@ def project(
         left = np.zeros_like(follow)
         left[: window - 1] = (first_states.T @ first).reshape(left[: window - 1].shape)
         for begin, states, *_ in held:
-            own = np.matmul(np.swapaxes(states, 1, 2), projected[begin : begin + len(states)])
+            part = np.matmul(np.swapaxes(states, 1, 2), projected[begin : begin + len(states)])
             for i in range(window):
-                left[begin + i : begin + i + len(own)] += own.reshape(-1, window, *follow.shape[1:])[:, i]
+                left[begin + i : begin + i + len(part)] += part.reshape(-1, window, *follow.shape[1:])[:, i]
         halfway = factor.halfway(left)
         effect = np.einsum("kic,kic->c", halfway, halfway)
         settled = bool(np.all(effect <= SETTLED * information))
@@ -232,9 +232,9 @@ def left_of(
         return begin, np.matmul(np.swapaxes(states, 1, 2), errors[begin : begin + len(states)])
 
     right = np.zeros((steps + window - 1, size, errors.shape[-1]))
-    for begin, own in each_chunk(met):
+    for begin, part in each_chunk(met):
         for i in range(window):
-            right[begin + i : begin + i + len(own)] += own[:, i * size : (i + 1) * size]
+            right[begin + i : begin + i + len(part)] += part[:, i * size : (i + 1) * size]
     follow = factor.onwards(factor.halfway(right))
 
     def left(begin: int, rows: front.Rows) -> np.ndarray:
@@ -253,8 +253,8 @@ def innovation_scores(
 
     def work(begin: int, rows: front.Rows) -> None:
         states = _live(rows, begin, steps)[0]
-        own = slice(begin, begin + len(states))
-        pending.add(begin, states, projected.rows[own], projected.residual[own])
+        chunk = slice(begin, begin + len(states))
+        pending.add(begin, states, projected.rows[chunk], projected.residual[chunk])
 
     for _ in each_chunk(work):
         pass
@@ -291,14 +291,14 @@ def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2B 2B"]:
     ``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time.
     """
     block = factor.block
-    found = np.zeros((factor.blocks, 2 * block, 2 * block))
+    joint = np.zeros((factor.blocks, 2 * block, 2 * block))
     following = np.zeros((block, block))
-    for j in range(len(found) - 1, -1, -1):
-        own, across = factor.precede(j, following, factor.to_next[j])
-        found[j, :block, :block], found[j, block:, block:] = own, following
-        found[j, :block, block:], found[j, block:, :block] = across, across.T
-        following = own
-    return found
+    for j in range(len(joint) - 1, -1, -1):
+        marginal, across = factor.precede(j, following, factor.to_next[j])
+        joint[j, :block, :block], joint[j, block:, block:] = marginal, following
+        joint[j, :block, block:], joint[j, block:, :block] = across, across.T
+        following = marginal
+    return joint
 
 
 def _windows_of(
@@ -306,13 +306,13 @@ def _windows_of(
 ) -> Float[np.ndarray, "steps W*b W*b"]:
     """Covariance of the nodes of each step's window; ``first`` is the number of the first step."""
     group = window - 1
-    found = np.empty((count, window * size, window * size))
+    windows = np.empty((count, window * size, window * size))
     for i in range(group):
         begin = (i - first) % group
-        own = found[begin::group]
+        places = windows[begin::group]
         j, nodes = (first + begin) // group, slice(i * size, (i + window) * size)
-        own[...] = joint[j : j + len(own), nodes, nodes]
-    return found
+        places[...] = joint[j : j + len(places), nodes, nodes]
+    return windows
 
 
 class _Pending:
@@ -354,7 +354,7 @@ class _Pending:
         good = np.full(len(known), positive_definite(known))
         if not good.all():
             good = np.array([positive_definite(matrix) for matrix in known])
-        found = np.zeros((len(known), self.by_table.shape[-1]))
+        shares = np.zeros((len(known), self.by_table.shape[-1]))
         solved = np.linalg.solve(known[good], self.by_residual[good, :, None])
-        found[good] = np.matmul(np.swapaxes(solved, 1, 2), self.by_table[good])[:, 0]
-        return np.nan_to_num(found)
+        shares[good] = np.matmul(np.swapaxes(solved, 1, 2), self.by_table[good])[:, 0]
+        return np.nan_to_num(shares)

@@ -41,9 +41,9 @@ def _forward(module: Module, minus: Function) -> None:
         for height in ROWS:
             with f.loop(start, block, height) as tile:
                 r = tile.index
-                own = f.at(values, f.product(r, columns))
-                f.call(minus, f.at(upper, r), block, values, columns, r, own, columns, height, columns, 0)
-                _solve_rows(f, f.at(upper, f.product(r, f.sum(block, 1))), own, range(height))
+                row_values = f.at(values, f.product(r, columns))
+                f.call(minus, f.at(upper, r), block, values, columns, r, row_values, columns, height, columns, 0)
+                _solve_rows(f, f.at(upper, f.product(r, f.sum(block, 1))), row_values, range(height))
             start = tile.index
     f.give()
 
@@ -65,15 +65,15 @@ def _backward(module: Module, minus: Function) -> None:
                 known = tile.index
                 after = f.difference(block, known)
                 r = f.difference(after, height)
-                own, later = f.at(values, f.product(r, columns)), f.at(values, f.product(after, columns))
+                row_values, later = f.at(values, f.product(r, columns)), f.at(values, f.product(after, columns))
                 row = f.at(upper, f.product(r, block), after)
-                f.call(minus, row, block, later, columns, known, own, columns, height, columns, 0)
-                _solve_rows(f, f.at(upper, f.product(r, f.sum(block, 1))), own, range(height - 1, -1, -1))
+                f.call(minus, row, block, later, columns, known, row_values, columns, height, columns, 0)
+                _solve_rows(f, f.at(upper, f.product(r, f.sum(block, 1))), row_values, range(height - 1, -1, -1))
             solved = tile.index
     f.give()
 
 
-def _solve_rows(f: Function, corner: Value, own: Value, order: Sequence[int]) -> None:
+def _solve_rows(f: Function, corner: Value, row_values: Value, order: Sequence[int]) -> None:
     """A few rows that were relieved of all others, in the order in which they follow from each other.
 
     ``corner`` is their part of U, ``own`` their right-hand sides. Rows in rising order are those of Uᵀ.
@@ -85,7 +85,7 @@ def _solve_rows(f: Function, corner: Value, own: Value, order: Sequence[int]) ->
     def solve(c: Value, width: int) -> None:
         solved: dict[int, Value] = {}
         for p in order:
-            place = f.at(own, f.product(p, f.columns), c)
+            place = f.at(row_values, f.product(p, f.columns), c)
             value = f.load(place, width)
             for q, there in solved.items():
                 factor = f.spread(f.apply("neg", factors[min(p, q), max(p, q)]), width)
@@ -103,8 +103,8 @@ def _recur(module: Module, minus: Function) -> None:
     with f.loop(0, f.steps) as steps:
         k = steps.index
         before = f.at(f.values, f.product(k, f.size, f.columns))
-        table, own = f.at(f.coefficients, f.product(k, f.size, pair)), f.at(before, f.product(pair, f.columns))
-        f.call(minus, table, pair, before, f.columns, pair, own, f.columns, f.size, f.columns, 0)
+        table, target = f.at(f.coefficients, f.product(k, f.size, pair)), f.at(before, f.product(pair, f.columns))
+        f.call(minus, table, pair, before, f.columns, pair, target, f.columns, f.size, f.columns, 0)
     f.give()
 
 

@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 from shadowfit.kernels import processors
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 @functools.cache
@@ -50,7 +50,7 @@ def alone() -> Iterator[None]:
         _alone.reset(before)
 
 
-def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Results in the order of the items; no more of them than there are processors are held at a time.
 
     Work begins at once, before the first result is asked for, unless it is done :func:`alone`.
@@ -60,7 +60,7 @@ def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator
     left = iter(items)
     waiting = collections.deque(_submit(work, item) for item in itertools.islice(left, processors.threads()))
 
-    def results() -> Iterator[Found]:
+    def results() -> Iterator[Result]:
         while waiting:
             yield waiting.popleft().result()
             waiting.extend(_submit(work, item) for item in itertools.islice(left, 1))
@@ -68,7 +68,7 @@ def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator
     return results()
 
 
-def _submit(work: Callable[[Item], Found], item: Item) -> concurrent.futures.Future[Found]:
+def _submit(work: Callable[[Item], Result], item: Item) -> concurrent.futures.Future[Result]:
     # In the caller's context: what it ignores (overflow at a wild start) is ignored here, too.
     return _pool().submit(contextvars.copy_context().run, work, item)
 

@@ -14,8 +14,8 @@ from shadowfit.dynamics.state import Instant, State
 from shadowfit.errors import MechanismError
 from shadowfit.estimation.problem.options import Options, ProblemError
 from shadowfit.estimation.problem.parameters import ParameterSet
-from shadowfit.estimation.residuals import transition
-from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.equations import Equations, Friction
+from shadowfit.estimation.residuals.joint_slopes import Columns
 from shadowfit.estimation.residuals.observation import reads_commands
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.plan import Plan
@@ -37,11 +37,11 @@ def make_plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, 
     order = tuple(i for name in (*numbers, *turns) for i in places[name])
     inputs = [f"{name}.{leaf}" for name in mechanism.inputs for leaf in ("gain", "offset", "delay")]
     layout = Layout(numbers, turns, order, tuple(places[name][0] for name in inputs if name in places))
-    friction: transition.Friction = "mean" if options.correction == "deferred" else "stepper"
+    friction: Friction = "mean" if options.correction == "deferred" else "stepper"
     equations = Equations(options.residual, options.discretization, friction)
     draft = Plan(layout, equations, _unknowns(mechanism, options), window, on_grid, options.huber)
     acting = _remembered_dependencies(draft, mechanism)
-    columns = transition.Columns(*(tuple(acting[name]) for name in ("geometry", "bodies", "contacts")))
+    columns = Columns(*(tuple(acting[name]) for name in ("geometry", "bodies", "contacts")))
     # Commands are not traced: what acts through the inputs acts on all that reads them.
     through = layout.inputs if reads_commands(mechanism) else ()
     seen = tuple(sorted({*acting["sensors"], *through}))

@@ -10,7 +10,7 @@ import numpy as np
 
 from shadowfit.dynamics.discretization import Discretization
 from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
-from shadowfit.estimation.residuals import transition
+from shadowfit.estimation.residuals import equations
 from shadowfit.estimation.residuals.unknowns import KINDS, UnknownsName
 from shadowfit.estimation.residuals.unknowns.interface import Unknowns
 from shadowfit.mechanism.mechanism import Mechanism
@@ -32,7 +32,7 @@ class Options:
     timestep: float | None = None
     """Time-step of the model [s]; None: the sampling interval, or a whole multiple of it of at most 10 ms, less for
     motions that swing faster than twice a second (48 steps for a period)."""
-    residual: transition.Residual = "implicit"
+    residual: equations.Residual = "implicit"
     """Dynamics residual: ``implicit`` (mass times the error of the predicted velocity) or the paper's ``inverse``."""
     discretization: Discretization = "exact"
     """``exact`` for physical parameters, ``spook`` for those of a SPOOK simulator at this time-step."""
@@ -124,7 +124,7 @@ def _is_smooth(mechanism: Mechanism) -> bool:
 def check_options(options: Options) -> None:
     """Raise unless every setting has a value that the method knows."""
     choices = (
-        ("residual", get_args(transition.Residual)),
+        ("residual", get_args(equations.Residual)),
         ("discretization", get_args(Discretization)),
         ("unknowns", tuple(KINDS)),
         ("correction", get_args(Correction)),

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from shadowfit.arrays import Array
-from shadowfit.estimation.linear.front import Table
+from shadowfit.estimation.linear.front import RowTable
 from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData
 from shadowfit.estimation.residuals.nodes import Nodes
@@ -68,7 +68,7 @@ class StepKernels:
         """Numbers of the mechanism."""
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self.mechanism)]
 
-    def rows(self, chunk: Chunk, passing: bool = False) -> tuple[Table, Table]:
+    def rows(self, chunk: Chunk, passing: bool = False) -> tuple[RowTable, RowTable]:
         """Weighted rows of the dynamics and of the observations, the latter with all samples of a step together.
 
         ``passing``: only until this thread asks for such rows again, which lie in the same memory.
@@ -82,7 +82,7 @@ class StepKernels:
         (observed,) = self.run(observation, workspace)
         moving = self.run(dynamics, workspace)[0] if self.recursion is None else self._swept(self.recursion, chunk)
         together = observed.reshape(len(moving), -1, observed.shape[-1])
-        return Table(moving, self.plan.unknowns.reach, size), Table(together, len(seen), size, seen[0])
+        return RowTable(moving, self.plan.unknowns.reach, size), RowTable(together, len(seen), size, seen[0])
 
     @functools.cached_property
     def recursion(self) -> Recursion | None:

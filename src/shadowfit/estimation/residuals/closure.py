@@ -99,6 +99,6 @@ def closer(
     tree: Tree, independent: tuple[int, ...], mechanism: Mechanism, motion: Pose
 ) -> tuple[Pose, Float[Array, "m"]]:
     """One iteration towards closed loops with the independent coordinates held, and the gaps before it."""
-    found = closing(tree, mechanism, motion)
-    step = independence(independent, found.rows).closing_step(found.gap)
-    return motion.plus((step @ tree.selection()).reshape(len(tree.links), 6)), found.gap
+    gaps = closing(tree, mechanism, motion)
+    step = independence(independent, gaps.rows).closing_step(gaps.gap)
+    return motion.plus((step @ tree.selection()).reshape(len(tree.links), 6)), gaps.gap

@@ -43,21 +43,21 @@ def contact_slopes(
     def impulse(moves: Float[Array, "3 k 6"]) -> tuple[Array, Array]:
         spread = jnp.zeros((3, count + 1, 6)).at[:, involved].set(moves)
         moved = (pose.plus(spread[0]), velocity + spread[1], new_velocity + spread[2])
-        found = contact_impulse(elements, *moved, branch, timestep)
-        return found, found
+        value = contact_impulse(elements, *moved, branch, timestep)
+        return value, value
 
-    slopes, found = jax.jacfwd(impulse, has_aux=True)(jnp.zeros((3, len(involved), 6)))
+    slopes, value = jax.jacfwd(impulse, has_aux=True)(jnp.zeros((3, len(involved), 6)))
     wide = jnp.zeros((3, 6 * count, count, 6)).at[:, :, involved].set(jnp.moveaxis(slopes, 1, 0))
-    return ContactSlopes(found, wide.reshape(3, 6 * count, 6 * count))
+    return ContactSlopes(value, wide.reshape(3, 6 * count, 6 * count))
 
 
 def _involved(elements: Elements) -> np.ndarray:
     """Moving bodies that contacts act on."""
-    found: set[int] = set()
+    bodies: set[int] = set()
     for contact in elements.contacts:
         if isinstance(contact, StopElement):
             group = elements.groups[contact.group]
-            found |= {int(side.bodies[contact.member]) for side in (group.a, group.b)}
+            bodies |= {int(side.bodies[contact.member]) for side in (group.a, group.b)}
         else:
-            found |= {contact.plane, contact.body}
-    return np.array(sorted(found - {elements.body_count}), int)
+            bodies |= {contact.plane, contact.body}
+    return np.array(sorted(bodies - {elements.body_count}), int)

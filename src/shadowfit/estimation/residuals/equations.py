@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 from shadowfit.dynamics.discretization import Discretization
-from shadowfit.estimation.residuals.transition import Friction, Residual
+
+Residual = Literal["implicit", "inverse"]
+Friction = Literal["stepper", "mean"]
+"""Dry friction of a step: as the stepper has it, or a mean over the step (:mod:`shadowfit.dynamics.sliding`)."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,16 +43,16 @@ class Closings:
     """Joint of each row."""
 
 
-def independent_coordinates(found: Sequence[Closings], preferred: Sequence[int]) -> tuple[int, ...]:
+def independent_coordinates(closings: Sequence[Closings], preferred: Sequence[int]) -> tuple[int, ...]:
     """Places of the independent coordinates, in order; ``preferred`` are all coordinates, those with a name first."""
-    for one in found:
+    for one in closings:
         _check_closed(one)
-    values = [np.linalg.svd(one.rows, compute_uv=False) for one in found]
-    largest = max(float(own.max()) for own in values)
-    rank = max(int(np.sum(own > REDUNDANT * largest, axis=1).max()) for own in values)
-    for one, own in zip(found, values, strict=True):
-        _check_regular(one, own, rank)
-    rows = np.concatenate([one.rows for one in found])
+    values = [np.linalg.svd(one.rows, compute_uv=False) for one in closings]
+    largest = max(float(singular.max()) for singular in values)
+    rank = max(int(np.sum(singular > REDUNDANT * largest, axis=1).max()) for singular in values)
+    for one, singular in zip(closings, values, strict=True):
+        _check_regular(one, singular, rank)
+    rows = np.concatenate([one.rows for one in closings])
     free = np.linalg.svd(rows, full_matrices=True)[2][:, rank:].swapaxes(1, 2)
     chosen: list[int] = []
     for _ in range(free.shape[2]):
@@ -65,44 +65,44 @@ def independent_coordinates(found: Sequence[Closings], preferred: Sequence[int])
     return tuple(sorted(chosen))
 
 
-def check_parameters(found: Closings, names: Sequence[str]) -> None:
+def check_parameters(closings: Closings, names: Sequence[str]) -> None:
     """Raise where a free parameter would open a loop that other joints hold: redundant loops fit one size only."""
-    inverse = np.linalg.pinv(found.rows, rcond=REDUNDANT)
-    left = found.by_parameters - found.rows @ (inverse @ found.by_parameters)
-    size = np.max(np.linalg.norm(found.by_parameters, axis=1), axis=0)
-    least = NOTHING * float(np.max(np.abs(found.rows), initial=np.finfo(float).tiny))
+    inverse = np.linalg.pinv(closings.rows, rcond=REDUNDANT)
+    left = closings.by_parameters - closings.rows @ (inverse @ closings.by_parameters)
+    size = np.max(np.linalg.norm(closings.by_parameters, axis=1), axis=0)
+    least = NOTHING * float(np.max(np.abs(closings.rows), initial=np.finfo(float).tiny))
     bad = np.max(np.linalg.norm(left, axis=1), axis=0) > np.maximum(PULLS * size, least)
     if bad.any():
         worst = int(np.flatnonzero(bad)[0])
         row = int(np.argmax(np.max(np.abs(left[:, :, worst]), axis=0)))
         raise MechanismError(
-            f"the loops are redundant: {names[worst]!r} cannot change without opening joint {found.joints[row]!r}, "
+            f"the loops are redundant: {names[worst]!r} cannot change without opening joint {closings.joints[row]!r}, "
             "since other joints hold the same motion; do not free it, or leave out a joint that holds nothing"
         )
 
 
-def _check_closed(found: Closings) -> None:
-    size = max(1.0, float(np.max(np.abs(found.rows))))
-    worst = np.max(np.abs(found.gap), axis=1)
+def _check_closed(closings: Closings) -> None:
+    size = max(1.0, float(np.max(np.abs(closings.rows))))
+    worst = np.max(np.abs(closings.gap), axis=1)
     if not np.all(worst <= CLOSED * size):
         at = int(np.nanargmax(worst)) if np.isfinite(worst).any() else 0
-        row = int(np.nanargmax(np.abs(found.gap[at]))) if np.isfinite(found.gap[at]).any() else 0
+        row = int(np.nanargmax(np.abs(closings.gap[at]))) if np.isfinite(closings.gap[at]).any() else 0
         raise MechanismError(
-            f"joint {found.joints[row]!r} cannot be closed: {abs(found.gap[at, row]):.3g} m or rad remain at "
-            f"{found.time[at]:.4g} s, with the readings there; check lengths, offsets of sensors, and start values"
+            f"joint {closings.joints[row]!r} cannot be closed: {abs(closings.gap[at, row]):.3g} m or rad remain at "
+            f"{closings.time[at]:.4g} s, with the readings there; check lengths, offsets of sensors, and start values"
         )
 
 
-def _check_regular(found: Closings, values: Float[np.ndarray, "n k"], rank: int) -> None:
+def _check_regular(closings: Closings, values: Float[np.ndarray, "n k"], rank: int) -> None:
     if rank == 0:
         return
     weakest = values[:, rank - 1] / values[:, 0]
     at = int(np.argmin(weakest))
     if weakest[at] < SINGULAR:
-        vectors = np.linalg.svd(found.rows[at])[0]
+        vectors = np.linalg.svd(closings.rows[at])[0]
         row = int(np.argmax(np.abs(vectors[:, rank - 1])))
         raise MechanismError(
-            f"the loop of joint {found.joints[row]!r} is in a singular configuration at {found.time[at]:.4g} s: it "
-            "can go on in more than one way there; use a part of the recording without it, or compliant joints "
+            f"the loop of joint {closings.joints[row]!r} is in a singular configuration at {closings.time[at]:.4g} s: "
+            "it can go on in more than one way there; use a part of the recording without it, or compliant joints "
             "(unknowns 'configuration')"
         )

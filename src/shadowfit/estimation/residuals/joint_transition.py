@@ -51,18 +51,18 @@ def residual(
     velocity = now.pose.minus(before.pose) / timestep
     new_velocity = after.pose.minus(now.pose) / timestep
     step = Moving(now.pose, velocity, new_velocity, command, timestep)
-    missing = balance.bodies_balance(elements, now.pose, velocity, new_velocity, command, timestep, "exact")
+    missing = balance.bodies_balance(elements, step, "exact")
     response = _response(tree, mechanism, now)
     if tree.loops:
         assert reaction is not None
         closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
         along = loops.along_axes(closers, step, reaction, moving @ response @ moving.T)
         missing = missing - loops.on_bodies(closers, now.pose, reaction, along)
-    own = _along_axes(links, elements, step, now, missing, jnp.diag(response))
+    acting = _along_axes(links, elements, step, now, missing, jnp.diag(response))
     if len(mechanism.shafts):
         old, new = (jnp.asarray(tree.selection() @ motions[i + 1].minus(motions[i]).ravel()) for i in range(2))
-        own = own + shafts.along(tree, mechanism, old / timestep, new / timestep, jnp.diag(response), timestep)[0]
-    return jnp.einsum("bid,bi->d", now.twists, missing) - own
+        acting = acting + shafts.along(tree, mechanism, old / timestep, new / timestep, jnp.diag(response), timestep)[0]
+    return jnp.einsum("bid,bi->d", now.twists, missing) - acting
 
 
 def _response(tree: Tree, mechanism: Mechanism, now: Placed) -> Float[Array, "d d"]:
@@ -101,15 +101,15 @@ def _along_axes(
         geometry = rows.geometry(group, whole)
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-        loads, own = (
+        loads, mobilities = (
             (jnp.zeros((group.size, group.gap_rows)), jnp.zeros(group.size))
             if group.friction is None
             else (_loads(tree, group, whole, now, missing), mobility[_places(tree, group)])
         )
-        scalars = (geometry.position, speed, new_speed)
-        laws = balance.law_impulse(group, *scalars, step.command, step.timestep, "exact")
-        rubbing = balance.Turning(own)
-        friction = balance.friction_impulse(group, scalars, loads, rubbing, step.command, step.timestep)
+        axis = balance.AxisMotion(geometry.position, speed, new_speed)
+        laws = balance.law_impulse(group, axis, step.command, step.timestep, "exact")
+        rubbing = balance.Turning(mobilities)
+        friction = balance.friction_impulse(group, axis, loads, rubbing, step.command, step.timestep)
         impulses.append(laws + friction)
     return _on_axes(tree, elements, impulses)
 
@@ -117,9 +117,9 @@ def _along_axes(
 def _on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:
     """Values of the joints with an axis, at their coordinates; zero for all others."""
     spread = jnp.zeros(tree.size)
-    for group, own in zip(elements.groups, values, strict=True):
+    for group, of_group in zip(elements.groups, values, strict=True):
         if group.has_axis:
-            spread = spread.at[_places(tree, group)].set(own)
+            spread = spread.at[_places(tree, group)].set(of_group)
     return spread
 
 

@@ -35,8 +35,10 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step) -> Rows:
     rubs = any(joint.friction is not None for joint in mechanism.joints.values)
 
     def missing(increments: Array, reaction: Array) -> Float[Array, "d"]:
-        own, parameters = increments[:width].reshape(nodes, size), increments[width:]
-        spread = jnp.stack([m.by_unknowns @ u + m.by_parameters @ parameters for m, u in zip(moves, own, strict=True)])
+        unknowns, parameters = increments[:width].reshape(nodes, size), increments[width:]
+        spread = jnp.stack(
+            [m.by_unknowns @ u + m.by_parameters @ parameters for m, u in zip(moves, unknowns, strict=True)]
+        )
         moved = poses.plus((spread @ tree.selection()).reshape(nodes, bodies, 6))
         acting = step.command + step.command_slopes @ parameters[np.array(machine.layout.inputs, int)]
         return joint_transition.residual(tree, machine.moved(parameters), moved, acting, step.timestep, reaction)
@@ -47,12 +49,12 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step) -> Rows:
         reaction = reaction + held.reaction(missing(still, reaction))
 
     def along(increments: Array) -> Float[Array, "n"]:
-        own = reaction
-        left = missing(increments, own)
+        reactions = reaction
+        left = missing(increments, reactions)
         # Loads move with the increments, and friction with them; without friction λ may as well stand.
         for _ in range(2 if rubs else 0):
-            own = own + held.reaction(left)
-            left = missing(increments, own)
+            reactions = reactions + held.reaction(left)
+            left = missing(increments, reactions)
         return held.moving.T @ left
 
     value, table = slopes(along, still)

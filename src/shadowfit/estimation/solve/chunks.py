@@ -46,7 +46,7 @@ class RecordingRows:
             self.fading.between(begin, begin + CHUNK),
         )
 
-    def tables(self, begin: int) -> tuple[front.Table, front.Table]:
+    def tables(self, begin: int) -> tuple[front.RowTable, front.RowTable]:
         """Rows of the dynamics and of the observations of the chunk that begins with a step."""
         return self.problem.kernels.rows(self.chunk(begin))
 

@@ -118,23 +118,23 @@ class LinearParameters:
 def linear_parameters(evidence: Evidence, values: Float[np.ndarray, " p"], units: Sequence[str]) -> LinearParameters:
     """Mass, ``m c`` and moments about the frame's origin for every body with all ten free; the others as they are."""
     names, kinds = list(evidence.labels), list(units)
-    found, sizes, jacobian = values.copy(), evidence.scale.copy(), np.eye(len(values))
+    linear, sizes, jacobian = values.copy(), evidence.scale.copy(), np.eye(len(values))
     places = {label: i for i, label in enumerate(evidence.labels) if not evidence.at_bound[i]}
     for mass in [label for label in places if label.endswith(".mass")]:
         body = mass.removesuffix(".mass")
-        own = [f"{body}.{rest}" for rest in ("mass", *COM, *(f"inertia.{entry}" for entry in ENTRIES))]
-        if not all(name in places for name in own):
+        ten = [f"{body}.{rest}" for rest in ("mass", *COM, *(f"inertia.{entry}" for entry in ENTRIES))]
+        if not all(name in places for name in ten):
             continue
-        at = np.array([places[name] for name in own])
+        at = np.array([places[name] for name in ten])
         new, slopes = _about_origin(values[at])
-        found[at], jacobian[np.ix_(at, at)] = new, slopes
+        linear[at], jacobian[np.ix_(at, at)] = new, slopes
         # A body's own sizes, also for numbers that are zero.
         gyration = np.sqrt(max(np.sum(new[4:7]), 0.0) / (2.0 * new[0]))
         sizes[at] = np.concatenate([[new[0]], np.full(3, new[0] * gyration), np.full(6, new[0] * gyration**2)])
         for place, rest in zip(at[1:], (*COM, *ENTRIES), strict=True):
             names[place] = f"{body}.mass·{rest}" if rest in COM else f"{body}.moment.{rest}"
             kinds[place] = "kg m" if rest in COM else "kg m²"
-    return LinearParameters(tuple(names), tuple(kinds), found, sizes, np.linalg.inv(jacobian))
+    return LinearParameters(tuple(names), tuple(kinds), linear, sizes, np.linalg.inv(jacobian))
 
 
 def _about_origin(ten: Float[np.ndarray, "10"]) -> tuple[Float[np.ndarray, "10"], Float[np.ndarray, "10 10"]]:
@@ -167,8 +167,8 @@ def _grouped(
     alone = np.diagonal(scaled) >= least
     chosen = np.array(pivots(scaled, worth, np.where(free & alone, least, np.inf)), dtype=int)
     others = np.flatnonzero(free & alone & ~np.isin(np.arange(len(free)), chosen))
-    own = scaled[np.ix_(chosen, chosen)]
-    inverse = np.linalg.pinv(own, hermitian=True) if len(chosen) else own
+    block = scaled[np.ix_(chosen, chosen)]
+    inverse = np.linalg.pinv(block, hermitian=True) if len(chosen) else block
     regroup = inverse @ scaled[np.ix_(chosen, others)]
     spread = inverse @ (meat * np.outer(linear.scale, linear.scale))[np.ix_(chosen, chosen)] @ inverse
     listed = []
@@ -192,12 +192,12 @@ def pivots(
     """Independent columns, the best told first: what is left of each beside those chosen is its own information."""
     left = scaled.copy()
     chosen: list[int] = []
-    told = np.diagonal(left) >= least
-    while told.any():
-        best = int(np.argmax(np.where(told, np.diagonal(left) * worth, -np.inf)))
+    enough = np.diagonal(left) >= least
+    while enough.any():
+        best = int(np.argmax(np.where(enough, np.diagonal(left) * worth, -np.inf)))
         chosen.append(best)
         left = left - np.outer(left[:, best], left[best]) / left[best, best]
-        told = (np.diagonal(left) >= least) & ~np.isin(np.arange(len(left)), chosen)
+        enough = (np.diagonal(left) >= least) & ~np.isin(np.arange(len(left)), chosen)
     return chosen
 
 

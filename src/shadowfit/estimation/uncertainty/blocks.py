@@ -57,7 +57,7 @@ HOLD = 1e-3
 # Fewer pieces show no trend.
 LEAST_FOR_TREND = 4
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,19 +111,19 @@ def disagreement(
     scales = []
     for cuts in _partitions(problem):
         with one_thread():
-            said = [_said(problem, point, weights, cut) for cut in cuts]
-        pieces = _pieces(problem, cuts, said, free, noise)
+            statements = [_statement(problem, point, weights, cut) for cut in cuts]
+        pieces = _pieces(problem, cuts, statements, free, noise)
         scales.append(pieces)
         difference = np.array([piece.difference for piece in pieces])
         std = np.array([piece.std for piece in pieces])
         for i in np.flatnonzero(free).tolist():
-            for told in (random_effects(difference[:, i], std[:, i]), _trends(pieces, i)):
-                extra = told.growth * min(told.variance, noise.variance[i])
+            for scatter in (random_effects(difference[:, i], std[:, i]), _trends(pieces, i)):
+                extra = scatter.growth * min(scatter.variance, noise.variance[i])
                 if extra > 0.0:
                     # Many pieces that differ as well make the size of what few of them show better known.
-                    degrees[i] = told.degrees
+                    degrees[i] = scatter.degrees
                 if extra > added[i]:
-                    added[i], spread[i] = extra, told.effect
+                    added[i], spread[i] = extra, scatter.effect
     return Disagreement(tuple(scales), added, degrees, spread)
 
 
@@ -152,8 +152,8 @@ def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]
             return Scatter()
         effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
         growth = float(np.sum(weight) / np.sum(1.0 / (1.0 / weight + effect)) - 1.0)
-        found = Scatter(growth, float(1.0 / np.sum(weight)), float(np.sqrt(effect)), degrees)
-    return found if np.isfinite(growth) else Scatter()
+        scatter = Scatter(growth, float(1.0 / np.sum(weight)), float(np.sqrt(effect)), degrees)
+    return scatter if np.isfinite(growth) else Scatter()
 
 
 def trend(times: Float[np.ndarray, " b"], values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> Scatter:
@@ -190,12 +190,12 @@ def _is_no_coincidence(squares: float, degrees: int) -> bool:
 
 def _trends(pieces: Sequence[Piece], parameter: int) -> Scatter:
     """The strongest trend over the pieces of a recording."""
-    found = []
+    trends = []
     for recording in {piece.recording for piece in pieces}:
-        own = [piece for piece in pieces if piece.recording == recording]
-        columns = ((0.5 * (p.begin + p.end), p.difference[parameter], p.std[parameter]) for p in own)
-        found.append(trend(*(np.array(column) for column in zip(*columns, strict=True))))
-    return max(found, key=lambda one: one.growth)
+        pieces_here = [piece for piece in pieces if piece.recording == recording]
+        columns = ((0.5 * (p.begin + p.end), p.difference[parameter], p.std[parameter]) for p in pieces_here)
+        trends.append(trend(*(np.array(column) for column in zip(*columns, strict=True))))
+    return max(trends, key=lambda one: one.growth)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +211,7 @@ class _Cut:
 def _partitions(problem: Problem) -> list[list[_Cut]]:
     """The data in two, four, eight pieces; at least one for each recording, and none too short."""
     recordings = len(problem.tracks)
-    found: list[list[_Cut]] = []
+    partitions: list[list[_Cut]] = []
     least = STEPS_PER_UNKNOWN * (problem.parameters.size + 2 * problem.plan.node_size)
     for each in sorted({max(count // recordings, 1) for count in COUNTS}):
         cuts = []
@@ -219,13 +219,13 @@ def _partitions(problem: Problem) -> list[list[_Cut]]:
             parts = max(min(each, track.steps // least), 1)
             edges = np.linspace(0, track.steps, parts + 1).astype(int)
             cuts += [_Cut(index, int(a), int(b)) for a, b in itertools.pairwise(edges)]
-        if len(cuts) > 1 and (not found or len(cuts) > len(found[-1])):
-            found.append(cuts)
-    return found
+        if len(cuts) > 1 and (not partitions or len(cuts) > len(partitions[-1])):
+            partitions.append(cuts)
+    return partitions
 
 
 @dataclasses.dataclass(frozen=True)
-class _Said:
+class _Statement:
     """What a piece says, states projected out: H_b, g_b, M_b."""
 
     information: Float[np.ndarray, "p p"]
@@ -234,61 +234,61 @@ class _Said:
 
 
 def _pieces(
-    problem: Problem, cuts: Sequence[_Cut], said: Sequence[_Said], free: Bool[np.ndarray, " p"], noise: Noise
+    problem: Problem, cuts: Sequence[_Cut], statements: Sequence[_Statement], free: Bool[np.ndarray, " p"], noise: Noise
 ) -> tuple[Piece, ...]:
     """Estimates of the pieces by themselves."""
-    held = HOLD * np.sum([one.information for one in said], axis=0)
-    found = []
-    for cut, one in zip(cuts, said, strict=True):
-        told, std = _own_estimate(one.information + held, one.gradient, one.variance, free)
+    held = HOLD * np.sum([one.information for one in statements], axis=0)
+    pieces = []
+    for cut, one in zip(cuts, statements, strict=True):
+        value, std = _estimate_alone(one.information + held, one.gradient, one.variance, free)
         times = problem.tracks[cut.recording].times(problem.timestep)
         span = float(times[cut.first]), float(times[cut.last - 1])
-        found.append(Piece(cut.recording, *span, told, noise.wider * std))
-    return tuple(found)
+        pieces.append(Piece(cut.recording, *span, value, noise.wider * std))
+    return tuple(pieces)
 
 
-def _said(problem: Problem, point: Point, weights: Weights, cut: _Cut) -> _Said:
+def _statement(problem: Problem, point: Point, weights: Weights, cut: _Cut) -> _Statement:
     plan, place, size = problem.plan, problem.parameters.places(cut.recording), problem.parameters.size
-    own = RecordingRows(problem, point, weights, cut.recording)
+    recorded = RecordingRows(problem, point, weights, cut.recording)
     steps, begins = cut.last - cut.first, range(cut.first, cut.last, CHUNK)
     nodes = jax.tree.map(lambda x: x[cut.first :], point.nodes[cut.recording])
     shifted = dataclasses.replace(point, nodes=_replaced(point.nodes, cut.recording, nodes))
     start = objective.start_rows_of(problem, shifted, weights, cut.recording)
     assembly = front.Assembly(steps + plan.window - 1, plan.window, plan.node_size, plan.parameters)
     for begin in begins:
-        assembly.add(own.tables(begin), begin - cut.first)
+        assembly.add(recorded.tables(begin), begin - cut.first)
     normal = assembly.normal(start)
     factor, ridge = objective.undamped(normal)
-    chunks = functools.partial(_each_chunk, own, plan.window, begins)
+    chunks = functools.partial(_each_chunk, recorded, plan.window, begins)
     projected = projection.project(chunks, start, factor, steps, ridge)
     information, gradient, variance = np.zeros((size, size)), np.zeros(size), np.zeros((size, size))
     np.add.at(information, np.ix_(place, place), projected.information)
     np.add.at(gradient, place, projected.gradient)
     layout, assumed = rows.groups(problem, cut.recording), weights.reference**2
-    own_variance = score_variance(layout, projected, weights.impulse_ratio, assumed)
-    np.add.at(variance, np.ix_(place, place), own_variance)
-    return _Said(information, gradient, variance)
+    variance_here = score_variance(layout, projected, weights.impulse_ratio, assumed)
+    np.add.at(variance, np.ix_(place, place), variance_here)
+    return _Statement(information, gradient, variance)
 
 
-def _own_estimate(
+def _estimate_alone(
     information: np.ndarray, gradient: np.ndarray, variance: np.ndarray, free: Bool[np.ndarray, " p"]
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
     """``−H_b⁻¹ g_b`` and the standard deviations of it; zero and infinite for parameters that are not free."""
-    told, std = np.zeros(len(free)), np.full(len(free), np.inf)
+    value, std = np.zeros(len(free)), np.full(len(free), np.inf)
     kept = free & (np.diagonal(information) > 0.0)
     if kept.any():
         scale = 1.0 / np.sqrt(np.diagonal(information)[kept])
         inverse = np.linalg.pinv(information[np.ix_(kept, kept)] * np.outer(scale, scale), hermitian=True)
         inverse = inverse * np.outer(scale, scale)
-        told[kept] = -inverse @ gradient[kept]
+        value[kept] = -inverse @ gradient[kept]
         std[kept] = np.sqrt(np.maximum(np.diagonal(inverse @ variance[np.ix_(kept, kept)] @ inverse), 0.0))
-    return told, std
+    return value, std
 
 
 def _each_chunk(
-    own: RecordingRows, window: int, begins: range, work: Callable[[int, front.Rows], Found]
-) -> Iterable[Found]:
-    return in_threads(lambda begin: work(begin - begins.start, front.merge(own.tables(begin), window)), begins)
+    recorded: RecordingRows, window: int, begins: range, work: Callable[[int, front.Rows], Result]
+) -> Iterable[Result]:
+    return in_threads(lambda begin: work(begin - begins.start, front.merge(recorded.tables(begin), window)), begins)
 
 
 def _replaced(parts: Sequence, index: int, part: object) -> tuple:

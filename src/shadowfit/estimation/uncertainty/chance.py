@@ -80,7 +80,7 @@ def _scores(
         (motion, errors + motion.parameters @ off[problem.parameters.places(i)])
         for i, (motion, errors) in enumerate(zip(motions, draws, strict=True))
     )
-    return np.array([found.score for found in window_errors(problem, recordings)])
+    return np.array([prediction.score for prediction in window_errors(problem, recordings)])
 
 
 def _draws(problem: Problem, weights: Weights) -> list[Float[np.ndarray, "n d+m c"]]:
@@ -88,15 +88,15 @@ def _draws(problem: Problem, weights: Weights) -> list[Float[np.ndarray, "n d+m 
     size = problem.plan.node_size
     impulses = weights.reference * np.linalg.inv(weights.dynamics)
     readings = weights.reference * np.repeat(weights.std, problem.error_sizes)
-    found = []
+    draws = []
     for index, track in enumerate(problem.tracks):
         samples = track.fraction.shape[1]
         generator = np.random.default_rng((SEED, index))
         unit = generator.standard_normal((track.steps, size + samples * len(readings), DRAWS))
         unit[:, :size] = impulses @ unit[:, :size]
         unit[:, size:] *= np.tile(readings, samples)[:, None]
-        found.append(unit)
-    return found
+        draws.append(unit)
+    return draws
 
 
 def _estimates(problem: Problem, evidence: Evidence, weights: Weights, draws: list[np.ndarray]) -> np.ndarray:

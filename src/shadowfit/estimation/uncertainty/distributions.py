@@ -45,7 +45,7 @@ def chi_square_tail(degrees: int, value: float) -> float:
 def student_quantile(degrees: Float[ArrayLike, "..."], level: float) -> Float[np.ndarray, "..."]:
     """Value that Student's t with given degrees of freedom (any positive number, or ∞) stays below, 0 < level < 1."""
     each, place = np.unique(np.asarray(degrees, float), return_inverse=True)
-    return np.array([_student(own, level) for own in each.tolist()])[place].reshape(np.shape(degrees))
+    return np.array([_student(freedom, level) for freedom in each.tolist()])[place].reshape(np.shape(degrees))
 
 
 def _student(degrees: float, level: float) -> float:

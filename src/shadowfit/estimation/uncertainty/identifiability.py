@@ -58,14 +58,14 @@ def findings(
     """Everything that the data cannot tell, for an information matrix (inverse variance) and typical sizes."""
     weak = weak_directions(information, scale)
     alone = np.nan_to_num(np.diagonal(information)) * scale**2 < THRESHOLD**-2
-    found = [Finding((labels[i],), scale[i : i + 1]) for i in np.flatnonzero(alone).tolist()]
+    listed = [Finding((labels[i],), scale[i : i + 1]) for i in np.flatnonzero(alone).tolist()]
     rest = np.where(alone[:, None], 0.0, weak)
     left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
     count = weak.shape[1] - int(alone.sum())
     for direction in _with_zeros(left[:, : max(count, 0)][:, sizes[: max(count, 0)] > LEFT]):
-        told = np.flatnonzero(np.abs(direction) >= MENTIONED * np.abs(direction).max()).tolist()
-        found.append(Finding(tuple(labels[i] for i in told), (direction * scale)[told]))
-    return tuple(found)
+        involved = np.flatnonzero(np.abs(direction) >= MENTIONED * np.abs(direction).max()).tolist()
+        listed.append(Finding(tuple(labels[i] for i in involved), (direction * scale)[involved]))
+    return tuple(listed)
 
 
 def _with_zeros(basis: Float[np.ndarray, "p k"]) -> list[Float[np.ndarray, " p"]]:

@@ -61,8 +61,8 @@ def excess(residual: Float[np.ndarray, " n"], white: Float[np.ndarray, "n c"]) -
         return np.zeros(0)
     width = bandwidth(residual[:, None])
     lags = min(int(np.ceil(width)), count) - 1
-    own, drawn = (lagged_sums(series, lags)[1:] / count for series in (residual, white))
-    return np.array([parzen(lag / width) for lag in range(1, lags + 1)]) * (own - drawn.mean(axis=1))
+    observed, drawn = (lagged_sums(series, lags)[1:] / count for series in (residual, white))
+    return np.array([parzen(lag / width) for lag in range(1, lags + 1)]) * (observed - drawn.mean(axis=1))
 
 
 def _convolved(rows: Float[np.ndarray, "n p"], kernel: Float[np.ndarray, " k"]) -> Float[np.ndarray, "n+k-1 p"]:

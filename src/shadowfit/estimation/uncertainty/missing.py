@@ -51,12 +51,14 @@ def releases(
     """The prediction for each group of held parameters, given by their places; ``cost`` is the objective."""
     inverse = evidence.bread(present)
     spread, _ = evidence.meat("gauss-newton", present)
-    found = []
+    predictions = []
     for group in groups:
-        own = _release(evidence, inverse, spread, list(group))
-        left = max(1.0 - own.share / cost, LEAST) if cost > 0.0 else 1.0
-        found.append(dataclasses.replace(own, std=own.std * np.sqrt(left), gain=own.gain / left, share=1.0 - left))
-    return tuple(found)
+        release = _release(evidence, inverse, spread, list(group))
+        left = max(1.0 - release.share / cost, LEAST) if cost > 0.0 else 1.0
+        predictions.append(
+            dataclasses.replace(release, std=release.std * np.sqrt(left), gain=release.gain / left, share=1.0 - left)
+        )
+    return tuple(predictions)
 
 
 def _release(
@@ -65,17 +67,17 @@ def _release(
     """By the present noise; the share is still in the units of the objective."""
     combined = -inverse @ evidence.matrix[:, group]
     combined[group] += np.eye(len(group))
-    own = np.sqrt(np.diagonal(evidence.matrix)[group])
-    unit = combined / np.where(own > 0.0, own, 1.0)
+    alone = np.sqrt(np.diagonal(evidence.matrix)[group])
+    unit = combined / np.where(alone > 0.0, alone, 1.0)
     values, vectors = np.linalg.eigh(unit.T @ evidence.matrix @ unit)
     moves = unit[group] @ (vectors / np.sqrt(np.maximum(values, REDUNDANT**2)))
     sizes = evidence.reference * np.linalg.norm(moves / evidence.scale[group, None], axis=0)
-    told = (values > REDUNDANT) & (sizes < THRESHOLD)
-    if not np.any(told):
+    seen = (values > REDUNDANT) & (sizes < THRESHOLD)
+    if not np.any(seen):
         return Release(np.zeros(len(group)), np.full(len(group), np.inf), 0.0, 0.0, 0)
-    along = unit @ (vectors[:, told] / np.sqrt(values[told]))
+    along = unit @ (vectors[:, seen] / np.sqrt(values[seen]))
     score, variance = along.T @ evidence.gradient, along.T @ spread @ along
-    steps = moves[:, told]
+    steps = moves[:, seen]
     gain = float(score @ np.linalg.solve(variance, score))
     std = np.sqrt(np.diagonal(steps @ variance @ steps.T))
-    return Release(-steps @ score, std, gain, float(score @ score), int(np.count_nonzero(told)))
+    return Release(-steps @ score, std, gain, float(score @ score), int(np.count_nonzero(seen)))

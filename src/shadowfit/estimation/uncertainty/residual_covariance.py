@@ -81,17 +81,17 @@ def group_noise(
     ``layouts``, ``present`` and ``inverses`` (of ``TᵀT``, for the parameters as the recording sees them) are given for
     each recording.
     """
-    found = []
+    groups = []
     for index, kind in enumerate(layouts[0]):
         squares, count = np.zeros((kind.size, kind.size)), 0
-        for layout, own, here in zip(layouts, projections, present, strict=True):
+        for layout, projection, here in zip(layouts, projections, present, strict=True):
             for rows in layout[index].samples():
-                squares += own.residual[:, rows].T @ own.residual[:, rows]
+                squares += projection.residual[:, rows].T @ projection.residual[:, rows]
                 count += int(np.count_nonzero(here[:, rows], axis=0).max(initial=0))
         samples = [layout[index].samples() for layout in layouts]
         freedom = functools.partial(_freedom, kind.size, samples, projections, present, inverses)
-        found.append(GroupNoise(kind.name, squares, count, freedom))
-    return tuple(found)
+        groups.append(GroupNoise(kind.name, squares, count, freedom))
+    return tuple(groups)
 
 
 def _freedom(
@@ -103,12 +103,12 @@ def _freedom(
 ) -> Float[np.ndarray, "d d"]:
     """``D = Σ_k (1 − leverage_k)`` of one group; what the parameters take up is counted with the states."""
     total = np.zeros((size, size))
-    for own_samples, own, here, inverse in zip(samples, projections, present, inverses, strict=True):
-        for rows in own_samples:
-            table = own.rows[:, rows]
+    for rows_of, projection, here, inverse in zip(samples, projections, present, inverses, strict=True):
+        for rows in rows_of:
+            table = projection.rows[:, rows]
             known = np.count_nonzero(here[:, rows], axis=0).astype(float)
             by_parameters = np.tensordot(table @ inverse, table, axes=([0, 2], [0, 2]))
-            total += np.diag(known) - own.leverages.total[rows, rows] - by_parameters
+            total += np.diag(known) - projection.leverages.total[rows, rows] - by_parameters
     return 0.5 * (total + total.T)
 
 

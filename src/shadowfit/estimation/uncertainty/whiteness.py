@@ -43,6 +43,6 @@ def are_white(projections: Sequence[Projection], impulses: int, reference: float
         drawn += lagged_sums(left[:, :impulses], lags)
         shown += lagged_sums(projection.residual[:, :impulses], lags)
     with np.errstate(divide="ignore", invalid="ignore"):
-        white, own = drawn[FIRST:] / drawn[0], shown[FIRST:] / shown[0]
-        excess = own - white.mean(axis=-1)
+        white, observed = drawn[FIRST:] / drawn[0], shown[FIRST:] / shown[0]
+        excess = observed - white.mean(axis=-1)
         return not bool(np.any((excess > MUCH) & (excess > FAR * white.std(axis=-1, ddof=1))))

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from shadowfit.kernels.arrays import Nodes, Value, entries_of, static
+from shadowfit.kernels.arrays import NodeArray, Value, entries_of, static
 from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.forward import Differentiable, differentiate
 from shadowfit.kernels.scalars import Node, Scalars
@@ -28,7 +28,7 @@ def call(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> lis
 
 def custom_vjp(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> list[Value]:
     """A function whose derivatives are known backwards only."""
-    if unrolling.order and any(isinstance(x, Nodes) for x in arguments):
+    if unrolling.order and any(isinstance(x, NodeArray) for x in arguments):
         raise UnsupportedError("forward-mode derivatives of a function with custom_vjp", "custom_vjp_call")
     return call(unrolling, equation, arguments)
 
@@ -41,7 +41,7 @@ def custom_jvp(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) 
     scalars = unrolling.scalars
     variables = [x for x in dict.fromkeys(equation.invars) if not isinstance(x, core.Literal)]
     given = dict(zip(equation.invars, arguments, strict=True))
-    moving = [x for x in variables if isinstance(given[x], Nodes) and np.issubdtype(x.aval.dtype, np.floating)]
+    moving = [x for x in variables if isinstance(given[x], NodeArray) and np.issubdtype(x.aval.dtype, np.floating)]
     if not moving:
         return outputs
     operands = [node for x in moving for node in entries_of(scalars, given[x]).ravel().tolist()]
@@ -54,7 +54,7 @@ def custom_jvp(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) 
             scalars.sloped(node, functools.partial(zip, operands, slopes))
             for node, slopes in zip(nodes.ravel().tolist(), by_operands, strict=True)
         ]
-        results.append(Nodes(np.array(sloped, dtype=np.int64).reshape(nodes.shape)))
+        results.append(NodeArray(np.array(sloped, dtype=np.int64).reshape(nodes.shape)))
     return results
 
 
@@ -97,7 +97,7 @@ def scan(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> lis
     rounds: list[list[Value]] = []
     order = range(parameters["length"])
     for i in reversed(order) if parameters["reverse"] else order:
-        slices = [Nodes(x.entries[i]) if isinstance(x, Nodes) else np.asarray(x)[i] for x in sequences]
+        slices = [NodeArray(x.entries[i]) if isinstance(x, NodeArray) else np.asarray(x)[i] for x in sequences]
         outputs = unrolling.run_closed(parameters["jaxpr"], [*consts, *carry, *slices])
         carry = outputs[:carried]
         rounds.append(outputs[carried:])
@@ -106,7 +106,7 @@ def scan(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> lis
     stacked: list[Value] = []
     for i, variable in enumerate(equation.outvars[carried:]):
         entries = [entries_of(unrolling.scalars, outputs[i]) for outputs in rounds]
-        stacked.append(Nodes(np.array(entries, dtype=np.int64).reshape(variable.aval.shape)))
+        stacked.append(NodeArray(np.array(entries, dtype=np.int64).reshape(variable.aval.shape)))
     return [*carry, *stacked]
 
 
@@ -143,15 +143,15 @@ def slopes(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> l
     scalars = unrolling.scalars
     program = Differentiable(scalars.largest)
     at = entries_of(scalars, arguments[-1])
-    variable = Nodes(at)
+    variable = NodeArray(at)
     given: list[Node] = []
     inner: list[Value] = []
     for value in (*arguments[:-1], variable):
-        if isinstance(value, Nodes):
+        if isinstance(value, NodeArray):
             places = range(len(given), len(given) + value.entries.size)
             given.extend(value.entries.ravel().tolist())
             nodes = [_inner(program, place, scalars.value(given[place]), value is variable) for place in places]
-            inner.append(Nodes(np.array(nodes, dtype=np.int64).reshape(value.shape)))
+            inner.append(NodeArray(np.array(nodes, dtype=np.int64).reshape(value.shape)))
         else:
             inner.append(value)
     (output,) = Unrolling(program, unrolling.order + 1).run(equation.params["jaxpr"], inner[:-1], inner[-1:])
@@ -162,8 +162,8 @@ def slopes(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> l
     table = [[tangent.get(i, scalars.zero) for i in range(at.size)] for tangent in tangents]
     shape = entries.shape
     return [
-        Nodes(np.array(values, dtype=np.int64).reshape(shape)),
-        Nodes(np.array(table, dtype=np.int64).reshape(*shape, *at.shape)),
+        NodeArray(np.array(values, dtype=np.int64).reshape(shape)),
+        NodeArray(np.array(table, dtype=np.int64).reshape(*shape, *at.shape)),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.kernels.arrays import Nodes, Value, entries_of
+from shadowfit.kernels.arrays import NodeArray, Value, entries_of
 from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.scalars import Node, Scalars
 from shadowfit.kernels.unrolling import Unrolling
@@ -37,7 +37,7 @@ def solve(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Va
     for k in range(size - 1, -1, -1):
         for i in range(k):
             _relieve(scalars, rows[i], rows[k], k, size)
-    return Nodes(np.array([row[size:] for row in rows], dtype=np.int64).reshape(right.shape))
+    return NodeArray(np.array([row[size:] for row in rows], dtype=np.int64).reshape(right.shape))
 
 
 def _relieve(scalars: Scalars, row: list[Node], pivot: list[Node], k: int, first: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.kernels.arrays import Nodes, Rule, Value, entries_of
+from shadowfit.kernels.arrays import NodeArray, Rule, Value, entries_of
 from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.row import TABLE
 from shadowfit.kernels.scalars import Node, Scalars
@@ -17,20 +17,20 @@ Operation = Callable[..., Node]
 """``(scalars, *nodes) → node``."""
 
 
-def one_by_one(unrolling: Unrolling, equation: Any, arguments: Sequence[Value], operation: Operation) -> Nodes:
+def one_by_one(unrolling: Unrolling, equation: Any, arguments: Sequence[Value], operation: Operation) -> NodeArray:
     """The operation on each entry."""
     scalars = unrolling.scalars
     shape = equation.outvars[0].aval.shape
     columns = [np.broadcast_to(entries_of(scalars, x), shape).ravel().tolist() for x in arguments]
     results = [operation(scalars, *nodes) for nodes in zip(*columns, strict=True)]
-    return Nodes(np.array(results, dtype=np.int64).reshape(shape))
+    return NodeArray(np.array(results, dtype=np.int64).reshape(shape))
 
 
 def elementwise(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Value:
     """The operation of the same name on each entry; by NumPy if all is known."""
     name = equation.primitive.name
     fold = TABLE[name].fold
-    if fold is not None and not any(isinstance(x, Nodes) for x in arguments):
+    if fold is not None and not any(isinstance(x, NodeArray) for x in arguments):
         with np.errstate(all="ignore"):
             return np.asarray(fold(*arguments)).astype(equation.outvars[0].aval.dtype)
     return one_by_one(unrolling, equation, arguments, lambda s, *nodes: s.again(name, nodes))
@@ -98,7 +98,7 @@ def convert(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> 
     """Numbers stay what they are (double); truth values and numbers become each other."""
     (value,) = arguments
     before, after = equation.invars[0].aval.dtype, np.dtype(equation.params["new_dtype"])
-    if not isinstance(value, Nodes):
+    if not isinstance(value, NodeArray):
         return np.asarray(value).astype(after)
     if before == after:
         return value

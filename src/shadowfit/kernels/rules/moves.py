@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.kernels.arrays import Nodes, Rule, Value, entries_of, static
+from shadowfit.kernels.arrays import NodeArray, Rule, Value, entries_of, static
 from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.scalars import Node, Scalars
 from shadowfit.kernels.unrolling import Unrolling
@@ -19,8 +19,8 @@ def moved(move: Callable[[np.ndarray, dict[str, Any]], np.ndarray]) -> Rule:
     def rule(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Value:
         del unrolling
         (value,) = arguments
-        if isinstance(value, Nodes):
-            return Nodes(move(value.entries, equation.params))
+        if isinstance(value, NodeArray):
+            return NodeArray(move(value.entries, equation.params))
         return move(np.asarray(value), equation.params)
 
     return rule
@@ -30,8 +30,8 @@ def joined(join: Callable[[list[np.ndarray], dict[str, Any]], np.ndarray]) -> Ru
     """An operation on several arrays; ``join(arrays, parameters)``."""
 
     def rule(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Value:
-        if any(isinstance(x, Nodes) for x in arguments):
-            return Nodes(join([entries_of(unrolling.scalars, x) for x in arguments], equation.params))
+        if any(isinstance(x, NodeArray) for x in arguments):
+            return NodeArray(join([entries_of(unrolling.scalars, x) for x in arguments], equation.params))
         return join([np.asarray(x) for x in arguments], equation.params)
 
     return rule
@@ -58,8 +58,8 @@ def split(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> li
     del unrolling
     (value,) = arguments
     places, axis = np.cumsum(equation.params["sizes"])[:-1], equation.params["axis"]
-    if isinstance(value, Nodes):
-        return [Nodes(part) for part in np.split(value.entries, places, axis=axis)]
+    if isinstance(value, NodeArray):
+        return [NodeArray(part) for part in np.split(value.entries, places, axis=axis)]
     return list(np.split(np.asarray(value), places, axis=axis))
 
 
@@ -73,7 +73,7 @@ def padded(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> V
         wide = np.full((max(0, low) + spread + max(0, high), *entries.shape[1:]), filling)
         wide[max(0, low) : max(0, low) + spread : inner + 1] = entries
         entries = np.moveaxis(wide[max(0, -low) : len(wide) - max(0, -high)], 0, axis)
-    return Nodes(entries)
+    return NodeArray(entries)
 
 
 def iota(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Value:
@@ -89,7 +89,7 @@ def dynamic_slice(unrolling: Unrolling, equation: Any, arguments: Sequence[Value
     del unrolling
     operand, *starts = arguments
     picked = _window(operand.shape, equation.params["slice_sizes"], starts)
-    return Nodes(operand.entries[picked]) if isinstance(operand, Nodes) else np.asarray(operand)[picked]
+    return NodeArray(operand.entries[picked]) if isinstance(operand, NodeArray) else np.asarray(operand)[picked]
 
 
 def dynamic_update(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Value:
@@ -98,7 +98,7 @@ def dynamic_update(unrolling: Unrolling, equation: Any, arguments: Sequence[Valu
     operand, update, *starts = arguments
     entries, part = np.array(entries_of(unrolling.scalars, operand)), entries_of(unrolling.scalars, update)
     entries[_window(entries.shape, part.shape, starts)] = part
-    return Nodes(entries)
+    return NodeArray(entries)
 
 
 def _window(shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Value]) -> tuple[slice, ...]:
@@ -121,11 +121,11 @@ def gather(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> V
     windows = _places(
         indices, operand.shape, numbers.start_index_map, list(batching), {axis: sizes[axis] for axis in axes}
     )
-    array = operand.entries if isinstance(operand, Nodes) else np.asarray(operand)
+    array = operand.entries if isinstance(operand, NodeArray) else np.asarray(operand)
     gathered = array[tuple(np.moveaxis(windows, -1, 0))]
     batch = [axis for axis in range(gathered.ndim) if axis not in numbers.offset_dims]
     gathered = np.moveaxis(gathered, range(gathered.ndim), [*batch, *numbers.offset_dims])
-    return Nodes(gathered) if isinstance(operand, Nodes) else gathered
+    return NodeArray(gathered) if isinstance(operand, NodeArray) else gathered
 
 
 def scatter(combine: Callable[[Scalars, Node, Node], Node]) -> Rule:
@@ -146,7 +146,7 @@ def scatter(combine: Callable[[Scalars, Node, Node], Node]) -> Rule:
         flat = places.reshape(-1, entries.ndim).tolist()
         for place, update in zip(flat, ordered.ravel().tolist(), strict=True):
             entries[tuple(place)] = combine(scalars, int(entries[tuple(place)]), update)
-        return Nodes(entries)
+        return NodeArray(entries)
 
     return rule
 

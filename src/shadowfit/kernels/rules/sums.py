@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.kernels.arrays import Nodes, Rule, Value, entries_of
+from shadowfit.kernels.arrays import NodeArray, Rule, Value, entries_of
 from shadowfit.kernels.scalars import Node, Scalars
 from shadowfit.kernels.unrolling import Unrolling
 
@@ -33,7 +33,7 @@ def dot(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Valu
                         total = scalars.add(total, scalars.mul(row[k], x))
                 products.append(total)
     shape = [left.shape[axis] for axis in left_batch] + a_rest + b_rest
-    return Nodes(np.array(products, dtype=np.int64).reshape(shape))
+    return NodeArray(np.array(products, dtype=np.int64).reshape(shape))
 
 
 def _arranged(entries: np.ndarray, batch: Sequence[int], summed: Sequence[int]) -> tuple[np.ndarray, list[int]]:
@@ -59,7 +59,7 @@ def reduced(operation: Callable[[Scalars, list[Node]], Node]) -> Rule:
         totals = np.empty(rows.shape[:-1], dtype=np.int64)
         for place in np.ndindex(*totals.shape):
             totals[place] = operation(unrolling.scalars, rows[place].tolist())
-        return Nodes(totals)
+        return NodeArray(totals)
 
     return rule
 
@@ -100,6 +100,6 @@ def cumulative(operation: Callable[[Scalars, Node, Node], Node]) -> Rule:
             for place in np.ndindex(*entries.shape[:-1]):
                 both = int(entries[*place, before]), int(entries[*place, now])
                 entries[*place, now] = operation(unrolling.scalars, *both)
-        return Nodes(np.moveaxis(entries, -1, axis))
+        return NodeArray(np.moveaxis(entries, -1, axis))
 
     return rule

@@ -58,15 +58,15 @@ class Carried(Sweep):
         inertia = self.kept(self.inertias, f.product(link, 36))
         with f.loop(0, freedom) as back:
             number = self.backwards(freedom, back.index)
-            own = self.kept(self.coordinates, f.product(f.sum(first, number), PER_COORDINATE))
+            record = self.kept(self.coordinates, f.product(f.sum(first, number), PER_COORDINATE))
             twist = [self.gather(row, POSE + c, f.product(number, 6)) for c in range(6)]
             momentum = [self.dot(self.read_all(self.kept(inertia, 6 * r), 6), twist) for r in range(6)]
             is_first = self.f.test("eq", number, 0)
             inverse = self._one_over(self.dot(twist, momentum, self.f.choose(is_first, shaft, self.zero)))
             for c in range(6):
-                self.keep(twist[c], own, c)
-                self.keep(momentum[c], own, 6 + c)
-            self.keep(inverse, own, 12)
+                self.keep(twist[c], record, c)
+                self.keep(momentum[c], record, 6 + c)
+            self.keep(inverse, record, 12)
             for r in range(6):
                 factor = self.negative(self.times(momentum[r], inverse))
                 for c in range(6):
@@ -87,9 +87,9 @@ class Carried(Sweep):
             self.keep(self.f.choose(hangs, value, self.zero), response, entry.index)
         with f.loop(0, freedom) as number:
             j = f.sum(first, number.index)
-            own = self.kept(self.coordinates, f.product(j, PER_COORDINATE))
-            twist, momentum = self.read_all(own, 6), [self.read(own, 6 + c) for c in range(6)]
-            inverse = self.read(own, 12)
+            record = self.kept(self.coordinates, f.product(j, PER_COORDINATE))
+            twist, momentum = self.read_all(record, 6), [self.read(record, 6 + c) for c in range(6)]
+            inverse = self.read(record, 12)
             answer = [self.dot(self.read_all(self.kept(response, 6 * r), 6), momentum) for r in range(6)]
             scaled = [self.times(inverse, x) for x in answer]
             mobility = f.multiply_add(self.times(inverse, inverse), self.dot(momentum, answer), inverse)

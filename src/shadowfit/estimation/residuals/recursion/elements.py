@@ -23,7 +23,7 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
-from shadowfit.dynamics.state import with_world
+from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Link, free_part, hang_on, twist
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import slopes
@@ -98,17 +98,17 @@ def _hung(kind: Kind, mechanism: Mechanism, base: Pose, motion: Pose, step: Arra
     along = jnp.zeros(6)
     if kind.link.freedom:
         along = along.at[np.array(kind.link.freedom)].set(step)
-    own = free_part(kind.link, _one(motion.plus(along)))
+    free_motion = free_part(kind.link, _one(motion.plus(along)))
     if kind.link.joint is None:
         # The motion of a floating body is that of its centre of mass.
         center = jnp.asarray(mechanism.bodies.values[BODY].com)
-        placed = hang_on(mechanism, kind.link, own, base)
+        placed = hang_on(mechanism, kind.link, free_motion, base)
         frame = Pose(placed.pose.position - rotations.rotate(placed.pose.orientation, center), placed.pose.orientation)
     else:
         # Without centres of mass poses are those of the frames.
         bodies = [body.com for body in mechanism.bodies.values]
         framed = eqx.tree_at(lambda m: [body.com for body in m.bodies.values], mechanism, [np.zeros(3)] * len(bodies))
-        placed = hang_on(framed, kind.link, own, base)
+        placed = hang_on(framed, kind.link, free_motion, base)
         frame = placed.pose
     return frame, [twist(direction, placed) for direction in kind.link.freedom]
 
@@ -166,16 +166,10 @@ def body_wrench(
             for t in range(TIMES)
         ]
         before, now, after = map(_one, poses)
-        found = balance.bodies_balance(
-            assemble(mechanism),
-            now,
-            now.minus(before) / timestep,
-            after.minus(now) / timestep,
-            command + increments[6 * TIMES + free :],
-            timestep,
-            "exact",
-        )[0]
-        return jnp.concatenate([found[:3], found[3:] + jnp.cross(now.position[0], found[:3])])
+        driving = command + increments[6 * TIMES + free :]
+        step = Moving(now, now.minus(before) / timestep, after.minus(now) / timestep, driving, timestep)
+        wrench = balance.bodies_balance(assemble(mechanism), step, "exact")[0]
+        return jnp.concatenate([wrench[:3], wrench[3:] + jnp.cross(now.position[0], wrench[:3])])
 
     value, table = slopes(missing, jnp.zeros(6 * TIMES + free + inputs))
     inertia = _inertia(kind, numbers, _as_pose(frames[1])) if kind.rubs else jnp.zeros((0,))
@@ -213,12 +207,12 @@ def axis_impulse(
     ends = np.cumsum([common, TIMES * freedom, load, free])
 
     def along(increments: Array) -> Array:
-        together, own, wrench, change, drive = jnp.split(increments, ends)
+        together, motion_steps, wrench, change, drive = jnp.split(increments, ends)
         mechanism = kind.written(numbers, change)
         poses = []
         for t in range(TIMES):
             base = _WORLD if kind.grounded else _moved(_as_pose(bases[t]), together[6 * t : 6 * t + 6])
-            step = own[freedom * t : freedom * (t + 1)]
+            step = motion_steps[freedom * t : freedom * (t + 1)]
             frame, _ = _hung(kind, mechanism, base, _as_pose(motions[t]), step)
             both = [_at_center(mechanism, BODY, frame)]
             both += [] if kind.grounded else [_at_center(mechanism, BASE, base)]
@@ -247,11 +241,11 @@ def _impulse(
     geometry = rows.geometry(group, whole)
     speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
     new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-    scalars = (geometry.position, speed, new_speed)
-    laws = balance.law_impulse(group, *scalars, command, timestep, "exact")
+    axis = balance.AxisMotion(geometry.position, speed, new_speed)
+    laws = balance.law_impulse(group, axis, command, timestep, "exact")
     if group.friction is None:
         return laws
     frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
     across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
     about = jnp.concatenate([wrench[:3], wrench[3:] - jnp.cross(frame_b.point[0], wrench[:3])])
-    return laws + balance.friction_impulse(group, scalars, across @ about, rubbing, command, timestep)
+    return laws + balance.friction_impulse(group, axis, across @ about, rubbing, command, timestep)

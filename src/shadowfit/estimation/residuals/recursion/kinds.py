@@ -56,23 +56,23 @@ def take_apart(layout: Layout, tree: Tree, mechanism: Mechanism, role: Role) -> 
             names = [n for n in _names(known, part.mechanism, role) if _place(part.mechanism, known[n]) in columns]
             free.setdefault(jax.tree.structure(part.mechanism), {}).update(dict.fromkeys(names))
     rubs = has_dry_friction(mechanism)
-    found: list[Element | None] = []
+    elements: list[Element | None] = []
     for part, link in zip(parts, tree.links, strict=True):
         if part is None:
-            found.append(None)
+            elements.append(None)
             continue
         structure, known = jax.tree.structure(part.mechanism), part.mechanism.leaves()
         wanted = tuple(name for name in known if name in free[structure])
-        own_link = Link(BODY, BASE, None if link.joint is None else 0, link.forward, link.freedom)
-        kind = Kind(structure, own_link, wanted, rubs)
-        own = [
+        single = Link(BODY, BASE, None if link.joint is None else 0, link.forward, link.freedom)
+        kind = Kind(structure, single, wanted, rubs)
+        element_columns = [
             column
             for name, size in zip(wanted, kind.sizes, strict=True)
             for column in columns.get(_place(part.mechanism, known[name]), [-1] * size)
         ]
         indices = tuple(np.asarray(leaf, int) for leaf in jax.tree.leaves(part.mechanism))
-        found.append(Element(kind, indices, np.array(part.inputs, int), np.array(own, int)))
-    return found
+        elements.append(Element(kind, indices, np.array(part.inputs, int), np.array(element_columns, int)))
+    return elements
 
 
 def has_dry_friction(mechanism: Mechanism) -> bool:
@@ -104,10 +104,10 @@ def _numbered(mechanism: Mechanism) -> Mechanism:
 def _parameters(layout: Layout, places: Mechanism) -> dict[int, list[int]]:
     """Columns of each parameter, by the place of its (first) number."""
     count, known = len(layout.numbers), places.leaves()
-    found = {_place(places, known[name]): [layout.order[i]] for i, name in enumerate(layout.numbers)}
+    columns = {_place(places, known[name]): [layout.order[i]] for i, name in enumerate(layout.numbers)}
     for i, name in enumerate(layout.turns):
-        found[_place(places, known[name])] = list(layout.order[count + 3 * i : count + 3 * i + 3])
-    return found
+        columns[_place(places, known[name])] = list(layout.order[count + 3 * i : count + 3 * i + 3])
+    return columns
 
 
 def _place(places: Mechanism, leaf: Leaf) -> int:

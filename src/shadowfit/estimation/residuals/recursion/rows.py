@@ -92,8 +92,8 @@ class TreeRows:
         """Have all code made in the background."""
         library.prepare()
         self.shafts.prepare()
-        for role, own in zip(_ROLES, (self.links, self.bodies, self.axes), strict=True):
-            for element in own:
+        for role, listed in zip(_ROLES, (self.links, self.bodies, self.axes), strict=True):
+            for element in listed:
                 if element is not None:
                     self._kernel(role, element)
 
@@ -124,14 +124,14 @@ class TreeRows:
                 axes.append(None)
                 continue
             frames = [self._base(at.links, place, motions), motions[:, link.body]]
-            own = self._layout.links[place, RECORD.index("first")]
-            moves = np.stack([easily[own], np.full(padded, quickly[own])], axis=1)
+            coordinate = self._layout.links[place, RECORD.index("first")]
+            moves = np.stack([easily[coordinate], np.full(padded, quickly[coordinate])], axis=1)
             carried = np.concatenate([wrenches[place], moves], axis=1)
             varying = [*(_window(x, padded) for x in frames), at.given[:, element.inputs], carried]
             axes.append(self._run("axis", element, at.flat, [np.asarray(timestep)], varying))
-        found = self._together([at.links, at.bodies, axes], command[1], steps, padded)
-        self.shafts.add(found, values, motions, easily, quickly, timestep)
-        return found
+        table = self._together([at.links, at.bodies, axes], command[1], steps, padded)
+        self.shafts.add(table, values, motions, easily, quickly, timestep)
+        return table
 
     def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
         """Change of each coordinate's speed by an impulse along it [1/(kg m²), 1/kg], at all but the ends of nodes."""
@@ -148,21 +148,21 @@ class TreeRows:
         given = _padded(command, padded)
         links = self._place(flat, motions)
         bodies = []
-        for element, own in zip(self.bodies, links, strict=True):
+        for element, frames in zip(self.bodies, links, strict=True):
             assert element is not None
-            varying = [_window(own[:, :7], padded), given[:, element.inputs]]
+            varying = [_window(frames[:, :7], padded), given[:, element.inputs]]
             bodies.append(self._run("body", element, flat, [np.asarray(timestep)], varying))
         return _Outwards(flat, motions, given, links, bodies, padded)
 
     def _place(self, flat: np.ndarray, motions: np.ndarray) -> Arrays:
         """Outwards: frames of all links, with the twists of their coordinates."""
-        found: Arrays = []
+        frames: Arrays = []
         for place, (element, link) in enumerate(zip(self.links, self.tree.links, strict=True)):
             assert element is not None
-            found.append(
-                self._run("link", element, flat, [], [self._base(found, place, motions), motions[:, link.body]])
+            frames.append(
+                self._run("link", element, flat, [], [self._base(frames, place, motions), motions[:, link.body]])
             )
-        return found
+        return frames
 
     def _base(self, links: Sequence[np.ndarray], place: int, motions: np.ndarray) -> np.ndarray:
         """Frames of what a link hangs on; the world stands."""
@@ -205,14 +205,14 @@ class TreeRows:
             size,
             width,
         )
-        found = out[:steps]
+        table = out[:steps]
         if not layout.extra:
-            return found
-        whole = np.concatenate([found[:, :, : layout.width - 1], found[:, :, -1:]], axis=2)
+            return table
+        whole = np.concatenate([table[:, :, : layout.width - 1], table[:, :, -1:]], axis=2)
         if self.layout.inputs:
             inputs = slice(layout.width - 1, layout.width - 1 + command_slopes.shape[1])
             columns = TIMES * size + np.array(self.layout.inputs, int)
-            whole[:, :, columns] += found[:, :, inputs] @ command_slopes[:, :]
+            whole[:, :, columns] += table[:, :, inputs] @ command_slopes[:, :]
         return whole
 
     @functools.cached_property
@@ -221,7 +221,7 @@ class TreeRows:
         order = {link.body: place for place, link in enumerate(tree.links)}
         starts = np.cumsum([0, *(len(link.freedom) for link in tree.links)])
         geometry = [[] if element is None else element.columns.tolist() for element in self.links]
-        first_place = np.cumsum([0, *(len(own) for own in geometry)])
+        first_place = np.cumsum([0, *(len(columns_here) for columns_here in geometry)])
         driven = len(self.mechanism.inputs) if self.layout.inputs else 0
         start = TIMES * tree.size
         records = np.zeros((count, len(RECORD)), np.int64)
@@ -256,7 +256,7 @@ class TreeRows:
             records[place] = [values[name] for name in RECORD]
         # A number that is no parameter in this link, though in another of its kind, goes to a column behind all others.
         aside = start + self.layout.size + driven
-        places = [start + column if column >= 0 else aside for own in geometry for column in own]
+        places = [start + column if column >= 0 else aside for columns_here in geometry for column in columns_here]
         extra = driven + (aside in places)
         columns = start + self.layout.size + 1
         return _Layout(records, np.array(lists, np.int64), np.array(places, np.int64), columns, extra)
@@ -307,28 +307,28 @@ _TRACED: dict[Role, tuple[Callable[..., Any], int, tuple[tuple[int, ...] | None,
 
 def _pairs(element: Element, first: int, start: int, driven: int, parameters: int) -> list[int]:
     """(Column of the element's derivatives, column of the table) of its parameters, and of its inputs if wanted."""
-    found = [(first + i, start + column) for i, column in enumerate(element.columns.tolist()) if column >= 0]
+    pairs = [(first + i, start + column) for i, column in enumerate(element.columns.tolist()) if column >= 0]
     behind = first + len(element.columns)
     if driven:
-        found += [(behind + i, start + parameters + which) for i, which in enumerate(element.inputs)]
-    return [entry for pair in found for entry in pair]
+        pairs += [(behind + i, start + parameters + which) for i, which in enumerate(element.inputs)]
+    return [entry for pair in pairs for entry in pair]
 
 
 def _ancestors(links: Sequence[Any], order: dict[int, int], place: int) -> list[int]:
     """Links that one hangs on."""
-    found: list[int] = []
+    ancestors: list[int] = []
     before = order.get(links[place].base)
     while before is not None:
-        found.append(before)
+        ancestors.append(before)
         before = order.get(links[before].base)
-    return found
+    return ancestors
 
 
 def _tables(groups: Sequence[Sequence[np.ndarray | None]]) -> np.ndarray:
     """Addresses and strides of what the elements gave, for each link; nothing is 0."""
     entries = [
-        [entry for table in own for entry in ((0, 0) if table is None else (table.ctypes.data, table.strides[0] // 8))]
-        for own in zip(*groups, strict=True)
+        [entry for table in row for entry in ((0, 0) if table is None else (table.ctypes.data, table.strides[0] // 8))]
+        for row in zip(*groups, strict=True)
     ]
     return np.array(entries, np.int64)
 

@@ -54,8 +54,8 @@ class ShaftRows:
                 float(getattr(shaft, leaf)) if column is None else float(values.numbers[column[0]])
                 for leaf, column in zip(shafts.NUMBERS, columns, strict=True)
             ]
-            found = self._kernel([], [np.array(numbers), np.asarray(timestep)], [varying], None)[0]
-            value, by_speed, by_number = found[:, 0], found[:, 1:3] / timestep, found[:, 3:]
+            outputs = self._kernel([], [np.array(numbers), np.asarray(timestep)], [varying], None)[0]
+            value, by_speed, by_number = outputs[:, 0], outputs[:, 1:3] / timestep, outputs[:, 3:]
             by_node = (-by_speed[:, 0], by_speed[:, 0] - by_speed[:, 1], by_speed[:, 1])
             for place, ratio in zip(places, turns, strict=True):
                 rows[:, place, -1] -= ratio * value
@@ -82,13 +82,15 @@ class ShaftRows:
 
     def _positions(self, motions: np.ndarray, places: np.ndarray) -> Float[np.ndarray, "nodes k"]:
         """Coordinates [rad, m] of joints with one axis."""
-        found = []
+        coordinates = []
         for place in places:
             body, direction = self._link(place)
-            own = motions[:, body]
-            turned = 2.0 * np.arctan2(own[:, 3 + direction - 2], own[:, 3]) if direction >= 3 else own[:, direction]
-            found.append(turned)
-        return np.stack(found, axis=1)
+            motion = motions[:, body]
+            turned = (
+                2.0 * np.arctan2(motion[:, 3 + direction - 2], motion[:, 3]) if direction >= 3 else motion[:, direction]
+            )
+            coordinates.append(turned)
+        return np.stack(coordinates, axis=1)
 
     @functools.cached_property
     def _kernel(self) -> OverTime:
@@ -101,8 +103,8 @@ def _row(_: list[Any], constants: list[Any], varying: list[Any]) -> Float[Array,
     (given,) = varying
 
     def moved(increments: Array) -> Array:
-        own, speeds = numbers + increments[2:], given[:2] + increments[:2]
-        return shafts.impulse(own, speeds, given[2], timestep, given[3])[None]
+        shifted, speeds = numbers + increments[2:], given[:2] + increments[:2]
+        return shafts.impulse(shifted, speeds, given[2], timestep, given[3])[None]
 
     value, table = slopes(moved, jnp.zeros(5))
     return jnp.concatenate([value, table[0]])

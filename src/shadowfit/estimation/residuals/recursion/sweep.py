@@ -85,23 +85,23 @@ class Rows(Sweep):
             with f.loop(0, places) as i:
                 target = self.kept(self.moved, f.product(f.sum(first_place, i.index), 6 * TIMES))
                 for c in range(6):
-                    own = self.gather(row, POSE + c, f.product(f.sum(freedom, i.index), 6))
-                    self.keep(own, target, 6 * t + c)
+                    record = self.gather(row, POSE + c, f.product(f.sum(freedom, i.index), 6))
+                    self.keep(record, target, 6 * t + c)
         with f.loop(0, freedom) as i:
-            own = self.coordinate(f.sum(first, i.index))
+            record = self.coordinate(f.sum(first, i.index))
             for c in range(6 * TIMES):
-                self.keep(self.zero, own, 6 * TIMES + c)
+                self.keep(self.zero, record, 6 * TIMES + c)
             for c in range(6):
-                self.keep(self.read(own, 6 + c), own, 12 * TIMES + c)
+                self.keep(self.read(record, 6 + c), record, 12 * TIMES + c)
         with self.if_true(self.of_link(link, "has_axis")):
-            axis, own = self.table(link, "axis", self.time), self.coordinate(first)
+            axis, record = self.table(link, "axis", self.time), self.coordinate(first)
             common, wrench = self.of_link(link, "common"), self.of_link(link, "wrench")
             with f.loop(0, common) as entry:
-                self.keep(self.gather(axis, 1, entry.index), own, 6 * TIMES, entry.index)
+                self.keep(self.gather(axis, 1, entry.index), record, 6 * TIMES, entry.index)
             with f.loop(0, wrench) as entry:
                 place = f.sum(1, common, f.product(TIMES, freedom), entry.index)
-                changed = self.minus(self.read(own, 12 * TIMES, entry.index), self.gather(axis, place))
-                self.keep(changed, own, 12 * TIMES, entry.index)
+                changed = self.minus(self.read(record, 12 * TIMES, entry.index), self.gather(axis, place))
+                self.keep(changed, record, 12 * TIMES, entry.index)
         body, width = self.table(link, "body", self.time), self.of_link(link, "body_width")
         for r in range(6):
             self.keep(self.gather(body, r), self.wrenches, f.product(link, 6), r)
@@ -113,8 +113,8 @@ class Rows(Sweep):
     def _link(self, link: Any) -> None:
         f = self.f
         first, freedom = self.of_link(link, "first"), self.of_link(link, "freedom")
-        with f.loop(0, freedom) as own:
-            self._coordinate(link, f.sum(first, own.index), own.index)
+        with f.loop(0, freedom) as each:
+            self._coordinate(link, f.sum(first, each.index), each.index)
         self._geometry(link)
         self._body(link)
         with self.if_true(self.of_link(link, "has_axis")):
@@ -122,23 +122,23 @@ class Rows(Sweep):
 
     def _coordinate(self, link: Any, j: Any, number: Any) -> None:
         """Row and columns of coordinate j, with those of all that it hangs on."""
-        f, own = self.f, self.coordinate(j)
+        f, record = self.f, self.coordinate(j)
         first, freedom = self.of_link(link, "first"), self.of_link(link, "freedom")
         wrench = self.read_all(self.kept(self.wrenches, f.product(link, 6)), 6)
-        now = [self.read(own, 6 + c) for c in range(6)]
+        now = [self.read(record, 6 + c) for c in range(6)]
         self.add(self.dot(now, wrench), j, f.difference(f.width, 1), first=True)
         turned = [
             *self.cross(now[3:], wrench[:3]),
             *map(self.plus, self.cross(now[:3], wrench[:3]), self.cross(now[3:], wrench[3:])),
         ]
         for t in range(TIMES):
-            left, right = self._through(link, own, t)
-            across = [self.minus(x, self.read(own, 6 * TIMES + 6 * t + c)) for c, x in enumerate(left)]
+            left, right = self._through(link, record, t)
+            across = [self.minus(x, self.read(record, 6 * TIMES + 6 * t + c)) for c, x in enumerate(left)]
             if t == 1:
                 across = list(map(self.plus, across, turned))
             for c in range(6):
-                self.keep(across[c], own, 12 * TIMES + 6 + 6 * t + c)
-                self.keep(left[c], own, 18 * TIMES + 6 + 6 * t + c)
+                self.keep(across[c], record, 12 * TIMES + 6 + 6 * t + c)
+                self.keep(left[c], record, 18 * TIMES + 6 + 6 * t + c)
             shift = f.product(t, f.size)
             with f.loop(0, freedom) as same:
                 i = f.sum(first, same.index)
@@ -156,16 +156,16 @@ class Rows(Sweep):
                 self.add(value, i, f.sum(shift, j), first=True)
         self._places_of(link, j, number, wrench)
 
-    def _through(self, link: Any, own: Any, t: int) -> tuple[list[Any], list[Any]]:
+    def _through(self, link: Any, record: Any, t: int) -> tuple[list[Any], list[Any]]:
         """``Cᵀ E`` and ``C S`` of a coordinate at one of the times."""
         matrix = self.kept(self.matrices, self.f.product(link, 36 * TIMES), 36 * t)
-        twist = [self.read(own, 6 * t + c) for c in range(6)]
+        twist = [self.read(record, 6 * t + c) for c in range(6)]
         left: list[Any] = [None] * 6
         right = []
         for r in range(6):
             row = self.read_all(self.kept(matrix, 6 * r), 6)
             right.append(self.dot(row, twist))
-            factor = self.read(own, 12 * TIMES + r)
+            factor = self.read(record, 12 * TIMES + r)
             left = [
                 self.times(factor, x) if total is None else self.f.multiply_add(factor, x, total)
                 for x, total in zip(row, left, strict=True)
@@ -183,22 +183,24 @@ class Rows(Sweep):
 
     def _places_of(self, link: Any, j: Any, number: Any, wrench: list[Any]) -> None:
         """Derivatives of coordinate j's impulse by the geometry of its own link and of those further in."""
-        f, own = self.f, self.coordinate(j)
+        f, record = self.f, self.coordinate(j)
         freedom, begin = self.of_link(link, "freedom"), self.of_link(link, "first_place")
         with f.loop(0, self.of_link(link, "places")) as place:
             g = f.sum(begin, place.index)
             value = self.dot(self._turned(link, number, f.sum(freedom, place.index)), wrench)
-            self.add(self._over_times(own, 18 * TIMES + 6, g, value), j, self._column(g))
+            self.add(self._over_times(record, 18 * TIMES + 6, g, value), j, self._column(g))
         begin = self.of_link(link, "above")
         with f.loop(begin, f.sum(begin, self.of_link(link, "aboves"))) as above:
             g = self.listed(above.index)
-            self.add(self._over_times(own, 12 * TIMES + 6, g, self.zero), j, self._column(g))
+            self.add(self._over_times(record, 12 * TIMES + 6, g, self.zero), j, self._column(g))
 
-    def _over_times(self, own: Any, start: int, g: Any, value: Any) -> Any:
+    def _over_times(self, record: Any, start: int, g: Any, value: Any) -> Any:
         """Add ``Σ_t u^t · S_g^t``."""
         place = self.kept(self.moved, self.f.product(g, 6 * TIMES))
         with self.f.loop(0, 6 * TIMES, 1, [value]) as c:
-            c.carried = [self.f.multiply_add(self.read(own, start, c.index), self.read(place, c.index), c.carried[0])]
+            c.carried = [
+                self.f.multiply_add(self.read(record, start, c.index), self.read(place, c.index), c.carried[0])
+            ]
         return c.carried[0]
 
     def _column(self, g: Any) -> Any:
@@ -237,8 +239,8 @@ class Rows(Sweep):
             local, column = self.listed(place), self.listed(f.sum(place, 1))
             wrench = [self.gather(body, f.sum(6, local), f.product(r, width)) for r in range(6)]
             self._on_support(link, wrench, column)
-            with f.loop(first, f.sum(first, freedom)) as own:
-                self.add(self._felt(own.index, wrench), own.index, column)
+            with f.loop(first, f.sum(first, freedom)) as each:
+                self.add(self._felt(each.index, wrench), each.index, column)
 
     def _axis(self, link: Any, j: Any) -> None:
         """Take off the impulse along the axis, with its derivatives by the coordinate and parameters of its own."""

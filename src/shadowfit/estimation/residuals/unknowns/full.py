@@ -68,10 +68,10 @@ class Full(PoseUnknowns):
         second = jnp.concatenate([by_after, jnp.zeros_like(by_after)], axis=-1)
         configuration = Rows(stacked([first, second]), by_mean.by_parameters, by_mean.residual)
 
-        by_own = transition_at(equations, step, moved, now, Velocities(velocity, reached))
-        first = jnp.concatenate([by_own.by_pose, by_own.by_velocity], axis=-1)
-        second = jnp.concatenate([jnp.zeros_like(by_own.by_pose), by_own.by_new_velocity], axis=-1)
-        speed = Rows(stacked([first, second]), by_own.by_parameters, by_own.residual)
+        by_velocities = transition_at(equations, step, moved, now, Velocities(velocity, reached))
+        first = jnp.concatenate([by_velocities.by_pose, by_velocities.by_velocity], axis=-1)
+        second = jnp.concatenate([jnp.zeros_like(by_velocities.by_pose), by_velocities.by_new_velocity], axis=-1)
+        speed = Rows(stacked([first, second]), by_velocities.by_parameters, by_velocities.residual)
         return jax.tree.map(lambda *x: jnp.concatenate(x), configuration, speed)
 
     def start_rows(self, start: Start, here: Evaluations) -> Rows:

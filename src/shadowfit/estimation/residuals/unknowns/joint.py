@@ -2,7 +2,7 @@
 
 Step j involves the motions of the joints at three times. Its residual is that of :mod:`joint_transition`,
 differentiated as a whole: with some unknowns a joint instead of six a body, forward mode through the whole step is
-cheaper than the products of :mod:`transition`, and there is no inner problem to go around.
+cheaper than the products of :mod:`joint_slopes`, and there is no inner problem to go around.
 """
 
 from __future__ import annotations
@@ -106,13 +106,14 @@ class Joint(Unknowns):
         if not self.tree.loops:
             return super().moves(machine, poses)
         count = poses.position.shape[0]
-        found = [tangent(self.tree, self.independent, machine, poses[i]) for i in range(count)]
+        tangents = [tangent(self.tree, self.independent, machine, poses[i]) for i in range(count)]
 
         def spread(increments: Array, parameters: Array) -> Array:
-            own = [
-                t.by_unknowns @ step + t.by_parameters @ parameters for t, step in zip(found, increments, strict=True)
+            moved = [
+                t.by_unknowns @ step + t.by_parameters @ parameters
+                for t, step in zip(tangents, increments, strict=True)
             ]
-            return jnp.stack(own) @ self.tree.selection()
+            return jnp.stack(moved) @ self.tree.selection()
 
         return spread
 
@@ -151,9 +152,9 @@ class Joint(Unknowns):
         if not self.tree.loops:
             return self
         joints = row_joints(self.tree, mechanism)
-        found = [Closings(*each.here.closings(each.poses), each.time, joints) for each in along]
-        chosen = independent_coordinates(found, self._by_preference(mechanism))
-        for one in found:
+        closings = [Closings(*each.here.closings(each.poses), each.time, joints) for each in along]
+        chosen = independent_coordinates(closings, self._by_preference(mechanism))
+        for one in closings:
             check_parameters(one, parameters)
         return dataclasses.replace(self, independent=chosen)
 
@@ -178,17 +179,17 @@ class Joint(Unknowns):
         if not self.touches:
             return rows
         size = self.node_size
-        found = self.touched(step.machine, step.nodes.pose, step.timestep, Free.of(rows, step.timestep))
-        states, parameters = jnp.split(found.pushed, [self.reach * size], axis=1)
+        contact = self.touched(step.machine, step.nodes.pose, step.timestep, Free.of(rows, step.timestep))
+        states, parameters = jnp.split(contact.pushed, [self.reach * size], axis=1)
         return Rows(
-            jnp.einsum("ij,jwk->iwk", found.through, rows.states - states.reshape(rows.states.shape)),
-            found.through @ (rows.parameters - parameters),
-            found.residual,
+            jnp.einsum("ij,jwk->iwk", contact.through, rows.states - states.reshape(rows.states.shape)),
+            contact.through @ (rows.parameters - parameters),
+            contact.residual,
         )
 
     def touched(self, machine: Parametrised, poses: Pose, timestep: Float[Array, ""], step: Free) -> Touched:
         size, width = self.node_size, self.reach * self.node_size
-        moves, own = self.moves(machine, poses), self.tree.selection()[list(self.independent)]
+        moves, selected = self.moves(machine, poses), self.tree.selection()[list(self.independent)]
 
         def seen_at(increments: Array) -> Seen:
             mechanism = machine.moved(increments[width:])
@@ -197,7 +198,7 @@ class Joint(Unknowns):
             before, now, after = (self.placed(mechanism, moved[t]) for t in range(self.reach))
             old, new = now.pose.minus(before.pose) / timestep, after.pose.minus(now.pose) / timestep
             points = contact_points(assemble(mechanism), *with_world(now.pose, old), timestep)
-            rates = own @ moved[2].minus(moved[1]).ravel() / timestep
+            rates = selected @ moved[2].minus(moved[1]).ravel() / timestep
             return Seen(points.as_seen(now.twists.reshape(-1, size), new.ravel(), rates), rates)
 
         return touched(seen_at, width + machine.layout.size, step)
@@ -232,11 +233,11 @@ class Joint(Unknowns):
     # --- bodies ---
 
     def placed(self, mechanism: Mechanism, pose: Pose) -> Placed:
-        found = place(self.tree, mechanism, pose)
+        whole = place(self.tree, mechanism, pose)
         if not self.tree.loops:
-            return found
+            return whole
         rows = closing(self.tree, mechanism, pose).rows
-        return Placed(found.pose, found.twists @ independence(self.independent, rows).moving, found.centers)
+        return Placed(whole.pose, whole.twists @ independence(self.independent, rows).moving, whole.centers)
 
     def motions(self, mechanism: Mechanism, pose: Pose) -> Pose:
         return motions(self.tree, mechanism, pose)
@@ -286,12 +287,12 @@ class Joint(Unknowns):
     ) -> Float[np.ndarray, "n j"]:
         """Joints whose coordinates follow from others lack nothing of their own."""
         places = {place: column for column, place in enumerate(self.independent)}
-        found = np.zeros((len(impulses), len(joints)))
+        along = np.zeros((len(impulses), len(joints)))
         for column, joint in enumerate(joints):
             place = None if joint in self.tree.loops else self.tree.coordinate(joint)
             if place in places:
-                found[:, column] = impulses[:, places[place]]
-        return found
+                along[:, column] = impulses[:, places[place]]
+        return along
 
 
 def _check_shafts(tree: Tree, mechanism: Mechanism) -> None:

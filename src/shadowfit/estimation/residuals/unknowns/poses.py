@@ -13,12 +13,13 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
-from shadowfit.dynamics.state import Instant, State
+from shadowfit.dynamics.state import Instant, Moving, State
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected
+from shadowfit.estimation.residuals.joint_slopes import Driven
 from shadowfit.estimation.residuals.start_state import Distance
 from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Start, Step, Unknowns
 from shadowfit.geometry import Pose, rotations
@@ -107,13 +108,13 @@ class PoseUnknowns(Unknowns):
         return project(impulses)
 
 
-def driven(step: Step) -> transition.Driven:
-    """Elements and commands of a step at the current parameters, and their derivatives."""
+def driven(step: Step) -> Driven:
+    """Elements of a step at the current parameters, and their derivatives and those of its command."""
     machine = step.machine
     tangents = jax.jacfwd(lambda d: assemble(machine.moved(d)))(jnp.zeros(machine.layout.size))
     by_parameters = jnp.zeros((step.command.shape[0], machine.layout.size))
     by_parameters = by_parameters.at[:, np.array(machine.layout.inputs, int)].set(step.command_slopes)
-    return transition.Driven(assemble(machine.mechanism()), tangents, machine.reference(), step.command, by_parameters)
+    return Driven(assemble(machine.mechanism()), tangents, machine.reference(), by_parameters)
 
 
 class Velocities(eqx.Module):
@@ -124,20 +125,11 @@ class Velocities(eqx.Module):
 
 
 def transition_at(
-    equations: Equations, step: Step, moved: transition.Driven, pose: Pose, velocities: Velocities
+    equations: Equations, step: Step, moved: Driven, pose: Pose, velocities: Velocities
 ) -> transition.Transition:
     """The step's dynamics residual between two velocities, with its derivatives."""
-    return transition.linearise(
-        moved,
-        step.machine.layout.columns,
-        pose,
-        velocities.old,
-        velocities.new,
-        step.timestep,
-        equations.residual,
-        equations.discretization,
-        equations.friction,
-    )
+    moving = Moving(pose, velocities.old, velocities.new, step.command, step.timestep)
+    return transition.linearise(moved, step.machine.layout.columns, moving, equations)
 
 
 class MeanVelocity(eqx.Module):
