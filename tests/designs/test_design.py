@@ -139,7 +139,11 @@ def test_files_and_page(cart, tmp_path):
         (RAIL, {"rail": 0.5}, "starts at 0.5, outside its limits"),
         (RAIL, {"pivot": 1.0}, "does not rest at its start"),
         (RAIL, {"pivot": np.pi}, "unstable at its start"),
-        (Limits(planes=(Plane((0, 0, -0.1), (0, 0, 1)),)), {}, "the limits allow no motion: already at rest"),
+        (
+            Limits(planes=(Plane((0, 0, -0.1), (0, 0, 1)),)),
+            {},
+            "allow no motion: already at rest, at the start, plane 1 is broken",
+        ),
     ],
 )
 def test_what_cannot_be_designed_is_told(limits, start, message):

@@ -33,6 +33,11 @@ def violations(experiment: Experiment, limits: Limits, motions: Motions) -> Floa
     return np.where(motions.good[:, None], _pieces(excess), IMPOSSIBLE)
 
 
+def broken(experiment: Experiment, limits: Limits, motions: Motions) -> list[str]:
+    """Names of the limits that motions break."""
+    return [name for name, one in limits.apart() if np.max(violations(experiment, one, motions)) > 0.0]
+
+
 def _pieces(excess: list[np.ndarray]) -> Float[np.ndarray, "count k"]:
     """The largest of each limit in each piece of time."""
     table = np.stack(excess, axis=2)

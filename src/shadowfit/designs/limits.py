@@ -32,7 +32,7 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -67,6 +67,15 @@ class InputLimits:
     range: Pair | None = None
     rate: float | None = None
     """Per second."""
+
+
+Some = TypeVar("Some", JointLimits, InputLimits)
+
+
+def _fields(own: Some) -> list[tuple[str, Some]]:
+    """Each number that is limited, and a limit of that alone."""
+    given = {field.name: getattr(own, field.name) for field in dataclasses.fields(own)}
+    return [(name, type(own)(**{name: value})) for name, value in given.items() if value is not None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +118,25 @@ class Limits:
     boxes: tuple[Box, ...] = ()
     self_distance: float | None = None
     """Least distance of spheres on bodies that no joint connects [m]; None: not looked at."""
+
+    def apart(self) -> list[tuple[str, Limits]]:
+        """Each limit by itself, and its name."""
+        found = [
+            (f"the {field} of {name}", Limits(joints={name: one}))
+            for name, own in self.joints.items()
+            for field, one in _fields(own)
+        ]
+        found += [
+            (f"the {field} of {name}", Limits(inputs={name: one}))
+            for name, own in self.inputs.items()
+            for field, one in _fields(own)
+        ]
+        balls = self.spheres
+        found += [(f"plane {i}", Limits(spheres=balls, planes=(plane,))) for i, plane in enumerate(self.planes, 1)]
+        found += [(f"box {i}", Limits(spheres=balls, boxes=(box,))) for i, box in enumerate(self.boxes, 1)]
+        if self.self_distance is not None:
+            found.append(("self_distance", Limits(spheres=balls, self_distance=self.self_distance)))
+        return found
 
     def check(self, mechanism: Mechanism, where: str = "limits") -> None:
         """Raise unless every name is one of the mechanism and every range leaves room."""

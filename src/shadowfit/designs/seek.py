@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.designs.constraints import largest_factors, moving_violations, violations
+from shadowfit.designs.constraints import SMALLEST, broken, largest_factors, moving_violations, violations
 from shadowfit.designs.criteria import Told, told
 from shadowfit.designs.drives import Drive, JointMotion
 from shadowfit.designs.errors import DesignError
@@ -81,13 +81,18 @@ class Seeker:
 
     def refuse(self) -> NoReturn:
         """Raise, with the reason why there is no motion."""
-        still = float(np.max(self.constrain(np.zeros((1, self.drive.size)))))
-        why = (
-            "already at rest, at the start, one of them is broken (a holding torque, an input or a distance)"
-            if still > 0.0
-            else "even a thousandth of the usual motions breaks one of them"
-        )
+        still = self._names(np.zeros((1, self.drive.size)))
+        if still:
+            why = f"already at rest, at the start, {still} is broken"
+        else:
+            little = SMALLEST * np.array(list(self.drive.usual().values()))
+            why = f"even the smallest of the usual motions breaks {self._names(little) or 'one of them'}"
         raise DesignError(f"the limits allow no motion: {why}; widen them, or choose another start")
+
+    def _names(self, coefficients: Coefficients) -> str:
+        """Limits that motions break, in words."""
+        motions = self.drive.motions(self.experiment, coefficients)
+        return " and ".join(broken(self.experiment, self.setup.limits, motions))
 
     def can_tell(self, halved: Experiment, given: Float[np.ndarray, "p p"]) -> Told:
         """What motions can tell, from some usual and random ones; ``halved`` has half the time-step."""
