@@ -166,9 +166,9 @@ def design(
     say("looking at usual and random motions")
     halved = seen(0.5 * timestep).with_force_noise(levels)
     known = full.can_tell(halved, given_information(given, list(fine.labels), fine.scale))
-    found = rough.refine(known, rough.survey(known), say)
+    competition = rough.refine(known, rough.survey(known), say)
     say("looking at the best motions at the full rate")
-    return _judged(full, seen(timestep / FINER), known, found, levels, began)
+    return _judged(full, seen(timestep / FINER), known, competition, levels, began)
 
 
 def _timestep(interval: float) -> float:
@@ -180,24 +180,24 @@ def _judged(
     full: Seeker,
     exact: Experiment,
     known: Told,
-    found: Competition,
+    competition: Competition,
     levels: Mapping[str, float],
     began: float,
 ) -> Design:
     """The best of what was found and of the usual motions, with all that is to be said about it."""
-    own, criterion = full.experiment, full.settings.criterion
+    experiment, criterion = full.experiment, full.settings.criterion
     usual = full.drive.usual()
-    searched = full.shrunk(np.array([best.coefficients for best in found.found]))
+    searched = full.shrunk(np.array([best.coefficients for best in competition.found]))
     trials = np.concatenate([searched, full.largest(np.array(list(usual.values())))])
-    motions = full.drive.motions(own, trials)
-    information = exactly(own, motions)
+    motions = full.drive.motions(experiment, trials)
+    information = exactly(experiment, motions)
     scores = [score(known, one, criterion) for one in information]
     best = int(np.argmin(scores))
     motion = motions[best : best + 1]
-    nodes = np.unique(np.linspace(LEAST_NODES, own.sampling.nodes, BEGINNINGS).round().astype(int))
-    bars = known.relative(up_to(own, motion, nodes.tolist()))
+    nodes = np.unique(np.linspace(LEAST_NODES, experiment.sampling.nodes, BEGINNINGS).round().astype(int))
+    bars = known.relative(up_to(experiment, motion, nodes.tolist()))
     return Design(
-        own,
+        experiment,
         full.setup,
         full.settings,
         motion,
@@ -205,10 +205,10 @@ def _judged(
         known,
         information[best],
         dict(zip(usual, scores[len(searched) :], strict=True)),
-        (own.sampling.times[nodes - 1], bars),
+        (experiment.sampling.times[nodes - 1], bars),
         levels,
-        systematic(own, exact, full.drive, trials[best], motion),
-        found.evaluations,
-        found.late,
+        systematic(experiment, exact, full.drive, trials[best], motion),
+        competition.evaluations,
+        competition.late,
         time.perf_counter() - began,
     )

@@ -123,8 +123,8 @@ class Experiment:
             recording=recording,
             steps=steps,
             fraction=track.fraction[:steps],
-            measured=tuple(own[:steps] for own in track.measured),
-            present=tuple(own[:steps] for own in track.present),
+            measured=tuple(values[:steps] for values in track.measured),
+            present=tuple(values[:steps] for values in track.present),
         )
         problem = dataclasses.replace(self.problem, tracks=(shorter,))
         vars(problem)["kernels"] = self.problem.kernels
@@ -170,14 +170,14 @@ class Experiment:
         """Poses of the bodies at motions of the joints, with any number of axes before that of the bodies."""
         shape = pose.position.shape[:-2]
         flat = Pose(*(x.reshape(-1, *x.shape[-2:]) for x in (pose.position, pose.orientation)))
-        found = self.here.bodies(flat)
-        return Pose(*(np.asarray(x).reshape(*shape, *x.shape[1:]) for x in (found.position, found.orientation)))
+        pose_flat = self.here.bodies(flat)
+        return Pose(*(np.asarray(x).reshape(*shape, *x.shape[1:]) for x in (pose_flat.position, pose_flat.orientation)))
 
     def simulated(self, start: Float[np.ndarray, "count d"], inputs: Float[np.ndarray, "count n inputs"]) -> Motions:
         """Motions from rest at given coordinates, with inputs that are held from sample to sample."""
         timestep = self.sampling.timestep
         command = np.array(
-            [step_commands(self.mechanism, own[:-1].T, timestep, "exact")[:-1] for own in inputs]
+            [step_commands(self.mechanism, signals[:-1].T, timestep, "exact")[:-1] for signals in inputs]
         ).reshape(len(inputs), self.sampling.nodes - 1, -1)
         bodies = self.bodies(moved(self.tree, self.rest, start))
         still = np.zeros((*bodies.position.shape[:-1], 6))
@@ -216,11 +216,11 @@ class Experiment:
         here = self.plain.at(self.plain.parameters.start(), 0)
 
         def one(index: int) -> np.ndarray:
-            own = Pose(pose.position[index], pose.orientation[index])
-            return np.array(here.dynamics_residuals(own, commands, self.sampling.timestep))
+            motion = Pose(pose.position[index], pose.orientation[index])
+            return np.array(here.dynamics_residuals(motion, commands, self.sampling.timestep))
 
-        found = list(in_threads(one, range(len(pose.position))))
-        return np.array(found) / self.sampling.timestep
+        forces = list(in_threads(one, range(len(pose.position))))
+        return np.array(forces) / self.sampling.timestep
 
 
 def experiment(mechanism: Mechanism, start: Start, free: FreeParameters, sampling: Sampling) -> Experiment:

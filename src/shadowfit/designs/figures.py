@@ -25,18 +25,18 @@ UNKNOWN = 10.0
 ROW = 1.5
 
 
-def motion_figure(found: Design) -> Figure:
+def motion_figure(designed: Design) -> Figure:
     """Position, speed and torque of every joint and every input over time; limits are dashed."""
-    mechanism, motion, limits = found.experiment.mechanism, found.motion, found.setup.limits
-    names = coordinate_names(found.experiment.tree, mechanism)
+    mechanism, motion, limits = designed.experiment.mechanism, designed.motion, designed.setup.limits
+    names = coordinate_names(designed.experiment.tree, mechanism)
     driven = {name for name, _ in driven_joints(mechanism).values()}
     inputs = list(mechanism.inputs)
     rows = len(names) + -(-len(inputs) // 3)
     figure = Figure(figsize=(10.0, ROW * rows), layout="constrained")
     axes = figure.subplots(rows, 3, squeeze=False, sharex=True)
     for place, name in enumerate(names):
-        own = limits.joints.get(name)
-        torque = axis_torques(found.experiment, motion, name)[0] if name in driven else None
+        bounds = limits.joints.get(name)
+        torque = axis_torques(designed.experiment, motion, name)[0] if name in driven else None
         curves = (
             ("position", motion.coordinates[0, :, place]),
             ("speed", motion.speeds[0, :, place]),
@@ -46,15 +46,15 @@ def motion_figure(found: Design) -> Figure:
             if values is None:
                 panel.set_axis_off()
                 continue
-            bound = None if own is None else getattr(own, kind)
+            bound = None if bounds is None else getattr(bounds, kind)
             _panel(panel, motion.time, values, f"{name}: {kind}", bound)
     for i, panel in enumerate(axes[len(names) :].ravel()):
         if i >= len(inputs):
             panel.set_axis_off()
             continue
-        own_input = limits.inputs.get(inputs[i])
+        input_bounds = limits.inputs.get(inputs[i])
         title = f"{inputs[i]} [{mechanism.inputs[inputs[i]].unit}]"
-        _panel(panel, motion.time, motion.inputs[0, :, i], title, None if own_input is None else own_input.range)
+        _panel(panel, motion.time, motion.inputs[0, :, i], title, None if input_bounds is None else input_bounds.range)
     return figure
 
 
@@ -70,12 +70,12 @@ def _panel(
             panel.axhline(level, color=ORANGE, linewidth=0.9, linestyle="--")  # type: ignore[attr-defined]
 
 
-def growth_figure(found: Design) -> Figure:
+def growth_figure(designed: Design) -> Figure:
     """Relative error bars of recordings that end earlier."""
-    times, bars = found.growth
+    times, bars = designed.growth
     figure = Figure(figsize=(6.0, 3.4), layout="constrained")
     panel = figure.subplots()
-    for label, column in zip(found.labels, bars.T, strict=True):
+    for label, column in zip(designed.labels, bars.T, strict=True):
         seen = np.isfinite(column) & (column < UNKNOWN)
         if seen.any():
             panel.plot(times[seen], 100.0 * column[seen], marker=".", linewidth=1.1, label=label)
@@ -87,13 +87,13 @@ def growth_figure(found: Design) -> Figure:
     return figure
 
 
-def bars_figure(found: Design) -> Figure:
+def bars_figure(designed: Design) -> Figure:
     """Expected relative error bars of all parameters that can be told."""
-    told = np.flatnonzero(np.isfinite(found.relative))
-    order = told[np.argsort(found.relative[told])]
+    known = np.flatnonzero(np.isfinite(designed.relative))
+    order = known[np.argsort(designed.relative[known])]
     figure = Figure(figsize=(6.0, 0.6 + 0.25 * len(order)), layout="constrained")
     panel = figure.subplots()
-    bars = panel.barh([found.labels[i] for i in order], 100.0 * found.relative[order], color=BLUE)
+    bars = panel.barh([designed.labels[i] for i in order], 100.0 * designed.relative[order], color=BLUE)
     panel.bar_label(bars, fmt="%.2g", fontsize=7, padding=3)
     panel.set_xscale("log")
     panel.margins(x=0.15)

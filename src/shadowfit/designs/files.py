@@ -20,30 +20,30 @@ from shadowfit.recordings import parse_unit
 POINT_RATE = 100.0
 
 
-def motion_table(found: Design) -> dict[str, Float[np.ndarray, " n"]]:
+def motion_table(designed: Design) -> dict[str, Float[np.ndarray, " n"]]:
     """Heading with unit → values at the sampling rate: time, inputs, and the joints' positions, speeds and torques.
 
     Columns of inputs are called as in recordings: ``simulate --recording`` takes the file.
     """
-    mechanism, motion = found.experiment.mechanism, found.motion
-    time = _times(found, found.settings.interval)
+    mechanism, motion = designed.experiment.mechanism, designed.motion
+    time = _times(designed, designed.settings.interval)
     table = {"time [s]": time}
     for place, (name, part) in enumerate(mechanism.inputs.items()):
         table[_heading(name, part.unit)] = CubicSpline(motion.time, motion.inputs[0, :, place])(time)
     driven = {name for name, _ in driven_joints(mechanism).values()}
-    for name, place, unit in _axes(found):
+    for name, place, unit in _axes(designed):
         curve = CubicSpline(motion.time, motion.coordinates[0, :, place])
         table[f"{name}.position [{unit}]"], table[f"{name}.speed [{unit}/s]"] = curve(time), curve(time, 1)
         if name in driven:
-            torque = CubicSpline(motion.time, axis_torques(found.experiment, motion, name)[0])
+            torque = CubicSpline(motion.time, axis_torques(designed.experiment, motion, name)[0])
             table[f"{name}.torque [{'N m' if unit == 'rad' else 'N'}]"] = torque(time)
     return table
 
 
-def trajectory_text(found: Design) -> str:
+def trajectory_text(designed: Design) -> str:
     """The motion as a ``trajectory_msgs/JointTrajectory`` in YAML: positions, velocities and accelerations."""
-    axes, motion = _axes(found), found.motion
-    time = _times(found, max(found.settings.interval, 1.0 / POINT_RATE))
+    axes, motion = _axes(designed), designed.motion
+    time = _times(designed, max(designed.settings.interval, 1.0 / POINT_RATE))
     curves = [CubicSpline(motion.time, motion.coordinates[0, :, place]) for _, place, _ in axes]
     rows = [np.stack([curve(time, order) for curve in curves], axis=1) for order in range(3)]
     lines = ["# trajectory_msgs/JointTrajectory", f"joint_names: [{', '.join(name for name, _, _ in axes)}]", "points:"]
@@ -55,27 +55,30 @@ def trajectory_text(found: Design) -> str:
     return "\n".join(lines) + "\n"
 
 
-def summary(found: Design) -> dict[str, Any]:
+def summary(designed: Design) -> dict[str, Any]:
     """What a design says, as JSON values."""
-    names, rests = coordinate_names(found.experiment.tree, found.experiment.mechanism), found.motion.coordinates[0, 0]
-    rows = zip(found.labels, found.relative.tolist(), found.std.tolist(), found.shift.tolist(), strict=True)
+    names, rests = (
+        coordinate_names(designed.experiment.tree, designed.experiment.mechanism),
+        designed.motion.coordinates[0, 0],
+    )
+    rows = zip(designed.labels, designed.relative.tolist(), designed.std.tolist(), designed.shift.tolist(), strict=True)
     return {
-        "criterion": {"name": found.settings.criterion, "value": found.criterion},
-        "duration": found.settings.duration,
+        "criterion": {"name": designed.settings.criterion, "value": designed.criterion},
+        "duration": designed.settings.duration,
         "start": {name: float(at) for name, at in zip(names, rests, strict=True)},
         "parameters": {
             name: {"relative_std": _finite(relative), "std": _finite(std), "shift": _finite(shift)}
             for name, relative, std, shift in rows
         },
-        "untold": [in_words(finding) for finding in found.unknown],
-        "usual": dict(found.usual),
-        "worth_of_a_second": found.worth,
-        "force_noise": dict(found.force_noise),
-        "sensor_noise": {name: float(own.std) for name, own in found.experiment.mechanism.sensors.items()},
-        "assumed_limits": list(found.setup.assumed),
-        "evaluations": found.evaluations,
-        "broken_off": found.late,
-        "seconds": found.seconds,
+        "untold": [in_words(finding) for finding in designed.unknown],
+        "usual": dict(designed.usual),
+        "worth_of_a_second": designed.worth,
+        "force_noise": dict(designed.force_noise),
+        "sensor_noise": {name: float(sensor.std) for name, sensor in designed.experiment.mechanism.sensors.items()},
+        "assumed_limits": list(designed.setup.assumed),
+        "evaluations": designed.evaluations,
+        "broken_off": designed.late,
+        "seconds": designed.seconds,
     }
 
 
@@ -83,15 +86,15 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _times(found: Design, interval: float) -> Float[np.ndarray, " n"]:
-    last = float(found.motion.time[-1])
+def _times(designed: Design, interval: float) -> Float[np.ndarray, " n"]:
+    last = float(designed.motion.time[-1])
     return np.minimum(interval * np.arange(int(last / interval * (1.0 + 1e-9)) + 1), last)
 
 
-def _axes(found: Design) -> list[tuple[str, int, str]]:
+def _axes(designed: Design) -> list[tuple[str, int, str]]:
     """Joints with one axis: name, place among the coordinates, unit."""
-    names = coordinate_names(found.experiment.tree, found.experiment.mechanism)
-    return [(names[place], place, "m" if way < 3 else "rad") for place, _, way in single_axes(found.experiment.tree)]
+    names = coordinate_names(designed.experiment.tree, designed.experiment.mechanism)
+    return [(names[place], place, "m" if way < 3 else "rad") for place, _, way in single_axes(designed.experiment.tree)]
 
 
 def _heading(name: str, unit: str) -> str:

@@ -31,11 +31,11 @@ def given_information(
                 f"{', '.join(saved.labels) or 'none'}"
             )
         there = [saved.labels.index(label) for label in known]
-        told = [(label, i) for label, i in zip(known, there, strict=True) if saved.covariance[i, i] > 0.0]
-        if not told:
+        shared = [(label, i) for label, i in zip(known, there, strict=True) if saved.covariance[i, i] > 0.0]
+        if not shared:
             continue
-        here, there = [labels.index(label) for label, _ in told], [i for _, i in told]
-        own = saved.covariance[np.ix_(there, there)] / np.outer(scale[here], scale[here])
-        information = np.linalg.pinv(own, hermitian=True) / np.outer(scale[here], scale[here])
+        here, there = [labels.index(label) for label, _ in shared], [i for _, i in shared]
+        covariance = saved.covariance[np.ix_(there, there)] / np.outer(scale[here], scale[here])
+        information = np.linalg.pinv(covariance, hermitian=True) / np.outer(scale[here], scale[here])
         total[np.ix_(here, here)] += information
     return total

@@ -32,8 +32,8 @@ def informations(experiment: Experiment, motions: Motions) -> Float[np.ndarray, 
 
     Schur complements: with errors of the forces some digits above rounding, they keep five or more (see `exactly`).
     """
-    found = [_schur(experiment, motions[i : i + TOGETHER]) for i in range(0, len(motions), TOGETHER)]
-    return np.concatenate(found)
+    parts = [_schur(experiment, motions[i : i + TOGETHER]) for i in range(0, len(motions), TOGETHER)]
+    return np.concatenate(parts)
 
 
 def _schur(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count p p"]:
@@ -41,9 +41,9 @@ def _schur(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count
     with one_thread():
         here = objective.linearise(problem, point, experiment.weights)
         reduced = in_threads(lambda normal: objective.undamped(normal)[0].reduced().matrix, here.normals)
-        found = np.array(list(reduced)) / experiment.weights.reference**2
-    usable = motions.good & np.all(np.isfinite(found), axis=(1, 2))
-    return np.where(usable[:, None, None], found, 0.0)
+        information = np.array(list(reduced)) / experiment.weights.reference**2
+    usable = motions.good & np.all(np.isfinite(information), axis=(1, 2))
+    return np.where(usable[:, None, None], information, 0.0)
 
 
 def exactly(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count p p"]:
@@ -51,8 +51,10 @@ def exactly(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "coun
     problem, point = experiment.posed(motions)
     with one_thread():
         evidence = gather(problem, objective.linearise(problem, point, experiment.weights), experiment.weights)
-        found = np.array([own.information for own in evidence.projections]) / experiment.weights.reference**2
-    return np.where(motions.good[:, None, None], found, 0.0)
+        information = (
+            np.array([projection.information for projection in evidence.projections]) / experiment.weights.reference**2
+        )
+    return np.where(motions.good[:, None, None], information, 0.0)
 
 
 def up_to(experiment: Experiment, motions: Motions, nodes: Sequence[int]) -> Float[np.ndarray, "k p p"]:

@@ -33,49 +33,51 @@ PACE, ROUNDS = 10.0, 4
 SHOVE = 1e4
 
 
-def led(own: Experiment, exact: Experiment, drive: JointMotion, coefficients: Float[np.ndarray, " n"]) -> Motions:
+def led(
+    experiment: Experiment, exact: Experiment, drive: JointMotion, coefficients: Float[np.ndarray, " n"]
+) -> Motions:
     """The motion that the machine makes, and its inputs, at the steps of an experiment.
 
     ``exact`` is the experiment in steps that are some times as fine, in which the machine is simulated.
     """
-    finer = round(own.sampling.timestep / exact.sampling.timestep)
+    finer = round(experiment.sampling.timestep / exact.sampling.timestep)
     wished = drive.motions(exact, coefficients[None])
-    inputs, path = _sampled(own, wished.inputs[0], finer), wished.coordinates[0]
+    inputs, path = _sampled(experiment, wished.inputs[0], finer), wished.coordinates[0]
     inertia = _inertias(exact)
     stiffness, damping = PACE**2 * inertia, 2.0 * PACE * inertia
     machine = _controlled(exact, stiffness, damping)
-    gain = np.array([float(part.gain) for part in own.mechanism.inputs.values])
+    gain = np.array([float(part.gain) for part in experiment.mechanism.inputs.values])
     for _ in range(ROUNDS):
         speed = np.gradient(path, exact.sampling.timestep, axis=0)
-        signals = np.hstack([between(own, exact, inputs), path, damping * speed])
-        found = machine.simulated(path[:1], signals[None])
-        away = path - found.coordinates[0]
+        signals = np.hstack([between(experiment, exact, inputs), path, damping * speed])
+        motion = machine.simulated(path[:1], signals[None])
+        away = path - motion.coordinates[0]
         force = stiffness * away + damping * np.gradient(away, exact.sampling.timestep, axis=0)
-        inputs = inputs - _sampled(own, force @ drive.command_of_force.T / gain, finer)
-        path = found.coordinates[0]
+        inputs = inputs - _sampled(experiment, force @ drive.command_of_force.T / gain, finer)
+        path = motion.coordinates[0]
     at = slice(None, None, finer)
-    pose = Pose(found.pose.position[:, at], found.pose.orientation[:, at])
-    return Motions(own.sampling.times, pose, found.coordinates[:, at], inputs[None], found.good)
+    pose = Pose(motion.pose.position[:, at], motion.pose.orientation[:, at])
+    return Motions(experiment.sampling.times, pose, motion.coordinates[:, at], inputs[None], motion.good)
 
 
-def between(own: Experiment, exact: Experiment, inputs: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "f k"]:
+def between(experiment: Experiment, exact: Experiment, inputs: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "f k"]:
     """Inputs at fine steps, held or connected by lines as the model says."""
-    coarse, fine = own.sampling.times, exact.sampling.times
-    held = np.clip(np.floor(fine / own.sampling.timestep * (1.0 + 1e-12)).astype(int), 0, len(coarse) - 1)
+    coarse, fine = experiment.sampling.times, exact.sampling.times
+    held = np.clip(np.floor(fine / experiment.sampling.timestep * (1.0 + 1e-12)).astype(int), 0, len(coarse) - 1)
     columns = [
         np.interp(fine, coarse, inputs[:, i]) if part.hold == "linear" else inputs[held, i]
-        for i, part in enumerate(own.mechanism.inputs.values)
+        for i, part in enumerate(experiment.mechanism.inputs.values)
     ]
     return np.stack(columns, axis=-1) if columns else np.zeros((len(fine), 0))
 
 
-def _sampled(own: Experiment, signals: Float[np.ndarray, "f k"], finer: int) -> Float[np.ndarray, "n k"]:
+def _sampled(experiment: Experiment, signals: Float[np.ndarray, "f k"], finer: int) -> Float[np.ndarray, "n k"]:
     """Signals at the steps of the experiment: their values, or the mean until the next where they are held."""
-    found = signals[::finer].copy()
-    for i, part in enumerate(own.mechanism.inputs.values):
+    sampled = signals[::finer].copy()
+    for i, part in enumerate(experiment.mechanism.inputs.values):
         if part.hold == "zero":
-            found[:-1, i] = signals[:-1, i].reshape(-1, finer).mean(axis=1)
-    return found
+            sampled[:-1, i] = signals[:-1, i].reshape(-1, finer).mean(axis=1)
+    return sampled
 
 
 def _inertias(exact: Experiment) -> Float[np.ndarray, " d"]:

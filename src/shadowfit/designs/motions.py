@@ -41,12 +41,12 @@ class Motions:
 
 def single_axes(tree: Tree) -> list[tuple[int, int, int]]:
     """Coordinates of joints with one axis: place among all, body that moves, and direction (translations 0–2)."""
-    found, place = [], 0
+    axes, place = [], 0
     for link in tree.links:
         if len(link.freedom) == 1:
-            found.append((place, link.body, link.freedom[0]))
+            axes.append((place, link.body, link.freedom[0]))
         place += len(link.freedom)
-    return found
+    return axes
 
 
 def moved(tree: Tree, rest: Pose, coordinates: Float[np.ndarray, "*batch d"]) -> Pose:
@@ -68,11 +68,11 @@ def moved(tree: Tree, rest: Pose, coordinates: Float[np.ndarray, "*batch d"]) ->
 def coordinates_of(tree: Tree, pose: Pose) -> Float[np.ndarray, "*batch n d"]:
     """Coordinates along motions; angles are followed over turns."""
     position, orientation = np.asarray(pose.position), np.asarray(pose.orientation)
-    found = np.zeros((*position.shape[:-2], tree.size))
+    coordinates = np.zeros((*position.shape[:-2], tree.size))
     for place, body, direction in single_axes(tree):
         if direction < 3:
-            found[..., place] = position[..., body, direction]
+            coordinates[..., place] = position[..., body, direction]
         else:
             half = np.arctan2(orientation[..., body, 1 + direction - 3], orientation[..., body, 0])
-            found[..., place] = np.unwrap(2.0 * half, axis=-1)
-    return found
+            coordinates[..., place] = np.unwrap(2.0 * half, axis=-1)
+    return coordinates

@@ -24,44 +24,50 @@ POOR = 0.3
 SHIFTED = 1.0
 
 
-def sentence(found: Design) -> str:
+def sentence(designed: Design) -> str:
     """What the design comes to, in words."""
     names = {"worst": "the worst error bar", "A": "the mean error bar", "D": "the mean error bar along the axes"}
-    usual, best = min(found.usual.items(), key=lambda item: item[1])
+    usual, best = min(designed.usual.items(), key=lambda item: item[1])
     return (
-        f"After {found.settings.duration:g} s of this motion {names[found.settings.criterion]} is "
-        f"{100.0 * found.criterion:.2g} %; the best usual motion within the same limits ({usual}) leaves "
+        f"After {designed.settings.duration:g} s of this motion {names[designed.settings.criterion]} is "
+        f"{100.0 * designed.criterion:.2g} %; the best usual motion within the same limits ({usual}) leaves "
         f"{100.0 * best:.2g} %."
     )
 
 
-def notices(found: Design) -> list[Notice]:
+def notices(designed: Design) -> list[Notice]:
     """What a reader should know."""
-    said = [Notice("amber", in_words(finding), "No motion within the limits changes that") for finding in found.unknown]
-    for label, bar in zip(found.labels, found.relative.tolist(), strict=True):
+    listed = [
+        Notice("amber", in_words(finding), "No motion within the limits changes that") for finding in designed.unknown
+    ]
+    for label, bar in zip(designed.labels, designed.relative.tolist(), strict=True):
         if bar > POOR:
-            said.append(
+            listed.append(
                 Notice("amber", f"{label} will be known to {100.0 * bar:.2g} % only", "Record longer, or wider")
             )
-    said += _shifted(found)
-    if found.late:
-        said.append(
+    listed += _shifted(designed)
+    if designed.late:
+        listed.append(
             Notice(
                 "amber",
-                f"the search was broken off after {found.settings.seconds:g} s, and may end elsewhere next time",
+                f"the search was broken off after {designed.settings.seconds:g} s, and may end elsewhere next time",
                 "Give it more time (--seconds), or less to look at (--evaluations)",
             )
         )
-    if found.setup.assumed:
-        said.append(Notice("amber", f"limits that were assumed: {'; '.join(found.setup.assumed)}", "Give --limits"))
-    return said
+    if designed.setup.assumed:
+        listed.append(
+            Notice("amber", f"limits that were assumed: {'; '.join(designed.setup.assumed)}", "Give --limits")
+        )
+    return listed
 
 
-def _shifted(found: Design) -> list[Notice]:
+def _shifted(designed: Design) -> list[Notice]:
     """Parameters that a fit will be off by more than their error bars, whatever the noise."""
-    bars = np.divide(found.shift, found.std, out=np.zeros(len(found.std)), where=found.std > 0.0)
+    bars = np.divide(designed.shift, designed.std, out=np.zeros(len(designed.std)), where=designed.std > 0.0)
     off = [
-        f"{label} by {own:+.2g}" for label, own in zip(found.labels, bars.tolist(), strict=True) if abs(own) > SHIFTED
+        f"{label} by {bar:+.2g}"
+        for label, bar in zip(designed.labels, bars.tolist(), strict=True)
+        if abs(bar) > SHIFTED
     ]
     if not off:
         return []
@@ -70,39 +76,39 @@ def _shifted(found: Design) -> list[Notice]:
     return [Notice("amber", f"{what}: {', '.join(off)}", advice)]
 
 
-def design_page(found: Design) -> str:
+def design_page(designed: Design) -> str:
     """The page as HTML."""
-    own = found.experiment
-    said = notices(found)
-    bodies = own.bodies(Pose(found.motion.pose.position[0], found.motion.pose.orientation[0]))
+    experiment = designed.experiment
+    listed = notices(designed)
+    bodies = experiment.bodies(Pose(designed.motion.pose.position[0], designed.motion.pose.orientation[0]))
     states = State(bodies, np.zeros((*bodies.position.shape[:-1], 6)))
-    numbers = {"animation": skeleton(own.mechanism, found.motion.time, states)}
+    numbers = {"animation": skeleton(experiment.mechanism, designed.motion.time, states)}
     sections = [
-        ("Error bars to expect", _bars(found)),
-        ("The motion", _motion(found)),
-        ("What another second is worth", _growth(found)),
-        ("Noise that was assumed", _noise(found)),
+        ("Error bars to expect", _bars(designed)),
+        ("The motion", _motion(designed)),
+        ("What another second is worth", _growth(designed)),
+        ("Noise that was assumed", _noise(designed)),
     ]
-    head = banner(colour(said), sentence(found), said)
-    return frame("Design of an experiment", own.mechanism.name, head, sections, numbers)
+    head = banner(colour(listed), sentence(designed), listed)
+    return frame("Design of an experiment", experiment.mechanism.name, head, sections, numbers)
 
 
-def _bars(found: Design) -> str:
+def _bars(designed: Design) -> str:
     rows = []
-    for i, label in enumerate(found.labels):
-        known = np.isfinite(found.relative[i])
-        cells = (f"{found.values[i]:.4g}", f"{found.std[i]:.2g}" if known else "", _percent(found.relative[i]))
+    for i, label in enumerate(designed.labels):
+        known = np.isfinite(designed.relative[i])
+        cells = (f"{designed.values[i]:.4g}", f"{designed.std[i]:.2g}" if known else "", _percent(designed.relative[i]))
         rows.append(
             f'<tr><td class="name">{escape(label)}</td>'
             + "".join(f'<td class="n">{cell}</td>' for cell in cells)
-            + f"<td>{escape(found.units[i])}</td></tr>"
+            + f"<td>{escape(designed.units[i])}</td></tr>"
         )
     columns = "".join(f'<th class="n">{text}</th>' for text in ("value", "± std", "relative"))
     head = f"<tr><th>parameter</th>{columns}<th>unit</th></tr>"
-    usual = ", ".join(f"{escape(name)} {100.0 * bar:.3g} %" for name, bar in found.usual.items())
+    usual = ", ".join(f"{escape(name)} {100.0 * bar:.3g} %" for name, bar in designed.usual.items())
     return (
         f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
-        f'<p class="soft">Usual motions as large as the limits allow: {usual}.</p>{_drawn("bars_figure", found)}'
+        f'<p class="soft">Usual motions as large as the limits allow: {usual}.</p>{_drawn("bars_figure", designed)}'
     )
 
 
@@ -110,29 +116,32 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.2g} %" if np.isfinite(share) else "no motion tells it"
 
 
-def _motion(found: Design) -> str:
-    if isinstance(found.setup.drive, Release):
-        names = coordinate_names(found.experiment.tree, found.experiment.mechanism)
-        held = ", ".join(f"{n} at {x:.4g}" for n, x in zip(names, found.motion.coordinates[0, 0], strict=True))
+def _motion(designed: Design) -> str:
+    if isinstance(designed.setup.drive, Release):
+        names = coordinate_names(designed.experiment.tree, designed.experiment.mechanism)
+        held = ", ".join(f"{n} at {x:.4g}" for n, x in zip(names, designed.motion.coordinates[0, 0], strict=True))
         words = f"Hold {escape(held)}, and let go."
-    elif isinstance(found.setup.drive, JointMotion):
+    elif isinstance(designed.setup.drive, JointMotion):
         words = "A controller follows these joint motions, which begin and end at rest; inputs are those it will need."
     else:
         words = "Play these inputs; they begin and end at rest, and joints without a motor swing out."
     moving = stage("Dots are centres of mass, rings joints, boxes run on rails. Drag to turn.")
-    return f"<p>{words} Limits are dashed.</p>{_drawn('motion_figure', found)}{moving}"
+    return f"<p>{words} Limits are dashed.</p>{_drawn('motion_figure', designed)}{moving}"
 
 
-def _growth(found: Design) -> str:
+def _growth(designed: Design) -> str:
     return (
-        f"<p>At its end, one more second of such a motion lowers the worst error bar by {100.0 * found.worth:.2g} %. "
-        f"Recording it n times lowers all of them by √n.</p>{_drawn('growth_figure', found)}"
+        f"<p>At its end, one more second of such a motion lowers the worst error bar "
+        f"by {100.0 * designed.worth:.2g} %. "
+        f"Recording it n times lowers all of them by √n.</p>{_drawn('growth_figure', designed)}"
     )
 
 
-def _noise(found: Design) -> str:
-    sensors = [(name, float(own.std), own.unit()) for name, own in found.experiment.mechanism.sensors.items()]
-    forces = [(f"force of {name}", level, "N m, N") for name, level in found.force_noise.items()]
+def _noise(designed: Design) -> str:
+    sensors = [
+        (name, float(sensor.std), sensor.unit()) for name, sensor in designed.experiment.mechanism.sensors.items()
+    ]
+    forces = [(f"force of {name}", level, "N m, N") for name, level in designed.force_noise.items()]
     rows = "".join(
         f'<tr><td class="name">{escape(name)}</td><td class="n">{std:.3g}</td><td>{escape(unit)}</td></tr>'
         for name, std, unit in (*sensors, *forces)
@@ -144,10 +153,10 @@ def _noise(found: Design) -> str:
     )
 
 
-def _drawn(name: str, found: Design) -> str:
+def _drawn(name: str, designed: Design) -> str:
     """A figure, where the package that draws it is installed; else what to install."""
     try:
         figures = importlib.import_module("shadowfit.designs.figures")
     except ShadowfitError as error:
         return f'<p class="soft">{escape(str(error))}</p>'
-    return figures.svg(getattr(figures, name)(found))
+    return figures.svg(getattr(figures, name)(designed))

@@ -41,12 +41,12 @@ def without_stops(mechanism: Mechanism, limits: Limits) -> tuple[Mechanism, Limi
     for name, contact in mechanism.contacts.items():
         if not isinstance(contact, JointLimit):
             raise DesignError(f"{mechanism.name!r} touches things ({name}); a design is for machines that move freely")
-        own = joints.get(contact.joint, JointLimits())
+        stated = joints.get(contact.joint, JointLimits())
         stops = float(contact.lower), float(contact.upper)
-        asked = own.position or (-np.inf, np.inf)
+        asked = stated.position or (-np.inf, np.inf)
         room = max(stops[0], asked[0]), min(stops[1], asked[1])
         if np.all(np.isfinite(room)):
-            joints[contact.joint] = dataclasses.replace(own, position=room)
+            joints[contact.joint] = dataclasses.replace(stated, position=room)
     free = eqx.tree_at(lambda m: m.contacts, mechanism, Parts({}))
     try:
         tree = tree_of(free)
@@ -137,29 +137,29 @@ class _Completed:
 
     def position(self, name: str) -> None:
         """Around where the joint rests."""
-        own = self.joints.get(name, JointLimits())
-        if own.position is None:
+        stated = self.joints.get(name, JointLimits())
+        if stated.position is None:
             rotary = self._rotary(name)
             reach = REACH if rotary else self.scales.length
             rest = float(self.experiment.rest_coordinates[self.names.index(name)])
-            self._joint(name, dataclasses.replace(own, position=(rest - reach, rest + reach)))
+            self._joint(name, dataclasses.replace(stated, position=(rest - reach, rest + reach)))
             self._say(f"{name} from {rest - reach:.3g} to {rest + reach:.3g} {'rad' if rotary else 'm'}")
 
     def speed(self, name: str) -> None:
         """That of a fall over the machine's length."""
-        own = self.joints.get(name, JointLimits())
-        if own.speed is None:
+        stated = self.joints.get(name, JointLimits())
+        if stated.speed is None:
             rotary = self._rotary(name)
             speed = (1.0 if rotary else self.scales.length) / self.scales.time
-            self._joint(name, dataclasses.replace(own, speed=speed))
+            self._joint(name, dataclasses.replace(stated, speed=speed))
             self._say(f"{name} up to {speed:.3g} {'rad/s' if rotary else 'm/s'}")
 
     def range(self, name: str, driven: tuple[str, AxisLaw] | None) -> None:
         """A force as large as the machine's weight, a speed as of its fall, or a target within the joint's limits."""
-        own = self.inputs.get(name, InputLimits())
-        if own.range is None:
+        stated = self.inputs.get(name, InputLimits())
+        if stated.range is None:
             lower, upper = self._range(name, driven)
-            self.inputs[name] = dataclasses.replace(own, range=(lower, upper))
+            self.inputs[name] = dataclasses.replace(stated, range=(lower, upper))
             self._say(f"{name} from {lower:.3g} to {upper:.3g} {self.experiment.mechanism.inputs[name].unit}")
 
     def _range(self, name: str, driven: tuple[str, AxisLaw] | None) -> tuple[float, float]:
@@ -184,21 +184,21 @@ class _Completed:
 
     def amplitudes(self, frequency: float) -> Float[np.ndarray, " d"]:
         """Of each coordinate: half its range, or what its speed allows at half a frequency; zero where it has none."""
-        found = np.zeros(self.experiment.tree.size)
+        sizes = np.zeros(self.experiment.tree.size)
         for place, name in enumerate(self.names):
-            own = self.joints.get(name)
-            if own is not None and own.position is not None:
-                found[place] = 0.5 * (own.position[1] - own.position[0])
-                if own.speed is not None and np.isfinite(frequency):
-                    found[place] = min(found[place], own.speed / (np.pi * frequency))
-        return found
+            stated = self.joints.get(name)
+            if stated is not None and stated.position is not None:
+                sizes[place] = 0.5 * (stated.position[1] - stated.position[0])
+                if stated.speed is not None and np.isfinite(frequency):
+                    sizes[place] = min(sizes[place], stated.speed / (np.pi * frequency))
+        return sizes
 
     def done(self) -> tuple[Limits, tuple[str, ...]]:
         """All limits, and what was assumed."""
         return dataclasses.replace(self.limits, joints=self.joints, inputs=self.inputs), tuple(self.assumed)
 
-    def _joint(self, name: str, own: JointLimits) -> None:
-        self.joints[name] = own
+    def _joint(self, name: str, stated: JointLimits) -> None:
+        self.joints[name] = stated
 
     def _say(self, text: str) -> None:
         self.assumed.append(text)
@@ -210,12 +210,12 @@ class _Completed:
 def check_rest(experiment: Experiment, setup: Setup) -> None:
     """Raise where the machine starts outside its limits, or does not stay where it is without being driven."""
     names = coordinate_names(experiment.tree, experiment.mechanism)
-    for name, own in setup.limits.joints.items():
+    for name, stated in setup.limits.joints.items():
         at = float(experiment.rest_coordinates[names.index(name)])
-        if own.position is not None and not own.position[0] <= at <= own.position[1]:
+        if stated.position is not None and not stated.position[0] <= at <= stated.position[1]:
             raise DesignError(
-                f"joint {name!r} starts at {at:.4g}, outside its limits from {own.position[0]:.4g} to "
-                f"{own.position[1]:.4g}; "
+                f"joint {name!r} starts at {at:.4g}, outside its limits from {stated.position[0]:.4g} to "
+                f"{stated.position[1]:.4g}; "
                 "choose another start, or other limits"
             )
     if isinstance(setup.drive, Signals):

@@ -33,33 +33,35 @@ FINER = 8
 
 
 def systematic(
-    own: Experiment, exact: Experiment, drive: Drive, coefficients: Float[np.ndarray, " n"], motion: Motions
+    experiment: Experiment, exact: Experiment, drive: Drive, coefficients: Float[np.ndarray, " n"], motion: Motions
 ) -> Float[np.ndarray, " p"]:
     """Shift of each parameter, in its unit, of a fit to a recording of a motion without any noise; NaN if unknown.
 
     ``exact`` is the experiment in steps a FINER-th as long; ``motion`` the one of ``own`` with these coefficients.
     """
-    recorded = _recorded(own, exact, drive, coefficients, motion)
+    recorded = _recorded(experiment, exact, drive, coefficients, motion)
     if not recorded.good[0]:
-        return np.full(len(own.labels), np.nan)
-    problem, point = own.posed(recorded)
-    readings = own.readings(Pose(recorded.pose.position[0], recorded.pose.orientation[0]))
+        return np.full(len(experiment.labels), np.nan)
+    problem, point = experiment.posed(recorded)
+    readings = experiment.readings(Pose(recorded.pose.position[0], recorded.pose.orientation[0]))
     tracks = (dataclasses.replace(problem.tracks[0], measured=readings),)
     kernels = problem.kernels
     problem = dataclasses.replace(problem, tracks=tracks)
     vars(problem)["kernels"] = kernels
     with one_thread():
-        evidence = gather(problem, objective.linearise(problem, renewed(problem, point), own.weights), own.weights)
+        evidence = gather(
+            problem, objective.linearise(problem, renewed(problem, point), experiment.weights), experiment.weights
+        )
     return -evidence.bread(~evidence.at_bound) @ evidence.gradient
 
 
 def _recorded(
-    own: Experiment, exact: Experiment, drive: Drive, coefficients: Float[np.ndarray, " n"], motion: Motions
+    experiment: Experiment, exact: Experiment, drive: Drive, coefficients: Float[np.ndarray, " n"], motion: Motions
 ) -> Motions:
     """The motion in fine steps, at the steps of the fit: as a controller leads the machine, or as it answers."""
     if isinstance(drive, JointMotion):
-        return led(own, exact, drive, coefficients)
-    fine = exact.simulated(motion.coordinates[:, 0], between(own, exact, motion.inputs[0])[None])
+        return led(experiment, exact, drive, coefficients)
+    fine = exact.simulated(motion.coordinates[:, 0], between(experiment, exact, motion.inputs[0])[None])
     at = slice(None, None, FINER)
     pose = Pose(fine.pose.position[:, at], fine.pose.orientation[:, at])
     return Motions(motion.time, pose, fine.coordinates[:, at], motion.inputs, fine.good)

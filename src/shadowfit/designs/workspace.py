@@ -37,14 +37,14 @@ def clearances(mechanism: Mechanism, limits: Limits, bodies: Pose) -> Float[np.n
 
 def default_spheres(mechanism: Mechanism) -> tuple[Sphere, ...]:
     """Points of all bodies that can hit something: centres of mass, and joints that move."""
-    found = []
+    spheres = []
     for name, body in mechanism.bodies.items():
-        found.append(Sphere(name, tuple(np.asarray(body.com, float).tolist())))
+        spheres.append(Sphere(name, tuple(np.asarray(body.com, float).tolist())))
     for joint in mechanism.joints.values:
         # Where a joint holds a body to the world nothing moves.
         if joint.parent != WORLD:
-            found.append(Sphere(joint.parent, tuple(np.asarray(joint.parent_point, float).tolist())))
-    return tuple(found)
+            spheres.append(Sphere(joint.parent, tuple(np.asarray(joint.parent_point, float).tolist())))
+    return tuple(spheres)
 
 
 def apart(mechanism: Mechanism, first: str, second: str) -> bool:

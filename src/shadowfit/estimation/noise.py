@@ -212,8 +212,8 @@ def estimate_noise(
     added = chosen.state_weight / likely.state_weight
     ended = not _within(chosen.weights, weights, 1.0, margin=STRIDE)
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
-    told = search.predictions, acting, search.white, search.by_chance
-    choice = NoiseChoice(added, *told, ended, tuple(ratio.tolist()), led)
+    search_record = search.predictions, acting, search.white, search.by_chance
+    choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led)
     return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 
@@ -269,20 +269,20 @@ def _within(weights: Weights, start: Weights, factor: float, margin: float = 1.0
     return bool(SMALLEST_ERROR * np.sqrt(margin) <= error <= LARGEST_ERROR / np.sqrt(margin))
 
 
-def _refined(scan: _Scan, found: _Candidate) -> tuple[_Candidate, float]:
+def _refined(scan: _Scan, candidate: _Candidate) -> tuple[_Candidate, float]:
     """Newton steps to the most likely level of each joint and sensor; and the dynamics' degrees of freedom there."""
     problem = scan.problem
     for _ in range(REFINEMENTS):
         if not scan.has_time:
             break
-        step = level_step(problem, found.outcome.linearisation, found.weights, found.evidence)
+        step = level_step(problem, candidate.outcome.linearisation, candidate.weights, candidate.evidence)
         if not step.gain > INDIFFERENCE:
             break
-        moved = scan.fitted(found.point, _at_levels(problem, found.weights, step), adapt=False)
-        if not _usable(moved.outcome) or moved.deviance > found.deviance + EVIDENCE:
+        moved = scan.fitted(candidate.point, _at_levels(problem, candidate.weights, step), adapt=False)
+        if not _usable(moved.outcome) or moved.deviance > candidate.deviance + EVIDENCE:
             break
-        found = moved
-    return found, found.evidence.noise[0].degrees
+        candidate = moved
+    return candidate, candidate.evidence.noise[0].degrees
 
 
 def _at_levels(problem: Problem, weights: Weights, step: LevelStep) -> Weights:
@@ -297,13 +297,13 @@ def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Can
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or degrees < RIGID:
         return read, None
-    found, weights = read, read.weights
+    best, weights = read, read.weights
     share = acting_share(problem, read.point, weights)
     for _ in range(PULLS):
         if not scan.has_time:
             break
-        here, evidence = found.outcome.linearisation, found.evidence
-        if found is not read:
+        here, evidence = best.outcome.linearisation, best.evidence
+        if best is not read:
             weights = _at_levels(problem, weights, level_step(problem, here, weights, evidence))
         pulled = pull(problem, here.point, weights, evidence, share)
         if pulled is None:
@@ -313,11 +313,11 @@ def _acting_or_read(scan: _Scan, read: _Candidate, degrees: float) -> tuple[_Can
         if not _usable(moved.outcome):
             break
         change = np.abs(problem.parameters.minus(moved.point.values, here.point.values))
-        found = moved
+        best = moved
         if np.all(change <= SETTLED * evidence.std):
             break
-    if found is not read:
-        return found, True
+    if best is not read:
+        return best, True
     return read, None if np.all(share > 0.5) else False
 
 

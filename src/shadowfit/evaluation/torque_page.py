@@ -19,10 +19,10 @@ LEGEND = (
 )
 
 
-def torque_page(model: str, found: Sequence[Validation]) -> str:
+def torque_page(model: str, validations: Sequence[Validation]) -> str:
     """The page as HTML; recordings without torques are left out."""
-    shown = [one for one in found if one.torques]
-    title = f"{model}: {', '.join(one.recording for one in found)}"
+    shown = [one for one in validations if one.torques]
+    title = f"{model}: {', '.join(one.recording for one in validations)}"
     blocks = [
         f"<h3>{escape(one.recording)}</h3>{torque_table(one.torques)}" + f'<div id="recording-{index}"></div>'
         for index, one in enumerate(shown)
@@ -50,17 +50,19 @@ def section(saved: SavedResult) -> str:
 
 def curves(saved: SavedResult) -> list[dict[str, Any]]:
     """What the script draws in that section."""
-    return [_curves(torques_of(own), len(saved.tables) + index) for index, own in enumerate(saved.torques.values())]
+    return [
+        _curves(torques_of(columns), len(saved.tables) + index) for index, columns in enumerate(saved.torques.values())
+    ]
 
 
 def torque_table(torques: dict[str, TorquePrediction]) -> str:
     """Errors of each joint as HTML."""
     rows = "".join(
-        f'<tr><td class="name">{escape(name)}</td><td class="n">{own.rmse:.3g} {own.unit}</td>'
-        f'<td class="n">{100.0 * own.share:.1f} %</td></tr>'
-        for name, own in torques.items()
+        f'<tr><td class="name">{escape(name)}</td><td class="n">{prediction.rmse:.3g} {prediction.unit}</td>'
+        f'<td class="n">{100.0 * prediction.share:.1f} %</td></tr>'
+        for name, prediction in torques.items()
     )
-    if len(torques) > 1 and len({own.unit for own in torques.values()}) == 1:
+    if len(torques) > 1 and len({prediction.unit for prediction in torques.values()}) == 1:
         rows += f'<tr><td>all together</td><td></td><td class="n">{100.0 * whole_share(torques):.1f} %</td></tr>'
     head = '<tr><th>joint</th><th class="n">error (rms)</th><th class="n">of the torque</th></tr>'
     return f"<table>{head}{rows}</table>"
@@ -72,12 +74,12 @@ def _curves(torques: dict[str, TorquePrediction], index: int) -> dict[str, Any]:
     stride = -(-len(first.time) // MOST_SAMPLES)
     channels = [
         {
-            "name": f"{name}: torque" if own.unit == "N m" else f"{name}: force",
-            "unit": own.unit,
-            "measured": rounded(own.measured[::stride]),
-            "estimated": rounded(own.predicted[::stride]),
-            "rollout": [None] * len(own.time[::stride]),
+            "name": f"{name}: torque" if prediction.unit == "N m" else f"{name}: force",
+            "unit": prediction.unit,
+            "measured": rounded(prediction.measured[::stride]),
+            "estimated": rounded(prediction.predicted[::stride]),
+            "rollout": [None] * len(prediction.time[::stride]),
         }
-        for name, own in torques.items()
+        for name, prediction in torques.items()
     ]
     return {"id": index, "time": rounded(first.time[::stride]), "channels": channels, "residuals": [], "inputs": []}

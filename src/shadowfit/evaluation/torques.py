@@ -92,51 +92,56 @@ def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, Torqu
     ends = min(round(ENDS / (cutoff * problem.timestep)), track.steps // 4)
     inner = slice(ends, track.steps - ends)
     time = track.times(problem.timestep)[: track.steps]
-    found = {}
+    predictions = {}
     for name in drives:
         column = coordinates.index(name)
         unit = "N m" if problem.mechanism.joints[name].kind.axis_kind == "rotation" else "N"
-        curves = (lowpass(time, own[:, column], cutoff)[inner] for own in (needed - left, needed))
-        found[name] = TorquePrediction(unit, time[inner], *curves)
-    return found
+        curves = (lowpass(time, torque[:, column], cutoff)[inner] for torque in (needed - left, needed))
+        predictions[name] = TorquePrediction(unit, time[inner], *curves)
+    return predictions
 
 
 def torque_columns(torques: Mapping[str, TorquePrediction]) -> dict[str, np.ndarray]:
     """The curves as columns of a table: ``time [s]``, ``JOINT.measured [N m]`` and ``JOINT.predicted [N m]``."""
     columns = {}
-    for name, own in torques.items():
-        columns["time [s]"] = own.time
-        columns |= {f"{name}.measured [{own.unit}]": own.measured, f"{name}.predicted [{own.unit}]": own.predicted}
+    for name, prediction in torques.items():
+        columns["time [s]"] = prediction.time
+        columns |= {
+            f"{name}.measured [{prediction.unit}]": prediction.measured,
+            f"{name}.predicted [{prediction.unit}]": prediction.predicted,
+        }
     return columns
 
 
 def torques_of(columns: Mapping[str, np.ndarray]) -> dict[str, TorquePrediction]:
     """The curves behind the columns of a table."""
-    found = {}
+    predictions = {}
     for heading, measured in columns.items():
         name, _, unit = heading.removesuffix("]").rpartition(" [")
         if name.endswith(".measured"):
             joint = name.removesuffix(".measured")
-            found[joint] = TorquePrediction(unit, columns["time [s]"], measured, columns[f"{joint}.predicted [{unit}]"])
-    return found
+            predictions[joint] = TorquePrediction(
+                unit, columns["time [s]"], measured, columns[f"{joint}.predicted [{unit}]"]
+            )
+    return predictions
 
 
 def torque_cutoff(problem: Problem, recording: int) -> float:
     """Up to which frequency torques are compared [Hz]."""
     measured = problem.tracks[recording].recording
-    found = [
+    cutoffs = [
         bandwidth(measured.time, measured.channels[name], wraps=sensor.rotary)
         for name, sensor in problem.mechanism.sensors.items()
         if isinstance(sensor, JointPosition) and name in measured.channels
     ]
     assert problem.options.cutoff is not None, "build_problem settles what is left open"
-    return float(min([problem.options.cutoff, *([np.median(found)] if found else [])]))
+    return float(min([problem.options.cutoff, *([np.median(cutoffs)] if cutoffs else [])]))
 
 
 def whole_share(torques: Mapping[str, TorquePrediction]) -> float:
     """Error of all joints together as a part of all torques: √(Σ rmse²/Σ rms²), for joints of the same unit."""
-    errors = sum(own.rmse**2 for own in torques.values())
-    sizes = sum(float(np.mean(own.measured**2)) for own in torques.values())
+    errors = sum(prediction.rmse**2 for prediction in torques.values())
+    sizes = sum(float(np.mean(prediction.measured**2)) for prediction in torques.values())
     return float(np.sqrt(errors / sizes)) if sizes > 0.0 else float("inf")
 
 

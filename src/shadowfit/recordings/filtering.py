@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shadowfit.errors import RecordingError
+from shadowfit.held_signals import Hold, held
 
 Vector = NDArray[np.float64]
 
@@ -105,21 +106,15 @@ def held_input_average(
     values: ArrayLike,
     start: ArrayLike,
     stop: ArrayLike,
-    hold: Literal["zero", "linear"] = "zero",
+    hold: Hold = "zero",
     delay: float = 0.0,
 ) -> Vector:
     """Mean of a held, delayed input over each interval, exactly, shape (m,).
 
         ū_i = 1/(b_i − a_i) ∫_{a_i}^{b_i} u(t − d) dt = (U(b_i − d) − U(a_i − d)) / (b_i − a_i)
 
-    with the antiderivative U of the held signal. For t in [t_k, t_{k+1}], s = t − t_k, Δ = t_{k+1} − t_k,
-
-        zero:    u = u_k,                          U = U_k + s u_k
-        linear:  u = u_k + s (u_{k+1} − u_k)/Δ,    U = U_k + s u_k + s² (u_{k+1} − u_k)/(2Δ)
-
-    from U_0 = 0, with U_{k+1} the value at s = Δ. Before the first sample u = u_0, after the last u =
-    u_{n−1}. Missing samples are skipped, so that the hold bridges them. An interval of length zero gives u
-    itself (at a jump the later value).
+    with the antiderivative U of the held signal (:func:`shadowfit.held_signals.held`). Missing samples are skipped, so
+    that the hold bridges them. An interval of length zero gives u itself (at a jump the later value).
 
     Args:
         time: times t_k, shape (n,) [s], increasing.
@@ -135,19 +130,7 @@ def held_input_average(
         raise RecordingError(f"unknown hold {hold!r}; there are: zero, linear")
     if not (stop >= start).all():
         raise RecordingError("intervals to average over must not end before they start")
-    interval, change = np.diff(time), np.diff(values)
-    slope = np.append(change / interval, 0.0) if hold == "linear" else np.zeros(len(time))
-    area = interval * (values[:-1] + 0.5 * slope[:-1] * interval)
-    integral = np.concatenate(([0.0], np.cumsum(area)))
-
-    def held(t: Vector) -> tuple[Vector, Vector]:
-        """u(t) and U(t)."""
-        k = np.clip(np.searchsorted(time, t, side="right") - 1, 0, len(time) - 1)
-        s = t - time[k]
-        rise = np.where(s > 0.0, slope[k], 0.0)
-        return values[k] + rise * s, integral[k] + s * (values[k] + 0.5 * rise * s)
-
-    (value, lower), (_, upper) = held(start - delay), held(stop - delay)
+    (value, lower), (_, upper) = (held(np, time, values, ends - delay, hold) for ends in (start, stop))
     length = stop - start
     return np.where(length > 0.0, (upper - lower) / np.where(length > 0.0, length, 1.0), value)
 

@@ -90,10 +90,10 @@ def predict_as_fitted(problem: Problem, along: Point, fitted: Point) -> Predicti
     The states of a fit that believes its equations of motion are a simulation already. Of a motion that is sensitive to
     its first states a linearisation about others tells nothing, though there is a simulation that follows it.
     """
-    found, own = predict(problem, along, fitted.values), _around(problem, fitted)
-    errors = found.errors.copy()
-    errors[-1] = np.minimum(errors[-1], own.errors[-1])
-    return Prediction(found.steps, errors)
+    along_readings, along_fit = predict(problem, along, fitted.values), _around(problem, fitted)
+    errors = along_readings.errors.copy()
+    errors[-1] = np.minimum(errors[-1], along_fit.errors[-1])
+    return Prediction(along_readings.steps, errors)
 
 
 def _around(problem: Problem, point: Point) -> Prediction:
@@ -118,8 +118,8 @@ def window_errors(
     """Errors of predictions where impulses that steps lack and errors of readings are given, for each of c cases."""
     spread = _variation(problem)
     steps = _horizons(problem)
-    found = [[_errors_over(motion, given, spread, horizon) for horizon in steps] for motion, given in recordings]
-    squares, counts = (np.sum([[own[i] for own in each] for each in found], axis=0) for i in range(2))
+    sums = [[_errors_over(motion, given, spread, horizon) for horizon in steps] for motion, given in recordings]
+    squares, counts = (np.sum([[pair[i] for pair in each] for each in sums], axis=0) for i in range(2))
     sizes = np.cumsum([0, *problem.error_sizes[:-1]])
     total, number = np.add.reduceat(squares, sizes, axis=1), np.add.reduceat(counts, sizes, axis=1)
     errors = np.sqrt(total / np.maximum(number, 1.0)[..., None])
@@ -146,8 +146,8 @@ def _variation(problem: Problem) -> Float[np.ndarray, " m"]:
         # Of an orientation, whose errors have fewer components than its readings, the mean counts.
         each = np.sqrt(np.mean(joined**2, axis=0)) if len(joined) else np.zeros(joined.shape[1])
         columns.append(each if joined.shape[1] == size else np.full(size, np.sqrt(np.mean(each**2))))
-    found = np.concatenate(columns)
-    return np.where(found > 0.0, found, 1.0)
+    variation = np.concatenate(columns)
+    return np.where(variation > 0.0, variation, 1.0)
 
 
 def _errors_over(
@@ -204,9 +204,9 @@ def _followed(motion: Motion, lacking: Float[np.ndarray, "n d c"], horizon: int)
     right[2:, :, :cases] = solved[..., 2 * size :] * keep[:, None, None]
     starts = np.arange(0, nodes, horizon) if horizon < steps else np.zeros(1, int)
     for place in range(2):
-        own = starts[starts + place < nodes] + place
+        rows = starts[starts + place < nodes] + place
         for column in range(size):
-            right[own, column, cases + place * size + column] = 1.0
+            right[rows, column, cases + place * size + column] = 1.0
     library("recur", steps, size, right.shape[2], coefficients, right)
     finite = np.nan_to_num(right, nan=DIVERGED, posinf=DIVERGED, neginf=-DIVERGED)
     return np.clip(finite, -DIVERGED, DIVERGED)

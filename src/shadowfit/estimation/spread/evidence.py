@@ -69,12 +69,12 @@ def testify(problem: Problem, linear: Linear, task: Task, weights: Weights) -> t
     """The recordings of a shard, one by one."""
     with alone():
         evidence = gather(problem, linear.here, weights)
-        found = []
+        witnesses = []
         for i, (layout, projection) in enumerate(zip(evidence.layouts, evidence.projections, strict=True)):
             information = projection.information
             noise = information if weights.believed else score_variance(layout, projection, weights.impulse_ratio, 1.0)
-            found.append(_witness(problem, linear, task, i, (information, noise, projection.gradient)))
-        return tuple(found)
+            witnesses.append(_witness(problem, linear, task, i, (information, noise, projection.gradient)))
+        return tuple(witnesses)
 
 
 def _witness(
@@ -161,20 +161,20 @@ def individuals(
     """
     tied = task.roles.scattering
     k = len(tied)
-    found, scatter = [], Scatter(np.zeros(k), np.zeros(k), np.zeros((k, k)))
+    listed, scatter = [], Scatter(np.zeros(k), np.zeros(k), np.zeros((k, k)))
     means = np.zeros((len(task.roles.own), task.roles.size))
     means[tied, task.roles.mean[tied]] = 1.0
     for one in witnesses:
-        own_inverse = solve_on(one.model.own, one.free, np.eye(len(one.values)))
-        assert own_inverse is not None, "as in testify"
+        inverse_alone = solve_on(one.model.own, one.free, np.eye(len(one.values)))
+        assert inverse_alone is not None, "as in testify"
         d = len(one.information)
-        spread = own_inverse @ one.noise[d:, d:] @ own_inverse + one.follow @ covariance @ one.follow.T
+        spread = inverse_alone @ one.noise[d:, d:] @ inverse_alone + one.follow @ covariance @ one.follow.T
         std = np.where(one.free, task.reference * np.sqrt(np.maximum(np.diagonal(spread), 0.0)), np.nan)
-        found.append(Individual(one.values, std, one.chi))
+        listed.append(Individual(one.values, std, one.chi))
         apart = one.follow - means
         # In units of σ₀²: λ⁻¹ is ω² then.
-        left = (own_inverse + apart @ inverse @ apart.T)[np.ix_(tied, tied)]
+        left = (inverse_alone + apart @ inverse @ apart.T)[np.ix_(tied, tied)]
         weight = one.pull.weight[tied]
         precision = np.diag(weight) - weight[:, None] * left * weight
         scatter = scatter + Scatter(one.pull.distance[tied] ** 2, np.diagonal(left).copy(), precision**2)
-    return found, scatter
+    return listed, scatter

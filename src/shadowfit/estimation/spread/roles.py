@@ -46,17 +46,17 @@ class Request:
 
     def local(self, mechanism: Mechanism, recordings: int) -> ParameterSet:
         """The parameters as some recordings see them: what scatters has a value in each."""
-        return parameter_set(mechanism, self._own(True), recordings)
+        return parameter_set(mechanism, self._requested(True), recordings)
 
     def common(self, mechanism: Mechanism) -> ParameterSet:
         """What all recordings have in common: shared parameters, and means."""
-        kept = {name: own for name, own in self._own(False).items() if not own.per_recording}
+        kept = {name: free for name, free in self._requested(False).items() if not free.per_recording}
         return parameter_set(mechanism, kept, 1)
 
-    def _own(self, scattering: bool) -> dict[str, Free]:
+    def _requested(self, scattering: bool) -> dict[str, Free]:
         return {
-            name: dataclasses.replace(own, per_recording=scattering) if name in self.scatter else own
-            for name, own in self.free.items()
+            name: dataclasses.replace(free, per_recording=scattering) if name in self.scatter else free
+            for name, free in self.free.items()
         }
 
     @property
@@ -68,7 +68,7 @@ class Request:
         """The places of all increments."""
         shared: list[int] = []
         common: list[int] = []
-        own: list[int] = []
+        individual: list[int] = []
         mean: list[int] = []
         numbers: list[int] = []
         local = place = number = 0
@@ -81,11 +81,11 @@ class Request:
                     shared.append(local)
                     common.append(place)
                 else:
-                    own.append(local)
+                    individual.append(local)
                     mean.append(place if parameter.name in self.scatter else -1)
                 local += 1
                 place += not parameter.per_recording or parameter.name in self.scatter
-        places = [np.array(listed, int) for listed in (shared, common, own, mean, numbers)]
+        places = [np.array(listed, int) for listed in (shared, common, individual, mean, numbers)]
         return Roles(places[0], places[1], places[2], places[3], places[4], place)
 
 
@@ -95,9 +95,9 @@ def request(mechanism: Mechanism, free: FreeParameters, scatter: Collection[str]
     listed = [free] if isinstance(free, str) else free
     given = dict(listed) if isinstance(listed, Mapping) else dict.fromkeys(listed)
     named: dict[str, Free] = {}
-    for pattern, own in given.items():
+    for pattern, asked in given.items():
         for name in mechanism.expand(pattern):
-            named[name] = own if isinstance(own, Free) else Free(start=own)
+            named[name] = asked if isinstance(asked, Free) else Free(start=asked)
     scattering = tuple(dict.fromkeys(name for pattern in scatter for name in mechanism.expand(pattern)))
     for name in scattering:
         if name not in named:

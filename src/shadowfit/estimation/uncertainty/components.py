@@ -70,10 +70,10 @@ class Sizes:
 
 def triangle(tables: Iterable[Float[np.ndarray, "n a"]]) -> Float[np.ndarray, "a a"]:
     """R of the rows of several tables, one below the other: orthogonal turns keep what products of columns lose."""
-    found = np.zeros((0, 0))
+    stacked = np.zeros((0, 0))
     for table in tables:
-        found = np.asarray(np.linalg.qr(np.concatenate([found, table]) if found.size else table, mode="r"))
-    return found
+        stacked = np.asarray(np.linalg.qr(np.concatenate([stacked, table]) if stacked.size else table, mode="r"))
+    return stacked
 
 
 def projected(
@@ -96,10 +96,10 @@ def chosen(rows: Rows) -> Sizes:
         tried = [(*_best_ratio(rows, ratio, g), g) for g in np.flatnonzero(ratio == 0.0).tolist()]
         if not tried:
             break
-        value, own, g = min(tried)
+        value, size_tried, g = min(tried)
         if not best - value > EVIDENCE:
             break
-        ratio[g], gain[g], best = own, best - value, value
+        ratio[g], gain[g], best = size_tried, best - value, value
         for _ in range(ROUNDS):
             for other in np.flatnonzero(ratio > 0.0).tolist():
                 best, ratio[other] = _best_ratio(rows, ratio, other)

@@ -127,15 +127,18 @@ def find_latent(problem: Problem, here: Linearisation, weights: Weights, evidenc
     """
     point, free, size = here.point, ~evidence.at_bound, len(evidence.labels)
     nothing = Latents((), np.zeros((size, size)))
-    if not all(np.all(np.isfinite(own.residual)) and np.all(np.isfinite(own.rows)) for own in evidence.projections):
+    if not all(
+        np.all(np.isfinite(projection.residual)) and np.all(np.isfinite(projection.rows))
+        for projection in evidence.projections
+    ):
         return nothing  # a fit that failed
 
     def linearised(weights: Weights) -> tuple[Linear, float]:
         there = objective.linearise(problem, point, weights)
-        own = tuple(projected(problem, there, weights, i) for i in range(len(problem.tracks)))
+        projections = tuple(projected(problem, there, weights, i) for i in range(len(problem.tracks)))
         step = propose(problem, there, WARM_DAMPING, "scaled")
         white = deviance(problem, there, weights, change=0.0 if step is None else step.change)[0]
-        return Linear(weights, own, evidence.places, free), white
+        return Linear(weights, projections, evidence.places, free), white
 
     parts = _parts(problem, candidates(problem, point))
     tried = weights.likely
@@ -149,33 +152,33 @@ def find_latent(problem: Problem, here: Linearisation, weights: Weights, evidenc
         best = trial
     if not best.functions:
         return nothing
-    found = tuple(_limited(problem.timestep, likely, one) for one in best.functions)
-    listed = [one.candidate for one in found]
-    variances = np.concatenate([np.full(one.candidate.width, one.variance) for one in found])
+    functions = tuple(_limited(problem.timestep, likely, one) for one in best.functions)
+    listed = [one.candidate for one in functions]
+    variances = np.concatenate([np.full(one.candidate.width, one.variance) for one in functions])
     across, final = np.zeros((size, len(variances))), Linear(weights, evidence.projections, evidence.places, free)
-    for index, (place, own) in enumerate(zip(final.places, final.projections, strict=True)):
-        across[place] += np.tensordot(own.rows, final.columns(listed, index), axes=([0, 1], [0, 1]))
-    return Latents(tuple(one.told() for one in found), (across * variances) @ across.T)
+    for index, (place, projection) in enumerate(zip(final.places, final.projections, strict=True)):
+        across[place] += np.tensordot(projection.rows, final.columns(listed, index), axes=([0, 1], [0, 1]))
+    return Latents(tuple(one.told() for one in functions), (across * variances) @ across.T)
 
 
-def _limited(timestep: float, likely: Linear, found: _Function) -> _Function:
+def _limited(timestep: float, likely: Linear, function: _Function) -> _Function:
     """A force that is no larger than what the most likely motion, where all errors are white, shows of it.
 
     Most of it may be hidden, because parameters stand in for it, but not all but a trace: functions that nearly cancel
     each other explain anything that is small and sharp, at any size. (Errors of readings do not show there, for states
     follow them.)
     """
-    one = found.candidate
+    one = function.candidate
     if one.joint is None:
-        return found
+        return function
     shown, whole = 0.0, 0.0
-    for functions, own in zip(one.functions, likely.projections, strict=True):
-        missing = _without_states(own, own.residual[..., None])[:, one.joint, 0]
+    for functions, projection in zip(one.functions, likely.projections, strict=True):
+        missing = _without_states(projection, projection.residual[..., None])[:, one.joint, 0]
         basis = np.linalg.qr(functions)[0]
         shown, whole = shown + float(np.sum((basis.T @ missing) ** 2)), whole + float(missing @ missing)
     level = likely.weights.unexplained[one.joint] / timestep
     most = level**2 * (shown / whole if whole > 0.0 else 0.0) / (1.0 - HIDDEN)
-    return dataclasses.replace(found, variance=min(found.variance, most / one.energy))
+    return dataclasses.replace(function, variance=min(function.variance, most / one.energy))
 
 
 def _explained(problem: Problem, parts: Sequence[Sequence[_Candidate]], linear: Linear, white: float) -> _Explained:
@@ -209,12 +212,12 @@ def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> c
     free, edges = linear.free, np.cumsum([0, *(one.width for one in part)]).tolist()
 
     def tables() -> Iterator[Float[np.ndarray, "r a"]]:
-        for index, (place, own) in enumerate(zip(linear.places, linear.projections, strict=True)):
-            by_parameters = np.zeros((own.residual.size, len(free)))
-            by_parameters[:, place] = own.rows.reshape(own.residual.size, -1)
-            found = linear.columns(part, index).reshape(own.residual.size, -1)
-            residual = _without_states(own, own.residual[..., None]).reshape(-1, 1)
-            yield np.concatenate([by_parameters[:, free], found, residual], axis=1)
+        for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
+            by_parameters = np.zeros((projection.residual.size, len(free)))
+            by_parameters[:, place] = projection.rows.reshape(projection.residual.size, -1)
+            by_functions = linear.columns(part, index).reshape(projection.residual.size, -1)
+            residual = _without_states(projection, projection.residual[..., None]).reshape(-1, 1)
+            yield np.concatenate([by_parameters[:, free], by_functions, residual], axis=1)
 
     parameters = int(np.count_nonzero(free))
     first_states = 2 * problem.plan.node_size * len(linear.projections)
@@ -223,10 +226,10 @@ def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> c
     return components.projected(components.triangle(tables()), parameters, degrees, groups)
 
 
-def _without_states(own: Projection, columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
+def _without_states(projection: Projection, columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
     """What the states leave of some columns."""
     for _ in range(PASSES):
-        before, columns = columns, own.left_of(columns)
+        before, columns = columns, projection.left_of(columns)
         change, size = (np.sqrt(np.sum(np.square(x), axis=(0, 1))) for x in (columns - before, columns))
         if np.all(change <= SETTLED * size):
             break
@@ -240,37 +243,37 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
     """All errors that are looked for: of each joint coordinate, and of each sensor with one component."""
     steps = [track.steps for track in problem.tracks]
     slow = state_functions.of_time(steps)
-    found = []
+    listed = []
     motions = [_motion(problem, point, i) for i in range(len(steps))]
     for joint, name in enumerate(problem.level_names or ()):
-        position, speed = ([own[i][:, joint] for own in motions] for i in (0, 1))
+        position, speed = ([motion[i][:, joint] for motion in motions] for i in (0, 1))
         row = functools.partial(_impulse, problem, joint), joint
-        found.append(_Candidate("speed", name, state_functions.of_speed(position, speed), *row))
-        found.append(_Candidate("position", name, state_functions.of_position(position), *row))
-        found.append(_Candidate("slow", name, slow, *row))
+        listed.append(_Candidate("speed", name, state_functions.of_speed(position, speed), *row))
+        listed.append(_Candidate("position", name, state_functions.of_position(position), *row))
+        listed.append(_Candidate("slow", name, slow, *row))
     for sensor, name in enumerate(problem.sensors):
         if problem.error_sizes[sensor] == 1:
             reading = [_readings(problem, i, sensor) for i in range(len(steps))]
             place = functools.partial(_reading, problem, sensor)
-            found.append(_Candidate("scale", name, state_functions.of_position(reading), place))
-            found.append(_Candidate("drift", name, slow, place))
-    return found
+            listed.append(_Candidate("scale", name, state_functions.of_position(reading), place))
+            listed.append(_Candidate("drift", name, slow, place))
+    return listed
 
 
 def _impulse(problem: Problem, joint: int, weights: Weights, recording: int) -> Float[np.ndarray, "n m"]:
     """A force of one on a joint coordinate in the weighted rows."""
-    found = np.zeros(rows.present(problem, recording).shape)
-    found[:, joint] = problem.timestep * weights.dynamics[joint, joint]
-    return found
+    column = np.zeros(rows.present(problem, recording).shape)
+    column[:, joint] = problem.timestep * weights.dynamics[joint, joint]
+    return column
 
 
 def _reading(problem: Problem, sensor: int, weights: Weights, recording: int) -> Float[np.ndarray, "n m"]:
     """An error of one of a sensor in the weighted rows."""
     present = rows.present(problem, recording)
-    found = np.zeros(present.shape)
+    column = np.zeros(present.shape)
     for here in rows.groups(problem, recording)[1 + sensor].samples():
-        found[:, here] = present[:, here] / weights.std[sensor]
-    return found
+        column[:, here] = present[:, here] / weights.std[sensor]
+    return column
 
 
 def _motion(problem: Problem, point: Point, recording: int) -> tuple[np.ndarray, np.ndarray]:

@@ -46,13 +46,13 @@ def of_position(position: Sequence[Float[np.ndarray, " n"]]) -> Parts:
 def of_time(steps: Sequence[int]) -> Parts:
     """Slow changes over each recording, with functions of its own."""
     number = np.arange(max(WAVES // len(steps), 1) + 1)
-    found = []
+    tables = []
     for index, count in enumerate(steps):
         at = (np.arange(count) + 0.5) / max(count, 1)
-        own = np.zeros((count, len(steps), len(number)))
-        own[:, index] = np.cos(np.pi * at[:, None] * number) / np.maximum(number, 1)
-        found.append(own.reshape(count, -1))
-    return tuple(found)
+        table = np.zeros((count, len(steps), len(number)))
+        table[:, index] = np.cos(np.pi * at[:, None] * number) / np.maximum(number, 1)
+        tables.append(table.reshape(count, -1))
+    return tuple(tables)
 
 
 def _place(position: Sequence[Float[np.ndarray, " n"]]) -> Float[np.ndarray, " n"]:
@@ -70,5 +70,5 @@ def _split(columns: list[Float[np.ndarray, " n"]], like: Sequence[np.ndarray]) -
     """Functions of unit size, for each recording."""
     functions = np.stack(columns, axis=1)
     size = np.sqrt(np.mean(functions**2, axis=0))
-    ends = np.cumsum([len(own) for own in like])[:-1]
+    ends = np.cumsum([len(values) for values in like])[:-1]
     return tuple(np.split(functions / np.where(size > 0.0, size, 1.0), ends))

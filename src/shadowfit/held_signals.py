@@ -1,0 +1,28 @@
+"""Signals between their samples: held, or connected by lines; constant beyond the first and the last sample."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+Hold = Literal["zero", "linear"]
+
+
+def held(library: Any, times: Any, values: Any, at: Any, hold: Hold) -> tuple[Any, Any]:
+    """``u(t)`` and its integral ``U(t)`` from the first sample on, exactly, by NumPy or by ``jax.numpy``.
+
+    For t in [t_k, t_{k+1}], s = t − t_k, Δ = t_{k+1} − t_k,
+
+        zero:    u = u_k,                          U = U_k + s u_k
+        linear:  u = u_k + s (u_{k+1} − u_k)/Δ,    U = U_k + s u_k + s² (u_{k+1} − u_k)/(2Δ)
+
+    from U_0 = 0, with U_{k+1} the value at s = Δ. At a jump ``u`` is the later value.
+    """
+    interval = library.diff(times)
+    rise = library.diff(values) / interval if hold == "linear" else library.zeros_like(interval)
+    areas = interval * (values[:-1] + 0.5 * rise * interval)
+    integral = library.concatenate([library.zeros(1), library.cumsum(areas)])
+    slope = library.concatenate([rise, library.zeros(1)])
+    k = library.clip(library.searchsorted(times, at, side="right") - 1, 0, len(times) - 1)
+    s = at - times[k]
+    inside = library.where(s > 0.0, slope[k], 0.0)
+    return values[k] + inside * s, integral[k] + s * (values[k] + 0.5 * inside * s)
