@@ -129,7 +129,7 @@ def test_files_and_page(cart, tmp_path):
     assert "joint_names: [rail, pivot]" in text
     assert "{sec: 3, nanosec: 0}" in text
     page = design_page(cart)
-    for part in ("Error bars to expect", "pivot.viscous", "<svg", "canvas", "one more second"):
+    for part in ("Error bars to expect", "pivot.viscous", "<svg", "canvas", "one more second", "<td>N m</td>"):
         assert part in page
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from shadowfit.designs.constraints import axis_torques
 from shadowfit.designs.design import Design
+from shadowfit.designs.motions import rotary
 from shadowfit.designs.setup import driven_joints
 from shadowfit.dynamics.tree import coordinate_names
 from shadowfit.errors import ShadowfitError
@@ -21,6 +22,8 @@ except ImportError as error:
 BLUE, ORANGE, GREY = "#1f5fa8", "#d1702b", "#7a7a7a"
 # Error bars beyond this are not drawn: nothing is known.
 UNKNOWN = 10.0
+# Units of position, speed and torque.
+ANGLE, LENGTH = ("rad", "rad/s", "N m"), ("m", "m/s", "N")
 # Inches of a row of panels.
 ROW = 1.5
 
@@ -29,6 +32,7 @@ def motion_figure(designed: Design) -> Figure:
     """Position, speed and torque of every joint and every input over time; limits are dashed."""
     mechanism, motion, limits = designed.experiment.mechanism, designed.motion, designed.setup.limits
     names = coordinate_names(designed.experiment.tree, mechanism)
+    turning = rotary(designed.experiment.tree)
     driven = {name for name, _ in driven_joints(mechanism).values()}
     inputs = list(mechanism.inputs)
     rows = len(names) + -(-len(inputs) // 3)
@@ -42,12 +46,13 @@ def motion_figure(designed: Design) -> Figure:
             ("speed", motion.speeds[0, :, place]),
             ("torque", torque),
         )
-        for panel, (kind, values) in zip(axes[place], curves, strict=True):
+        units = ANGLE if turning[place] else LENGTH
+        for panel, unit, (kind, values) in zip(axes[place], units, curves, strict=True):
             if values is None:
                 panel.set_axis_off()
                 continue
             bound = None if bounds is None else getattr(bounds, kind)
-            _panel(panel, motion.time, values, f"{name}: {kind}", bound)
+            _panel(panel, motion.time, values, f"{name}: {kind} [{unit}]", bound)
     for i, panel in enumerate(axes[len(names) :].ravel()):
         if i >= len(inputs):
             panel.set_axis_off()
@@ -55,6 +60,7 @@ def motion_figure(designed: Design) -> Figure:
         input_bounds = limits.inputs.get(inputs[i])
         title = f"{inputs[i]} [{mechanism.inputs[inputs[i]].unit}]"
         _panel(panel, motion.time, motion.inputs[0, :, i], title, None if input_bounds is None else input_bounds.range)
+    figure.supxlabel("time [s]", fontsize=8)
     return figure
 
 

@@ -49,6 +49,11 @@ def single_axes(tree: Tree) -> list[tuple[int, int, int]]:
     return axes
 
 
+def rotary(tree: Tree) -> list[bool]:
+    """Whether each coordinate is an angle."""
+    return [direction >= 3 for link in tree.links for direction in link.freedom]
+
+
 def moved(tree: Tree, rest: Pose, coordinates: Float[np.ndarray, "*batch d"]) -> Pose:
     """Motions at given coordinates; joints of several axes stay where they are at rest."""
     batch = coordinates.shape[:-1]

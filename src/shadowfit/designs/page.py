@@ -10,6 +10,7 @@ import numpy as np
 from shadowfit.designs.criteria import in_words
 from shadowfit.designs.design import Design
 from shadowfit.designs.drives import JointMotion, Release
+from shadowfit.designs.motions import rotary
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.tree import coordinate_names
 from shadowfit.errors import ShadowfitError
@@ -138,10 +139,12 @@ def _growth(designed: Design) -> str:
 
 
 def _noise(designed: Design) -> str:
-    sensors = [
-        (name, float(sensor.std), sensor.unit()) for name, sensor in designed.experiment.mechanism.sensors.items()
+    mechanism, tree = designed.experiment.mechanism, designed.experiment.tree
+    sensors = [(name, float(sensor.std), sensor.unit()) for name, sensor in mechanism.sensors.items()]
+    forces = [
+        (f"force of {name}", designed.force_noise[name], "N m" if angle else "N")
+        for name, angle in zip(coordinate_names(tree, mechanism), rotary(tree), strict=True)
     ]
-    forces = [(f"force of {name}", level, "N m, N") for name, level in designed.force_noise.items()]
     rows = "".join(
         f'<tr><td class="name">{escape(name)}</td><td class="n">{std:.3g}</td><td>{escape(unit)}</td></tr>'
         for name, std, unit in (*sensors, *forces)
