@@ -77,6 +77,7 @@ def test_ten_kills_at_random_moments_cost_no_digit(cluster, swings, here):
 
     def kill_now_and_then():
         while not stop.wait(random.uniform(0.2, 2.0)):
+            cluster.client.cluster.scale(2)  # a nanny that waits too long for its new worker gives it up
             processes = list(cluster.client.run(os.getpid, on_error="ignore").values())
             if len(processes) == 2 and len(killed) < 10:
                 killed.append(processes[int(random.integers(2))])

@@ -29,21 +29,21 @@ class FleetPace:
 
     def __init__(self, recordings: int, most_iterations: int) -> None:
         self._recordings, self._most = recordings, most_iterations
-        self._began, self._evaluations, self._iterations = 0.0, 0, 0
+        self._first: tuple[int, float] | None = None
+        self._evaluations = 0
 
     def __call__(self, iteration: Iteration) -> str:
         """Rate since the first iteration that was seen; the time left is that to the limit of iterations."""
         now = time.monotonic()
-        if not self._began:
-            self._began = now
+        if self._first is None:
+            self._first = iteration.number, now
             return ""
-        self._evaluations += iteration.trials
-        self._iterations += 1
-        spent = now - self._began
-        if spent <= 0.0:
+        self._evaluations += max(iteration.trials, 1)  # a descent begins with an evaluation, too
+        done, spent = iteration.number - self._first[0], now - self._first[1]
+        if done <= 0 or spent <= 0.0:
             return ""
         rate = self._recordings * self._evaluations / spent
-        left = max(self._most - iteration.number, 0) * spent / self._iterations
+        left = max(self._most - iteration.number, 0) * spent / done
         return f"{rate:.3g} recordings/s, at most {datetime.timedelta(seconds=round(left))} left"
 
 
