@@ -14,6 +14,11 @@ by eliminating the states (:mod:`front`) and solving the constrained step of the
 
 The gain ratio compares the decrease with that of the quadratic model itself, so that active bounds need no special
 case.
+
+Equations of motion with a large weight are next to constraints, and the cost rises with the square of what a linear
+model leaves of them. A step along their curve is then refused though it leads to where the cost is lower (Maratos'
+effect). So a step that raises the cost is not judged at once: it is followed by up to two more, as long as these lower
+the cost and promise one below that of the start (the "watchdog" of Chamberlain, Powell, Lemarechal and Pedersen, 1982).
 """
 
 from __future__ import annotations
@@ -42,7 +47,14 @@ START_DAMPING = 3e-3
 # the others, and damping does not.
 WARM_DAMPING = 1e-14
 # Least α after a refused step: below it only directions are held that hardly count, and the step stays as it was.
-REFUSED_DAMPING = 1e-6
+REFUSED_DAMPING = 1e-9
+# Further steps before one that raises the cost is judged.
+WATCHED = 2
+# Least factor on α after an accepted step, where the scaled model predicted it to the last digit.
+LEAST_RELAXATION = 1e-3
+# What is held while a fit moves (widths of dry friction) is found anew after a step that leaves less than this part of
+# the cost: fitted to what a wild start makes of it, states go a long way round.
+FAST = 0.5
 # Nor is creeping: so many iterations in a row that each decrease χ² by less than this. Where dry friction holds a joint
 # the model of a step sees next to nothing of its speed, and the fit goes on in small steps for long.
 CREEPING, CREEPS = 0.1, 5
@@ -189,7 +201,10 @@ def descend(
             creeping = CREEPING * share_of(system.samples, here)
             creeps = creeps + 1 if _vain(system, decrease, trial.told, creeping) else 0
             near = near or decrease <= NEARLY_THERE * share_of(system.samples, here)
+            fast = system.holds and trial.accepted.cost.total < FAST * here.cost.total
             here, alpha, last, curvature = trial.accepted, trial.damping, trial.box, trial.curvature
+            if fast:
+                here = _linearise(system, system.held(here.point))
             log.append(_log(system.parameters, number, here, alpha, trial.gain, trial.step, trial.count, began))
             _report(progress, log[-1], system, here)
             if trial.ended is not None or small >= 2 or creeps >= CREEPS:
@@ -251,6 +266,9 @@ def _search(
             ):
                 ended = Status.DECREASE
             there = _follow(system, here, proposal)
+            if ended is None and settings.damping == "scaled":
+                there, further = _watched(system, here, there, alpha, proposal.box, near)
+                count += further
             finite = bool(np.isfinite(there.cost.total))
             was_finite |= finite
             gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
@@ -264,6 +282,21 @@ def _search(
         alpha = max(alpha * grow, REFUSED_DAMPING)
         grow = min(2.0 * grow, LARGEST_DAMPING)
     return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
+
+
+def _watched(system: System, here: Any, there: Any, alpha: float, guess: BoxStep, near: bool) -> tuple[Any, int]:
+    """Where a step leads that raised the cost, if more of them are taken; and how many were."""
+    for count in range(WATCHED):
+        if not here.cost.total <= there.cost.total < np.inf:
+            return there, count
+        proposal = system.propose(there, alpha, "scaled", guess, near)
+        if proposal is None or there.cost.total + proposal.change >= here.cost.total:
+            return there, count
+        further = _follow(system, there, proposal)
+        if not further.cost.total < there.cost.total:
+            return there, count + 1
+        there = further
+    return there, WATCHED
 
 
 def _insignificant(system: System, here: Any, settings: LevenbergMarquardt) -> float:
@@ -284,7 +317,7 @@ def _vain(system: System, decrease: float, told: float, each: float) -> bool:
 def _relax(gain: float, damping: Damping) -> float:
     """Factor on α after an accepted step: the paper's, or a faster one where the scaled model predicts well."""
     if damping == "scaled" and 0.75 < gain < 1.5:
-        return 0.1
+        return float(np.clip(abs(1.0 - gain), LEAST_RELAXATION, 0.1))
     return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 1.0) - 1.0) ** 3)
 
 

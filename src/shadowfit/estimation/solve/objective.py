@@ -25,6 +25,7 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.fading import Fading
+from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.unknowns import Start
 from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, sum_of_squares
@@ -198,6 +199,14 @@ def states_stepped(problem: Problem, point: Point, weights: Weights) -> Point:
         undamped(normal)[0].states(none[problem.parameters.places(i)]) for i, normal in enumerate(here.normals)
     )
     return plus(problem, here.point, states, none)
+
+
+def states_moved(problem: Problem, point: Point, index: int, states: Float[np.ndarray, "N b"]) -> Point:
+    """The point with a step of one recording's states; loops are closed."""
+    stepped = problem.kernels.retract(point.nodes[index], states)
+    nodes = list(point.nodes)
+    nodes[index] = Nodes(problem.at(point.values, index).closed(stepped.pose), stepped.velocity)
+    return dataclasses.replace(point, nodes=tuple(nodes))
 
 
 def undamped(normal: front.Normal) -> tuple[front.Factor, float]:

@@ -56,6 +56,11 @@ class System(Protocol):
         ...
 
     @property
+    def holds(self) -> bool:
+        """Whether something is held (:meth:`held`)."""
+        ...
+
+    @property
     def corrects(self) -> bool:
         """Whether something that was held or taken off is to be found anew at the minimum."""
         ...
@@ -254,9 +259,14 @@ class LocalSystem:
         return len(self.problem.tracks)
 
     @property
+    def holds(self) -> bool:
+        """Whether widths of dry friction are held."""
+        return objective.holds(self.problem)
+
+    @property
     def corrects(self) -> bool:
         """Whether errors of the discretisation are taken off, or widths of friction held."""
-        return self.problem.options.correction != "none" or objective.holds(self.problem)
+        return self.problem.options.correction != "none" or self.holds
 
     def held(self, point: Point) -> Point:
         """The point with widths of dry friction from its own motion."""

@@ -41,10 +41,10 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Pull, Weights, unit_weights
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.chunks import RecordingRows
+from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, chunk_starts
 from shadowfit.estimation.uncertainty.evidence import Evidence
 
-# Change of a parameter for a difference quotient, relative to its typical size.
+# Change of a coordinate for a difference quotient [rad, m].
 DIFFERENCE = 1e-5
 # Chunks of steps of each recording along which inertias are looked at: they change slowly.
 CHUNKS = 2
@@ -103,20 +103,49 @@ def _slopes(
     problem: Problem, point: Point, weights: Weights, freedom: Float[np.ndarray, "d d"]
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
     """``Σ tr(B (1 − L))`` and ``Σ tr(B B (1 − L))`` for each parameter; the mean of B over steps stands for all."""
-    parameters = problem.parameters
-    inertia = _inertias(problem, point, weights)
-    slope, curvature = np.zeros(parameters.size), np.zeros(parameters.size)
-    sizes = DIFFERENCE * parameters.spread(lambda p: p.scale)
-    for i, size in enumerate(sizes):
-        step = np.zeros(parameters.size)
-        step[i] = size
-        moved = problem.revalued(point, parameters.plus(point.values, step))
-        change = (_inertias(problem, moved, weights) - inertia) / size
-        # B = ∂A A⁻¹, from Aᵀ Bᵀ = ∂Aᵀ.
-        relative = np.swapaxes(np.linalg.solve(np.swapaxes(inertia, 1, 2), np.swapaxes(change, 1, 2)), 1, 2)
-        slope[i] = np.trace(relative.mean(axis=0) @ freedom)
-        curvature[i] = np.trace((relative @ relative).mean(axis=0) @ freedom)
-    return slope, np.maximum(curvature, 0.0)
+    slope, curvature = np.zeros((2, problem.parameters.size))
+    count = 0
+    for index in range(len(problem.tracks)):
+        place = problem.parameters.places(index)
+        for begin in _begins(problem, index):
+            inertia, change = _inertia_changes(problem, point, weights, index, begin)
+            relative = change @ np.linalg.inv(inertia)[:, None]  # B = ∂A A⁻¹
+            weighed = relative @ freedom
+            count += len(inertia)
+            np.add.at(slope, place, np.einsum("kpii->p", weighed))
+            np.add.at(curvature, place, np.einsum("kpij,kpji->p", relative, weighed))
+    return slope / count, np.maximum(curvature / count, 0.0)
+
+
+def _inertia_changes(
+    problem: Problem, point: Point, weights: Weights, index: int, begin: int
+) -> tuple[Float[np.ndarray, "k d d"], Float[np.ndarray, "k p d d"]]:
+    """A and ``∂A/∂χ = ∂²τ/∂χ∂q'`` of every third step of a chunk.
+
+    Rows have derivatives by the parameters; how they change with the last configuration of a step is found for one
+    coordinate at a time. Every third configuration is the last of one of these steps, and of no interest to the others.
+    """
+    reach, size = problem.plan.unknowns.reach, problem.plan.node_size
+    steps = np.arange(0, min(problem.tracks[index].steps - begin, CHUNK), reach)
+
+    def rows(where: Point) -> front.Rows:
+        return RecordingRows(problem, where, weights, index).tables(begin)[0].rows
+
+    here = rows(point)
+    inertia, before = np.array(here.states[steps, :, reach - 1]), np.array(here.parameters[steps])
+    changes = np.empty((*before.shape, size))
+    for coordinate in range(size):
+        increments = np.zeros((len(point.nodes[index].pose.position), size))
+        increments[begin + steps + reach - 1, coordinate] = DIFFERENCE
+        moved = rows(objective.states_moved(problem, point, index, increments))
+        changes[..., coordinate] = (np.asarray(moved.parameters)[steps] - before) / DIFFERENCE
+    return inertia, changes.swapaxes(1, 2)
+
+
+def _begins(problem: Problem, index: int) -> list[int]:
+    """First steps of some chunks of a recording."""
+    begins = list(chunk_starts(problem.tracks[index].steps))
+    return begins[:: max(len(begins) // CHUNKS, 1)]
 
 
 def _inertias(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, "k d d"]:
@@ -124,8 +153,7 @@ def _inertias(problem: Problem, point: Point, weights: Weights) -> Float[np.ndar
     size, found = problem.plan.node_size, []
     for index, track in enumerate(problem.tracks):
         own = RecordingRows(problem, point, weights, index)
-        begins = [begin for begin in own.starts if begin < track.steps]
-        for begin in begins[:: max(len(begins) // CHUNKS, 1)]:
+        for begin in _begins(problem, index):
             rows = front.merge(own.tables(begin), problem.plan.window)
             found.append(np.asarray(rows.states)[: track.steps - begin, :size, 2])
     return np.concatenate(found)
