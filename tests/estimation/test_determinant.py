@@ -1,9 +1,17 @@
 """Forces that act and forces that were read: inertias are right in both cases, and the two are told apart."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from estimation.arms import arm, driven
 from shadowfit.estimation import Options, fit
+from shadowfit.estimation.fit import start_point
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.problem import build_problem
+from shadowfit.estimation.problem.weights import unit_weights
+from shadowfit.estimation.solve import objective
 from shadowfit.estimation.uncertainty import determinant
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.mechanism import Body, Input, JointPosition, Mechanism, TorqueMotor, slider
@@ -55,6 +63,32 @@ def test_slope_is_that_of_the_inertia():
     assert slope[0] == pytest.approx(100.0 / mass, rel=1e-3)
     assert curvature[0] == pytest.approx(100.0 / mass**2, rel=1e-3)
     assert gather(problem, here, weights).pull[0] == 0.0
+
+
+def test_slopes_are_those_of_difference_quotients_by_the_parameters():
+    """Every third step of an arm, whose inertias change along the way; friction changes ∂τ/∂q', too."""
+    mechanism = arm(4)
+    free = ("*.mass", "*.com.?", "link?.inertia.*", "*.shaft_inertia", "joint2.viscous")
+    problem = build_problem(
+        mechanism, [driven(mechanism, 60)], parameter_set(mechanism, free), Options(state_weight=1.0)
+    )
+    weights = unit_weights(problem)
+    # Widths of dry friction are not differentiated, and held.
+    point = objective.held(problem, start_point(problem), weights)
+    assert point.fading is not None
+    freedom = np.diag([3.0, 2.0, 1.0, 0.5])
+    slope, _ = determinant._slopes(problem, point, weights, freedom)
+
+    def inertias_at(values):
+        return determinant._inertias(problem, dataclasses.replace(point, values=values), weights)[::3]
+
+    for i in range(problem.parameters.size):
+        step = 1e-6 * (np.arange(problem.parameters.size) == i)
+        inertias = [inertias_at(problem.parameters.plus(point.values, sign * step)) for sign in (1.0, -1.0)]
+        change = (inertias[0] - inertias[1]) / 2e-6
+        relative = change @ np.linalg.inv(inertias_at(point.values))
+        expected = np.mean(np.trace(relative @ freedom, axis1=1, axis2=2))
+        assert slope[i] == pytest.approx(expected, rel=1e-4, abs=1e-6 * np.max(np.abs(slope)))
 
 
 def test_errors_of_readings_are_in_the_known_forces():

@@ -113,10 +113,10 @@ def acting(
     """At given impulses λ; ``response`` is how impulses along the coordinates change their rates."""
     closers = loops.closing(tree, mechanism)
     by_coordinates = velocities_by(tree, now.twists, now.pose.position).reshape(-1, tree.size)
-    on_bodies = by_coordinates @ response @ by_coordinates.T
+    mobility = loops.axis_mobility(closers, now.pose, by_coordinates @ response @ by_coordinates.T)
 
     def held(reaction: Array) -> tuple[Array, loops.AxisRows]:
-        axes = loops.along_axes(closers, moving, reaction, on_bodies)
+        axes = loops.along_axes(closers, moving, reaction, mobility)
         return loops.on_bodies(closers, now.pose, reaction, axes), axes
 
     by_reaction, _ = jax.jacfwd(held, has_aux=True)(reaction)

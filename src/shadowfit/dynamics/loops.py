@@ -94,19 +94,34 @@ class AxisRows(eqx.Module):
     """Impulses along the gap rows, of laws, and of dry friction, of each group's joints."""
 
 
+def axes(closers: Elements, pose: Pose) -> tuple[Float[Array, "n bodies*6"], Float[Array, "n"]]:
+    """Rows that turn velocities of the bodies into the axes' speeds, and inertias of motors' shafts along them."""
+    whole, _ = with_world(pose, jnp.zeros((closers.body_count, 6)))
+    wide, inertia = [jnp.zeros((0, 6 * closers.body_count))], [jnp.zeros(0)]
+    for group in closers.groups:
+        if group.has_axis:
+            wide.append(_wide(group, rows.geometry(group, whole), closers.body_count))
+            inertia.append(rows.axis_inertia(group))
+    return jnp.concatenate(wide), jnp.concatenate(inertia)
+
+
+def axis_mobility(closers: Elements, pose: Pose, response: Float[Array, "bodies*6 bodies*6"]) -> Float[Array, "n"]:
+    """Changes of the axes' speeds by impulses along them; ``response`` is how impulses on the bodies move these."""
+    wide, _ = axes(closers, pose)
+    return jax.lax.stop_gradient(jnp.einsum("ni,ij,nj->n", wide, response, wide))
+
+
 def along_axes(
-    closers: Elements,
-    step: Moving,
-    reaction: Float[Array, "m"],
-    response: Float[Array, "bodies*6 bodies*6"] | None,
+    closers: Elements, step: Moving, reaction: Float[Array, "m"], mobility: Float[Array, "n"] | None
 ) -> AxisRows:
-    """Laws and dry friction along the axes; ``response`` is how impulses on the closed mechanism's bodies move them."""
+    """Laws and dry friction along the axes, whose mobility in the closed mechanism sets where friction fades."""
     whole, old = with_world(step.pose, step.velocity)
     _, new = with_world(step.pose, step.new_velocity)
     loads = by_group(closers, reaction)
     impulse, slope = [jnp.zeros(0)], [jnp.zeros(0)]
     row: list[Array] = [jnp.zeros((0, 6 * closers.body_count))]
     separate: list[Array] = []
+    done = 0
     for group, load in zip(closers.groups, loads, strict=True):
         if not group.has_axis:
             separate.append(load)
@@ -115,19 +130,18 @@ def along_axes(
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
         wide = _wide(group, geometry, closers.body_count)
-        mobility = jnp.zeros(group.size)
-        if group.friction is not None and response is not None:
-            mobility = jax.lax.stop_gradient(jnp.einsum("ni,ij,nj->n", wide, response, wide))
+        easily = jnp.zeros(group.size) if mobility is None else mobility[done : done + group.size]
+        done += group.size
 
         def act(
             fast: Array,
             group: JointGroup = group,
             speed: Array = speed,
             load: Array = load,
-            mobility: Array = mobility,
+            easily: Array = easily,
             position: Array = geometry.position,
         ) -> tuple[Array, Array]:
-            axis, rubbing = balance.AxisMotion(position, speed, fast), balance.Turning(mobility)
+            axis, rubbing = balance.AxisMotion(position, speed, fast), balance.Turning(easily)
             laws = balance.law_impulse(group, axis, step.command, step.timestep, "exact")
             return laws, balance.friction_impulse(group, axis, load, rubbing, step.command, step.timestep)
 
@@ -142,13 +156,8 @@ def along_axes(
 
 def shafts(closers: Elements, pose: Pose) -> Float[Array, "bodies*6 bodies*6"]:
     """Inertia of motors' shafts, as the bodies feel it."""
-    whole, _ = with_world(pose, jnp.zeros((closers.body_count, 6)))
-    total = jnp.zeros((6 * closers.body_count,) * 2)
-    for group in closers.groups:
-        if group.has_axis:
-            wide = _wide(group, rows.geometry(group, whole), closers.body_count)
-            total = total + wide.T @ (rows.axis_inertia(group)[:, None] * wide)
-    return total
+    wide, inertia = axes(closers, pose)
+    return wide.T @ (inertia[:, None] * wide)
 
 
 def on_bodies(closers: Elements, pose: Pose, reaction: Float[Array, "m"], along: AxisRows) -> Float[Array, "bodies 6"]:

@@ -33,6 +33,9 @@ from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
 
+# Rounds for loads that depend on friction which depends on them: each leaves a few hundredths.
+ROUNDS = 5
+
 
 class Closing(eqx.Module):
     """Loops at one configuration."""

@@ -56,7 +56,8 @@ def residual(
     if tree.loops:
         assert reaction is not None
         closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
-        along = loops.along_axes(closers, step, reaction, moving @ response @ moving.T)
+        mobility = loops.axis_mobility(closers, now.pose, moving @ response @ moving.T)
+        along = loops.along_axes(closers, step, reaction, mobility)
         missing = missing - loops.on_bodies(closers, now.pose, reaction, along)
     acting = _along_axes(links, elements, step, now, missing, jnp.diag(response))
     if len(mechanism.shafts):

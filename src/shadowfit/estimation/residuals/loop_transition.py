@@ -16,12 +16,9 @@ from shadowfit.dynamics.loops import row_count
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import joint_transition
-from shadowfit.estimation.residuals.closure import closing, independence, tangent
+from shadowfit.estimation.residuals.closure import ROUNDS, closing, independence, tangent
 from shadowfit.estimation.residuals.unknowns.interface import Step
 from shadowfit.kernels import slopes
-
-# Rounds for loads that depend on friction which depends on them: each leaves a few hundredths.
-ROUNDS = 5
 
 
 def rows(tree: Tree, independent: tuple[int, ...], step: Step) -> Rows:

@@ -82,8 +82,8 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
 
 def holds(problem: Problem) -> bool:
     """Whether rows have widths of dry friction that can be held."""
-    rubs = any(joint.friction is not None for joint in problem.mechanism.joints.values)
-    return rubs and problem.kernels.recursion is not None
+    recursion = problem.kernels.recursion
+    return recursion is not None and recursion.holds
 
 
 def held(problem: Problem, point: Point, weights: Weights) -> Point:

@@ -45,7 +45,7 @@ from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, chunk_starts
 from shadowfit.estimation.uncertainty.evidence import Evidence
 
 # Change of a coordinate for a difference quotient [rad, m].
-DIFFERENCE = 1e-5
+DIFFERENCE = 1e-7
 # Chunks of steps of each recording along which inertias are looked at: they change slowly.
 CHUNKS = 2
 # Errors are white if neighbours have less than this correlation. (White forces in continuous time give 1/4.)

@@ -59,7 +59,7 @@ class _Layout:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Outwards:
+class Outwards:
     """The first part of all work over some steps."""
 
     flat: np.ndarray
@@ -71,6 +71,7 @@ class _Outwards:
     bodies: Arrays
     steps: int
     """Filled up to whole vectors."""
+    timestep: float
 
 
 class TreeRows:
@@ -87,6 +88,11 @@ class TreeRows:
         self._made: dict[tuple[Role, Kind], OverTime] = {}
         self._lock = threading.Lock()
         self._of_thread = threading.local()
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are widths of dry friction that can be held."""
+        return any(joint.friction is not None for joint in self.mechanism.joints.values)
 
     def prepare(self) -> None:
         """Have all code made in the background."""
@@ -112,33 +118,20 @@ class TreeRows:
         speeds dry friction reverses.
         """
         steps = len(poses.position) - 2
-        at = self._outwards(values, poses, command[0], timestep)
-        padded, motions = at.steps, at.motions
-        wrenches, easily = self._carried(at.links, at.bodies, padded)
+        at = self.outwards(values, poses, command[0], timestep)
+        wrenches, easily = self.carried(at)
         if fading.mobility is not None:
-            easily = _padded(fading.mobility, padded).T
+            easily = _padded(fading.mobility, at.steps).T
         quickly = np.full(self.tree.size, np.inf) if fading.fastest is None else fading.fastest
-        axes: list[np.ndarray | None] = []
-        for place, (element, link) in enumerate(zip(self.axes, self.tree.links, strict=True)):
-            if element is None:
-                axes.append(None)
-                continue
-            frames = [self._base(at.links, place, motions), motions[:, link.body]]
-            coordinate = self._layout.links[place, RECORD.index("first")]
-            moves = np.stack([easily[coordinate], np.full(padded, quickly[coordinate])], axis=1)
-            carried = np.concatenate([wrenches[place], moves], axis=1)
-            varying = [*(_window(x, padded) for x in frames), at.given[:, element.inputs], carried]
-            axes.append(self._run("axis", element, at.flat, [np.asarray(timestep)], varying))
-        table = self._together([at.links, at.bodies, axes], command[1], steps, padded)
-        self.shafts.add(table, values, motions, easily, quickly, timestep)
+        table = self.together(at, self.along_axes(at, wrenches, easily, quickly), command[1], steps)
+        self.shafts.add(table, values, at.motions, easily, quickly, timestep)
         return table
 
     def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
         """Change of each coordinate's speed by an impulse along it [1/(kg m²), 1/kg], at all but the ends of nodes."""
-        at = self._outwards(values, poses, command, timestep)
-        return self._carried(at.links, at.bodies, at.steps)[1].T[: len(poses.position) - 2]
+        return self.carried(self.outwards(values, poses, command, timestep))[1].T[: len(poses.position) - 2]
 
-    def _outwards(self, values: Values, poses: Pose, command: Array, timestep: float) -> _Outwards:
+    def outwards(self, values: Values, poses: Pose, command: Array, timestep: float) -> Outwards:
         """All links where they are, and what their bodies miss."""
         steps = len(poses.position) - 2
         padded = -(-steps // LANES) * LANES
@@ -152,7 +145,7 @@ class TreeRows:
             assert element is not None
             varying = [_window(frames[:, :7], padded), given[:, element.inputs]]
             bodies.append(self._run("body", element, flat, [np.asarray(timestep)], varying))
-        return _Outwards(flat, motions, given, links, bodies, padded)
+        return Outwards(flat, motions, given, links, bodies, padded, timestep)
 
     def _place(self, flat: np.ndarray, motions: np.ndarray) -> Arrays:
         """Outwards: frames of all links, with the twists of their coordinates."""
@@ -169,24 +162,45 @@ class TreeRows:
         before = int(self._layout.links[place, RECORD.index("base")])
         return np.broadcast_to(_STANDING, (len(motions), 7)) if before < 0 else links[before][:, :7]
 
-    def _carried(
-        self, links: Arrays, bodies: Arrays, padded: int
-    ) -> tuple[Float[np.ndarray, "links steps 6"], Float[np.ndarray, "d steps"]]:
+    def carried(self, at: Outwards) -> tuple[Float[np.ndarray, "links steps 6"], Float[np.ndarray, "d steps"]]:
         """Wrench of each joint, mobility of each coordinate; zeros where there is no dry friction to need them."""
-        count, size = len(links), self.tree.size
+        count, size, padded = len(at.links), self.tree.size, at.steps
         wrenches, mobility = np.zeros((count, padded, 6)), np.zeros((size, padded))
         if not self.rubs:
             return wrenches, mobility
-        scratch, tables = np.empty(scratch_size(count, size, len(self._layout.places))), _tables([links, bodies, links])
+        scratch = np.empty(scratch_size(count, size, len(self._layout.places)))
+        tables = _tables([at.links, at.bodies, at.links])
         library(
             "carried", self._layout.links, tables, scratch, wrenches, mobility, padded // LANES, count, size, padded
         )
         return wrenches, mobility
 
-    def _together(
-        self, tables: Sequence[Sequence[np.ndarray | None]], command_slopes: Array, steps: int, padded: int
-    ) -> np.ndarray:
-        layout, size = self._layout, self.tree.size
+    def along_axes(
+        self,
+        at: Outwards,
+        wrenches: Float[np.ndarray, "links steps 6"],
+        mobility: Float[np.ndarray, "d steps"],
+        fastest: Float[np.ndarray, " d"],
+    ) -> list[np.ndarray | None]:
+        """Inwards: laws and friction of each link's axis, which carries a wrench; None for links without one."""
+        axes: list[np.ndarray | None] = []
+        for place, (element, link) in enumerate(zip(self.axes, self.tree.links, strict=True)):
+            if element is None:
+                axes.append(None)
+                continue
+            frames = [self._base(at.links, place, at.motions), at.motions[:, link.body]]
+            coordinate = self._layout.links[place, RECORD.index("first")]
+            moves = np.stack([mobility[coordinate], np.full(at.steps, fastest[coordinate])], axis=1)
+            carried = np.concatenate([wrenches[place], moves], axis=1)
+            varying = [*(_window(x, at.steps) for x in frames), at.given[:, element.inputs], carried]
+            axes.append(self._run("axis", element, at.flat, [np.asarray(at.timestep)], varying))
+        return axes
+
+    def together(
+        self, at: Outwards, axes: Sequence[np.ndarray | None], command_slopes: Array, steps: int
+    ) -> Float[np.ndarray, "steps d 3*d+p+1"]:
+        """All that was found of the links, as rows."""
+        layout, size, padded = self._layout, self.tree.size, at.steps
         width = layout.width + layout.extra
         out = recycled(padded, size, width)
         out.fill(0.0)
@@ -195,7 +209,7 @@ class TreeRows:
         library(
             "rows",
             layout.links,
-            _tables(tables),
+            _tables([at.links, at.bodies, axes]),
             layout.lists,
             layout.places,
             scratch,

@@ -84,6 +84,11 @@ class Evaluations(Protocol):
 class Recursion(Protocol):
     """Rows of the dynamics of consecutive steps, by sweeps over the machine."""
 
+    @property
+    def holds(self) -> bool:
+        """Whether there are widths of dry friction that can be held (:mod:`fading`)."""
+        ...
+
     def prepare(self) -> None:
         """Have the code made in the background."""
         ...

@@ -31,7 +31,7 @@ from shadowfit.estimation.residuals.independent import Closings, check_parameter
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected_motion
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised
-from shadowfit.estimation.residuals.recursion import TreeRows
+from shadowfit.estimation.residuals.recursion import LoopRows, TreeRows
 from shadowfit.estimation.residuals.touched import Free, Seen, Touched, touched
 from shadowfit.estimation.residuals.unknowns.interface import (
     Along,
@@ -167,12 +167,14 @@ class Joint(Unknowns):
 
     # --- rows ---
 
-    def recursion(self, layout: Layout, mechanism: Mechanism) -> TreeRows | None:
-        if self.tree.loops:
-            return None
+    def recursion(self, layout: Layout, mechanism: Mechanism) -> TreeRows | LoopRows | None:
         size = self.tree.size
         operations = OPERATIONS * self.bodies * size * (self.reach * size + layout.size)
-        return TreeRows(layout, self.tree, mechanism) if operations > LARGEST_STEP else None
+        if operations <= LARGEST_STEP:
+            return None
+        if self.tree.loops:
+            return LoopRows(layout, self.tree, self.independent, mechanism)
+        return TreeRows(layout, self.tree, mechanism)
 
     def step_rows(self, equations: Equations, step: Step) -> Rows:
         rows = self._free_rows(step)

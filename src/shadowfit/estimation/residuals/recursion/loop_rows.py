@@ -1,0 +1,338 @@
+"""Rows of the dynamics of a tree with loops: those of the tree by recursion, and what the loops make of them.
+
+With the tree's rows r (:mod:`rows`), the loops' rows C, impulses λ and motions Z (:mod:`closure`), a step misses
+
+    ρ = Zᵀ r(λ),      r(λ) = r_tree − p(λ),      λ = C K⁻¹ r
+
+along its independent coordinates; p are the impulses along the coordinates of the joints that close loops: of their
+gaps, ``Cᵀλ``, and of laws and friction along their own axes. Only p and the gaps are written out, which are small: they
+know nothing of masses. Where joints rub in proportion to what they carry, each joint of the tree carries the wrench of
+what hangs on it less that of the loops; r then depends on λ, which is found in a few rounds as in
+:mod:`loop_transition`, whose rows these are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from shadowfit.dynamics import loops
+from shadowfit.dynamics.state import Moving
+from shadowfit.dynamics.tree import Tree, place
+from shadowfit.estimation.residuals.closure import ROUNDS, closing
+from shadowfit.estimation.residuals.fading import PRESENT, Fading
+from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
+from shadowfit.estimation.residuals.recursion.elements import TIMES
+from shadowfit.estimation.residuals.recursion.lanes import POSE
+from shadowfit.estimation.residuals.recursion.rows import Outwards, TreeRows
+from shadowfit.geometry import Pose
+from shadowfit.kernels import OverTime, is_own, over_time, slopes
+from shadowfit.mechanism.mechanism import Mechanism
+
+
+@dataclasses.dataclass(frozen=True)
+class _Closed:
+    """Loops along nodes, and along the steps whose middle they are."""
+
+    rows: Float[np.ndarray, "steps m d"]
+    """C of the middle nodes."""
+    reacting: Float[np.ndarray, "steps m d"]
+    """``C K⁻¹``, which gives λ."""
+    moving: Float[np.ndarray, "nodes d n"]
+    """Z."""
+    following: Float[np.ndarray, "nodes d p"]
+    """How coordinates follow the parameters."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Pushed:
+    """What the joints that close loops do at given λ."""
+
+    along: Float[np.ndarray, "steps d *x"]
+    """p, or its derivatives by three configurations, parameters and λ."""
+    carried: Float[np.ndarray, "steps k 6 *x"]
+    """Wrench on what hangs on each joint that rubs, about the world's origin; or its derivatives."""
+
+
+class LoopRows:
+    """The dynamics of one tree with loops and free parameters."""
+
+    def __init__(self, layout: Layout, tree: Tree, independent: tuple[int, ...], mechanism: Mechanism) -> None:
+        self.layout, self.tree, self.independent, self.mechanism = layout, tree, independent, mechanism
+        self.open = TreeRows(layout, tree, mechanism)
+        self.rubs = any(joint.friction is not None for joint in mechanism.joints.values)
+        self.rubbing = [
+            i
+            for i, link in enumerate(tree.links)
+            if link.joint is not None and mechanism.joints.values[link.joint].friction is not None
+        ]
+        self.count = loops.row_count(tree, mechanism)
+        self._settings = [np.asarray(leaf) for leaf in jax.tree.leaves(mechanism)]
+        self._made: dict[str, OverTime] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def holds(self) -> bool:
+        """Widths of dry friction are those of the present motion."""
+        return False
+
+    def prepare(self) -> None:
+        """Have the code of the tree made in the background."""
+        self.open.prepare()
+
+    def mobility(
+        self, values: Values, poses: Pose, command: np.ndarray, timestep: float
+    ) -> Float[np.ndarray, "steps d"]:
+        """Change of each coordinate's speed by an impulse along it, in the closed mechanism."""
+        steps = len(poses.position) - 2
+        at = self.open.outwards(values, poses, command, timestep)
+        return np.diagonal(self._response(at, values, poses, self._closed(values, poses), steps)[0], axis1=1, axis2=2)
+
+    def rows(
+        self,
+        values: Values,
+        poses: Pose,
+        command: tuple[np.ndarray, np.ndarray],
+        timestep: float,
+        fading: Fading = PRESENT,
+    ) -> Float[np.ndarray, "steps n 3*n+p+1"]:
+        """As those of `TreeRows`, along the independent coordinates."""
+        del fading  # not held
+        steps = len(poses.position) - 2
+        at = self.open.outwards(values, poses, command[0], timestep)
+        closed = self._closed(values, poses)
+        wrenches, _ = self.open.carried(at)
+        easily, own_easily = np.zeros((self.tree.size, at.steps)), np.zeros((steps, 0))
+        if self.rubs:
+            response, own_easily = self._response(at, values, poses, closed, steps)
+            easily[:, :steps] = np.diagonal(response, axis1=1, axis2=2).T
+        unlimited = np.full(self.tree.size, np.inf)
+
+        def push(reaction: np.ndarray, slopes_wanted: bool) -> _Pushed:
+            windows = [
+                np.stack([x[t : t + steps] for t in range(TIMES)], axis=1) for x in (poses.position, poses.orientation)
+            ]
+            varying = [*windows, *command, reaction, own_easily]
+            return self._pushed(values, timestep, varying, slopes_wanted)
+
+        def rub(pushed: _Pushed) -> list[np.ndarray | None]:
+            less = wrenches.copy()
+            for k, link in enumerate(self.rubbing):
+                less[link, :steps] -= pushed.carried[:, k]
+            return self.open.along_axes(at, less, easily, unlimited)
+
+        reaction = np.zeros((steps, self.count))
+        pushed = push(reaction, False)
+        axes = rub(pushed)
+        if self.rubs:
+            whole = self._inertial(at, wrenches, steps)
+            for _ in range(ROUNDS):
+                missing = whole - self._along(axes, steps) - pushed.along
+                reaction = reaction + np.einsum("kmd,kd->km", closed.reacting, missing)
+                pushed = push(reaction, False)
+                axes = rub(pushed)
+            found = self.open.together(at, axes, command[1], steps)
+        else:
+            found = self.open.together(at, axes, command[1], steps)
+            reaction = np.einsum("kmd,kd->km", closed.reacting, found[:, :, -1] - pushed.along)
+            pushed = push(reaction, False)
+        return self._projected(found, pushed, push(reaction, True), axes, closed)
+
+    def _projected(
+        self,
+        found: Float[np.ndarray, "steps d 3*d+p+1"],
+        pushed: _Pushed,
+        changed: _Pushed,
+        axes: Sequence[np.ndarray | None],
+        closed: _Closed,
+    ) -> Float[np.ndarray, "steps n 3*n+p+1"]:
+        """Rows of the tree less the impulses of loops, along what these leave free."""
+        steps, size, _ = found.shape
+        slopes = np.concatenate([found[:, :, :-1], np.zeros((steps, size, self.count))], axis=2) - changed.along
+        for k, link in enumerate(self.rubbing):
+            # r has −l, and l the wrench of the tree less that of the loops.
+            slopes[:, self._first(link)] += np.einsum(
+                "kc,kcx->kx", self._by_wrench(axes[link], link, steps), changed.carried[:, k]
+            )
+        width, middle = TIMES * size, closed.moving[1:-1]
+        by_parameters = slopes[:, :, width : -self.count].copy()
+        parts = []
+        for t in range(TIMES):
+            own = slopes[:, :, t * size : (t + 1) * size]
+            parts.append(own @ closed.moving[t : t + steps])
+            by_parameters += own @ closed.following[t : t + steps]
+        moved, by_reaction = np.concatenate([*parts, by_parameters], axis=2), slopes[:, :, -self.count :]
+        left = moved
+        if self.rubs:
+            # Loads move along, and friction with them.
+            reaction = np.zeros((steps, self.count, moved.shape[2]))
+            for _ in range(2):
+                reaction = reaction + closed.reacting @ left
+                left = moved + by_reaction @ reaction
+        missing = found[:, :, -1] - pushed.along
+        return np.swapaxes(middle, 1, 2) @ np.concatenate([left, missing[:, :, None]], axis=2)
+
+    # --- the tree ---
+
+    def _first(self, link: int) -> int:
+        """The first coordinate of a link."""
+        return sum(len(one.freedom) for one in self.tree.links[:link])
+
+    def _twists(self, at: Outwards, link: int, steps: int) -> Float[np.ndarray, "steps k 6"]:
+        """S of a link's coordinates, at the middle of each step."""
+        freedom = len(self.tree.links[link].freedom)
+        return at.links[link][1 : steps + 1, POSE : POSE + 6 * freedom].reshape(steps, freedom, 6)
+
+    def _inertial(self, at: Outwards, wrenches: np.ndarray, steps: int) -> Float[np.ndarray, "steps d"]:
+        """What the bodies miss along the coordinates, without laws and friction."""
+        parts = [
+            np.einsum("kcx,kx->kc", self._twists(at, link, steps), wrenches[link, :steps])
+            for link in range(len(self.tree.links))
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def _along(self, axes: Sequence[np.ndarray | None], steps: int) -> Float[np.ndarray, "steps d"]:
+        """l."""
+        found = np.zeros((steps, self.tree.size))
+        for link, axis in enumerate(axes):
+            if axis is not None:
+                found[:, self._first(link)] = axis[:steps, 0]
+        return found
+
+    def _by_wrench(self, axis: np.ndarray | None, link: int, steps: int) -> Float[np.ndarray, "steps 6"]:
+        """∂l/∂(wrench that the joint carries)."""
+        element = self.open.axes[link]
+        assert axis is not None
+        assert element is not None
+        first = 1 + (0 if element.kind.grounded else 6 * TIMES) + TIMES * len(self.tree.links[link].freedom)
+        return axis[:steps, first : first + 6]
+
+    def _response(
+        self, at: Outwards, values: Values, poses: Pose, closed: _Closed, steps: int
+    ) -> tuple[Float[np.ndarray, "steps d d"], Float[np.ndarray, "steps a"]]:
+        """Changes of the rates by impulses along the coordinates, and the mobilities of the loops' own axes."""
+        inner = [poses.position[1:-1], poses.orientation[1:-1]]
+        rows, inertia = self._run("axes", _axes, values, [], inner)
+        mass = np.swapaxes(rows, 1, 2) @ (inertia[:, :, None] * rows)
+        order = {link.body: i for i, link in enumerate(self.tree.links)}
+        for i, link in enumerate(self.tree.links):
+            within, base = [i], order.get(link.base)
+            while base is not None:
+                within, base = [*within, base], order.get(self.tree.links[base].base)
+            places = [self._first(w) + c for w in within for c in range(len(self.tree.links[w].freedom))]
+            twists = np.concatenate([self._twists(at, w, steps) for w in within], axis=1)
+            own = at.bodies[i][:steps, -36:].reshape(steps, 6, 6)
+            mass[np.ix_(range(steps), places, places)] += twists @ own @ np.swapaxes(twists, 1, 2)
+            if len(link.freedom) == 1:
+                mass[:, self._first(i), self._first(i)] += at.links[i][1 : steps + 1, -1]
+        (response,) = self._run("response", _response_of, values, [], [mass, closed.rows])
+        return response, np.einsum("kad,kde,kae->ka", rows, response, rows)
+
+    # --- the loops ---
+
+    def _closed(self, values: Values, poses: Pose) -> _Closed:
+        """Loops along the nodes; see :mod:`closure` for the equations."""
+        rows, by_parameters = self._run("closed", _closings, values, [], [poses.position, poses.orientation])
+        size, scale = self.tree.size, np.sum(rows**2, axis=(1, 2))[:, None, None] / self.count
+        picked = np.eye(size)[list(self.independent)]
+        across = np.swapaxes(rows, 1, 2)
+        inverse = np.linalg.inv(across @ rows + scale * picked.T @ picked)
+        following = -inverse @ (across @ by_parameters)
+        return _Closed(rows[1:-1], (rows @ inverse)[1:-1], scale * inverse @ picked.T, following)
+
+    def _pushed(self, values: Values, timestep: float, varying: list[np.ndarray], slopes_wanted: bool) -> _Pushed:
+        steps, size, k = len(varying[0]), self.tree.size, len(self.rubbing)
+        name, function = ("pushes", _pushes) if slopes_wanted else ("push", _push)
+        (found,) = self._run(name, function, values, [np.asarray(timestep)], varying)
+        return _Pushed(found[:, :size], found[:, size:].reshape(steps, k, 6, *found.shape[2:]))
+
+    def _run(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        values: Values,
+        constants: list[np.ndarray],
+        varying: Sequence[Any],
+    ) -> list[np.ndarray]:
+        """Outputs of a function of one step, over time."""
+        given = [np.asarray(values.numbers), np.asarray(values.turns), *constants]
+        with self._lock:
+            if name not in self._made:
+                structure = jax.tree.structure(self.mechanism)
+
+                def one(settings: list[Any], constants: list[Any], varying: list[Any]) -> Any:
+                    plain = jax.tree.unflatten(structure, settings)
+                    machine = Parametrised(self.layout, plain, Values(*constants[:2]))
+                    return function(self, machine, constants[2:], varying)
+
+                key = (
+                    f"loop {name} {self.tree} {self.independent} {self.layout} {structure}"
+                    if is_own(self.mechanism)
+                    else None
+                )
+                shapes = [np.empty(x.shape[1:]) for x in varying]
+                self._made[name] = over_time(one, self._settings, given, shapes, key)
+            made = self._made[name]
+        return made(self._settings, given, varying, None, None)
+
+
+def _closings(own: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
+    """C at one node, and derivatives of the gaps by the parameters."""
+    motion = Pose(*varying)
+    rows = closing(own.tree, machine.mechanism(), motion).rows
+    _gap, by_parameters = slopes(lambda p: closing(own.tree, machine.moved(p), motion).gap, jnp.zeros(own.layout.size))
+    return rows, by_parameters
+
+
+def _axes(own: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
+    """Rows of the loops' own axes by the coordinates, and inertias of shafts along them."""
+    mechanism = machine.mechanism()
+    now = place(own.tree, mechanism, Pose(*varying))
+    rows, inertia = loops.axes(loops.closing(own.tree, mechanism), now.pose)
+    return rows @ now.twists.reshape(-1, own.tree.size), inertia
+
+
+def _response_of(own: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> Array:
+    del own, machine
+    return loops.response(*varying)
+
+
+def _push(own: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
+    return _on_tree(own, machine, constants[0], varying, jnp.zeros(_width(own)))
+
+
+def _pushes(own: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
+    return slopes(lambda x: _on_tree(own, machine, constants[0], varying, x), jnp.zeros(_width(own)))[1]
+
+
+def _width(own: LoopRows) -> int:
+    """Increments of three configurations, of the parameters and of λ."""
+    return TIMES * own.tree.size + own.layout.size + own.count
+
+
+def _on_tree(
+    own: LoopRows, machine: Parametrised, timestep: Array, varying: list[Any], increments: Array
+) -> Float[Array, "d+6*k"]:
+    """Impulses of the joints that close loops along the coordinates, and wrenches on what hangs on joints that rub."""
+    position, orientation, command, command_slopes, reaction, mobility = varying
+    tree, width = own.tree, TIMES * own.tree.size
+    moves, parameters, more = jnp.split(increments, [width, width + own.layout.size])
+    mechanism = machine.moved(parameters)
+    spread = moves.reshape(TIMES, tree.size) @ tree.selection()
+    moved = Pose(position, orientation).plus(spread.reshape(TIMES, len(tree.links), 6))
+    before, now, after = (place(tree, mechanism, moved[t]) for t in range(TIMES))
+    old, new = now.pose.minus(before.pose) / timestep, after.pose.minus(now.pose) / timestep
+    acting = command + command_slopes @ parameters[np.array(own.layout.inputs, int)]
+    closers, acted = loops.closing(tree, mechanism), reaction + more
+    axes = loops.along_axes(closers, Moving(now.pose, old, new, acting, timestep), acted, mobility)
+    pushed = loops.on_bodies(closers, now.pose, acted, axes)
+    about = jnp.concatenate([pushed[:, :3], pushed[:, 3:] + jnp.cross(now.pose.position, pushed[:, :3])], axis=1)
+    carried = [about[np.array(tree.hanging_on(tree.links[link].body))].sum(0) for link in own.rubbing]
+    return jnp.concatenate([jnp.einsum("bid,bi->d", now.twists, pushed), *carried])
