@@ -46,8 +46,9 @@ START_DAMPING = 3e-3
 # Damping to start from a solution. Any more would hold back smooth motions: a large κ weighs them (ωh)⁴ times less than
 # the others, and damping does not.
 WARM_DAMPING = 1e-14
-# Least α after a refused step: below it only directions are held that hardly count, and the step stays as it was.
-REFUSED_DAMPING = 1e-9
+# Least α after a refused step, and after a second one: below it only directions are held that hardly count, and the
+# step stays as it was.
+REFUSED_DAMPING = (1e-9, 1e-6)
 # Further steps before one that raises the cost is judged.
 WATCHED = 2
 # Least factor on α after an accepted step, where the scaled model predicted it to the last digit.
@@ -252,6 +253,7 @@ def _search(
 ) -> _Trial:
     """Raise the damping until a step decreases the cost."""
     grow, count, was_finite = 2.0, 0, False
+    least = iter(REFUSED_DAMPING)
     insignificant = _insignificant(system, here, settings)
     while alpha <= LARGEST_DAMPING:
         count += 1
@@ -279,7 +281,7 @@ def _search(
             if ended is not None:
                 # The model promises next to nothing, and kinks of friction or rounding eat it up: this is the minimum.
                 return _Trial(None, ended, alpha, gain, proposal.size, count, proposal.box)
-        alpha = max(alpha * grow, REFUSED_DAMPING)
+        alpha = max(alpha * grow, next(least, 0.0))
         grow = min(2.0 * grow, LARGEST_DAMPING)
     return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
 
