@@ -41,7 +41,12 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("mechanism.surroundings.Gravity", "mechanism.surroundings.Input", "mechanism.surroundings.Wrench"),
     ),
     "Simulation": (
-        *("dynamics.placement.place", "dynamics.simulate.simulate", "dynamics.rollout.rollout"),
+        *(
+            "dynamics.placement.place",
+            "dynamics.simulate.simulate",
+            "dynamics.simulate.simulate_many",
+            "dynamics.rollout.rollout",
+        ),
         *("dynamics.trajectory.Trajectory", "dynamics.trajectory.Diagnostics", "dynamics.state.State"),
         "dynamics.inverse.inverse_dynamics",
     ),

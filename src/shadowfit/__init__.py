@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shadowfit.dynamics import Trajectory as Trajectory
     from shadowfit.dynamics import place as place
     from shadowfit.dynamics.simulate import simulate as simulate
+    from shadowfit.dynamics.simulate import simulate_many as simulate_many
     from shadowfit.errors import MechanismError as MechanismError
     from shadowfit.errors import RecordingError as RecordingError
     from shadowfit.errors import ShadowfitError as ShadowfitError
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     **dict.fromkeys(("Design", "DesignError", "DesignSettings", "Limits", "design", "read_limits"), "designs"),
-    **dict.fromkeys(("State", "Trajectory", "place", "simulate"), "dynamics"),
+    **dict.fromkeys(("State", "Trajectory", "place", "simulate", "simulate_many"), "dynamics"),
     **dict.fromkeys(
         ("MechanismError", "RecordingError", "ShadowfitError", "SimulationError", "UnknownNameError"), "errors"
     ),

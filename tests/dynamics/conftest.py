@@ -11,5 +11,5 @@ LOOP_LENGTH = 16384
 @pytest.fixture(scope="module", autouse=True)
 def _one_loop_length() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["shadowfit.dynamics.simulate"], "SHORTEST_LOOP", LOOP_LENGTH)
+        patch.setattr(sys.modules["shadowfit.dynamics.outcomes"], "SHORTEST_LOOP", LOOP_LENGTH)
         yield

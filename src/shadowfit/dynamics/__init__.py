@@ -6,6 +6,7 @@ from shadowfit.dynamics.placement import place as place
 from shadowfit.dynamics.rollout import rollout as rollout
 from shadowfit.dynamics.rollout import rollouts as rollouts
 from shadowfit.dynamics.simulate import simulate as simulate
+from shadowfit.dynamics.simulate import simulate_many as simulate_many
 from shadowfit.dynamics.state import State as State
 from shadowfit.dynamics.trajectory import Diagnostics as Diagnostics
 from shadowfit.dynamics.trajectory import Trajectory as Trajectory

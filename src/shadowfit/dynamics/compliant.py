@@ -1,7 +1,9 @@
-"""Trajectories with compliant joints (:mod:`spook`, :mod:`exact`) as machine code, where nothing is complementary.
+"""Trajectories with compliant joints (:mod:`spook`, :mod:`exact`) as machine code.
 
-Mechanisms with dry friction, contacts or end stops have a complementarity problem in each step, whose pivoting is no
-straight program: they are left to XLA (:mod:`rollout`), as are those too large to be written out.
+A round of a step solves the velocity problem, linearised about the last round's velocity, on the branches of dry
+friction, contacts and end stops that the last round's solution is on (:mod:`velocity_branches`); the step ends where
+neither changes. Mechanisms too large to be written out are left to XLA (:mod:`rollout`), and so are trajectories of
+which a step does not end: there Lemke's method has the last word.
 """
 
 from __future__ import annotations
@@ -16,18 +18,12 @@ from jaxtyping import Float, Int
 
 from shadowfit.arrays import Array
 from shadowfit.complementarity import Status
-from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import exact, spook
 from shadowfit.dynamics.discretization import SCHEMES, Discretization
 from shadowfit.dynamics.elements import Elements, assemble
+from shadowfit.dynamics.joint_contacts import impulse_count
 from shadowfit.dynamics.state import State, with_world
-from shadowfit.dynamics.velocity_problem import (
-    VelocityProblem,
-    behind,
-    complementary_count,
-    equality_bias,
-    schur_complement,
-)
+from shadowfit.dynamics.velocity_branches import Solved, branch_count, solve_on, towards
 from shadowfit.geometry import Pose
 from shadowfit.kernels import is_own
 from shadowfit.kernels.kernel import LARGEST
@@ -39,13 +35,17 @@ Arrays = list[Any]
 SOLVED = float(Status.SOLVED)
 
 
+# Rounds of a step in which branches may change.
+MAX_ROUNDS = 512
+
+
 class Run(NamedTuple):
     """States at all times, as the stepper has them, and what led to each."""
 
     states: State
     """Of the leapfrog, with velocities of half a step before each time, and one time more."""
-    status: Int[np.ndarray, " t"]
-    multipliers: tuple[Float[np.ndarray, "t n r"], ...]
+    status: Int[np.ndarray, "*batch t"]
+    multipliers: tuple[Float[np.ndarray, "*batch t n r"], ...]
     """Impulses of the step that ends at each time, by group of joints; zero at the first."""
 
 
@@ -53,48 +53,62 @@ def run(
     mechanism: Mechanism,
     elements: Elements,
     initial: State,
-    command: Float[np.ndarray, "steps+1 inputs"],
+    command: Float[np.ndarray, "*batch steps+1 inputs"],
     timestep: float,
     discretization: Discretization,
 ) -> Run | None:
-    """All steps from an initial state; None where XLA has to do it."""
-    rows = sum(group.size * group.rows for group in elements.groups)
+    """All steps from initial states, of which a first axis makes a batch; None where XLA has to do it."""
+    rows = sum(group.size * group.rows for group in elements.groups) + impulse_count(elements)
     # Elimination of a dense system takes a third of its cube.
-    if complementary_count(elements) or rows**3 > 3 * LARGEST or elements.body_count == 0:
+    if rows**3 > 3 * LARGEST or elements.body_count == 0:
         return None
     leaves, structure = jax.tree.flatten(mechanism)
     settings, constants = [np.asarray(leaf) for leaf in leaves], [np.asarray(timestep, float)]
-    stepper = _stepper(structure, is_own(mechanism), elements.body_count, command.shape[1], discretization)
+    sizes = _Sizes(elements.body_count, command.shape[-1], branch_count(elements))
+    stepper = _stepper(structure, is_own(mechanism), sizes, discretization)
     if stepper.code(settings, constants, 1) is None:
         return None
     position, orientation, velocity = (
         np.asarray(x, float) for x in (initial.pose.position, initial.pose.orientation, initial.velocity)
     )
-    zero = np.zeros(())
+    zero = np.zeros(position.shape[:-2])
+    branches = np.zeros((*zero.shape, sizes.branches))
 
     def advance(velocity: np.ndarray, status: np.ndarray, command: np.ndarray) -> Arrays:
-        return stepper(settings, constants, [position, orientation, velocity, status, velocity, zero], [command])
+        start = [position, orientation, velocity, status, velocity, branches, zero]
+        return stepper(settings, constants, start, [command])
 
     status = zero
     if SCHEMES[discretization].staggered:
         # Leapfrog start: the velocity half a step before the initial time, to second order, from a whole step after it.
-        after = advance(velocity, zero, command[:1])
-        status = after[3][0]
-        velocity = velocity - 0.5 * (after[2][0] - velocity)
+        after = advance(velocity, zero, command[..., :1, :])
+        status = after[3][..., 0]
+        velocity = velocity - 0.5 * (after[2][..., 0, :, :] - velocity)
     else:
-        command = command[:-1]
+        command = command[..., :-1, :]
     found = advance(velocity, status, command)
-    first = [position, orientation, velocity, status, *(np.zeros_like(x[0]) for x in found[4:])]
+    time = zero.ndim
+    first = [position, orientation, velocity, status, *(np.zeros_like(x.take(0, time)) for x in found[4:])]
     places, turns, speeds, statuses, *impulses = (
-        np.concatenate([a[None], b]) for a, b in zip(first, found, strict=True)
+        np.concatenate([np.expand_dims(a, time), b], axis=time) for a, b in zip(first, found, strict=True)
     )
     return Run(State(Pose(places, turns), speeds), statuses.astype(int), tuple(impulses))
 
 
+class _Sizes(NamedTuple):
+    """Numbers of bodies, of inputs, and of what says on which branches a step is."""
+
+    bodies: int
+    inputs: int
+    branches: int
+
+
 @functools.cache
-def _stepper(structure: Any, own: bool, bodies: int, inputs: int, discretization: Discretization) -> Sequence:
-    places, turns, speeds, number = np.zeros((bodies, 3)), np.zeros((bodies, 4)), np.zeros((bodies, 6)), np.zeros(())
-    layout = Layout([places, turns, speeds, number], [speeds, number], [np.zeros(inputs)])
+def _stepper(structure: Any, own: bool, sizes: _Sizes, discretization: Discretization) -> Sequence:
+    bodies, number = sizes.bodies, np.zeros(())
+    places, turns, speeds = np.zeros((bodies, 3)), np.zeros((bodies, 4)), np.zeros((bodies, 6))
+    iterated = [speeds, np.zeros(sizes.branches), number]
+    layout = Layout([places, turns, speeds, number], iterated, [np.zeros(sizes.inputs)])
     key = f"compliant step {discretization} {structure}" if own else None
     return Sequence(functools.partial(_step, structure, discretization), layout, key)
 
@@ -102,60 +116,57 @@ def _stepper(structure: Any, own: bool, bodies: int, inputs: int, discretization
 def _step(
     structure: Any, discretization: Discretization, settings: Arrays, constants: Arrays, varying: Arrays
 ) -> Arrays:
-    """One iteration of one step: where it ends, whether another one is needed, and what it found.
+    """One round of one step: where it ends, whether another one is needed, and what it found.
 
     After a failed step the state stays what it was.
     """
     elements, timestep = assemble(jax.tree.unflatten(structure, settings)), constants[0]
-    position, orientation, velocity, failed, iterate, count, command = varying
+    position, orientation, velocity, failed, iterate, branches, count, command = varying
     state = State(Pose(position, orientation), velocity)
-    iteration = _newton if discretization == "exact" else _once
-    (after, impulses), change = iteration(elements, state, command, timestep, iterate)
-    new = after[:-1]
-    again = (change > exact.TOLERANCE) & (count < exact.MAX_ITERATIONS - 1)
-    settled = jnp.where(change <= 10.0 * exact.TOLERANCE, SOLVED, float(exact.NewtonStatus.NOT_SETTLED))
+    _, last = with_world(state.pose, iterate)
+    found = _round(elements, state, command, timestep, last, branches, discretization)
+    new = found.velocity[:-1]
+    fast = 1.0 + jnp.max(jnp.abs(iterate))
+    left = found.violation / fast
+    if discretization == "exact":
+        left = jnp.maximum(left, jnp.max(jnp.abs(new - iterate)) / fast)
+    settled = left <= exact.TOLERANCE
     moved = state.pose.plus(timestep * new)
     finite = jnp.all(jnp.isfinite(new)) & jnp.all(jnp.isfinite(moved.orientation))
-    status = jnp.where(failed == SOLVED, jnp.where(finite, settled, float(Status.INACCURATE)), failed)
-    again = again & (failed == SOLVED) & finite
+    limit = MAX_ROUNDS if len(branches) else exact.MAX_ITERATIONS
+    again = ~settled & (count < limit - 1.0) & (failed == SOLVED) & finite
+    # Ten times looser: rounding may hold the last changes just above the tolerance.
+    ending = jnp.where(left <= 10.0 * exact.TOLERANCE, SOLVED, float(exact.NewtonStatus.NOT_SETTLED))
+    status = jnp.where(failed == SOLVED, jnp.where(finite, ending, float(Status.INACCURATE)), failed)
 
     def kept(after: Array, before: Array) -> Array:
         return jnp.where(status == SOLVED, after, before)
 
     states = [kept(moved.position, position), kept(moved.orientation, orientation), kept(new, velocity)]
-    following = jnp.where(again, new, states[2])
     return [
         *states,
         status,
-        following,
+        jnp.where(again, new, states[2]),
+        towards(branches, found.branches, count),
         jnp.where(again, count + 1.0, 0.0),
         again.astype(float),
         *states,
         status,
-        *impulses,
+        *found.impulses,
     ]
 
 
-_Solution = tuple[Float[Array, "bodies+1 6"], tuple[Float[Array, "n r"], ...]]
-"""Velocity after the step, and impulses along the rows of each group."""
-
-
-def _newton(
-    elements: Elements, state: State, command: Array, timestep: Array, iterate: Array
-) -> tuple[_Solution, Array]:
-    """An iteration of the exact constraint, and how much it changed, relative to the velocity's size."""
-    _, last = with_world(state.pose, iterate)
-    solution = _solved(elements, exact.velocity_problem(elements, state, command, timestep, last))
-    change = jnp.max(jnp.abs(solution[0] - last)) / (1.0 + jnp.max(jnp.abs(last)))
-    return solution, change
-
-
-def _once(elements: Elements, state: State, command: Array, timestep: Array, _: Array) -> tuple[_Solution, Array]:
-    """SPOOK's step, which is linear in the new velocity."""
-    return _solved(elements, spook.velocity_problem(elements, state, command, timestep)), jnp.zeros(())
-
-
-def _solved(elements: Elements, problem: VelocityProblem) -> _Solution:
-    bias = equality_bias(elements, problem)
-    found = -small_solve(schur_complement(elements, problem), bias[:, None])[:, 0] if len(bias) else bias
-    return behind(elements, problem, found)
+def _round(
+    elements: Elements,
+    state: State,
+    command: Array,
+    timestep: Array,
+    last: Float[Array, "bodies+1 6"],
+    branches: Float[Array, "k"],
+    discretization: Discretization,
+) -> Solved:
+    if discretization == "exact":
+        problem = exact.velocity_problem(elements, state, command, timestep, last)
+    else:
+        problem = spook.velocity_problem(elements, state, command, timestep)
+    return solve_on(elements, problem, branches)

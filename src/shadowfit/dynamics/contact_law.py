@@ -85,10 +85,10 @@ def contact_points(
     stopped = {contact.group for contact in elements.contacts if isinstance(contact, StopElement)}
     geometries = {index: rows.geometry(elements.groups[index], pose) for index in stopped}
     inverse_mass = body_forces.inverse_mass(elements, pose[:-1])
-    return _stacked(contact_rows(elements, pose, velocity, inverse_mass, geometries, timestep))
+    return stacked(contact_rows(elements, pose, velocity, inverse_mass, geometries, timestep))
 
 
-def _stacked(contacts: tuple[ContactRows, ...]) -> Points:
+def stacked(contacts: tuple[ContactRows, ...]) -> Points:
     """Rows of all contacts over the moving bodies (the world has no velocity)."""
     size = 6 * (contacts[0].normal.shape[1] - 1)
     normal, sigma, bias = [], [], []

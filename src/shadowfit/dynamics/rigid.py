@@ -25,6 +25,8 @@ from shadowfit.mechanism.mechanism import Mechanism
 Arrays = list[Any]
 # Rows of loops that count for less than this, relative to the largest, are redundant.
 REDUNDANT = 1e-9
+# Increments before the last one that a step carries on.
+EARLIER = len(rigid_step.EXTRAPOLATION) - 2
 
 
 class Run(NamedTuple):
@@ -65,7 +67,8 @@ def run(
         before = _placed(tree, mechanism, back)[0]
         zero = np.zeros(len(rates))
         last = timestep * rates
-        start = [*back, last, last, *before, np.full_like(zero, rigid_step.UNSEEN), zero, last, zero, zero]
+        past = np.repeat(last[:, None], EARLIER, axis=1)
+        start = [*back, last, past, *before, np.full_like(zero, rigid_step.UNSEEN), zero, last, zero, zero]
         start += [np.zeros((len(rates), closing)), np.zeros((len(rates), touching))]
         shaped = [x.reshape((*batch, *x.shape[1:])) for x in start]
         return stepper(settings, constants, shaped, [command])
@@ -123,7 +126,7 @@ def _stepper(tree: Tree, structure: Any, is_packaged: bool, sizes: _Sizes) -> Se
     places, turns = np.zeros((count, 3)), np.zeros((count, 4))
     number = np.zeros(())
     layout = Layout(
-        [places, turns, np.zeros(size), np.zeros(size), places, turns, number, number],
+        [places, turns, np.zeros(size), np.zeros((EARLIER, size)), places, turns, number, number],
         [np.zeros(size), number, number, np.zeros(sizes.closing), np.zeros(sizes.touching)],
         [np.zeros(sizes.inputs)],
     )

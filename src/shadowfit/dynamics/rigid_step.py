@@ -56,6 +56,8 @@ TOLERANCE = 1e-12
 CAUTION = 4.0
 # Curvature before it has been seen: the first step takes more than one round.
 UNSEEN = 1e30
+# Weights of the last increments, newest first, in the guess of the next one: it continues a polynomial through them.
+EXTRAPOLATION = np.array([5.0, -10.0, 10.0, -5.0, 1.0])
 # Speeds are differences of positions, whose rounding errors [relative] they inherit over the time-step.
 ROUNDING = 16.0 * float(np.finfo(float).eps)
 
@@ -67,8 +69,8 @@ class Carried(NamedTuple):
     """Of all bodies, a step ago."""
     last: Float[Array, "d"]
     """Increment that led from there to the present."""
-    earlier: Float[Array, "d"]
-    """The increment before that."""
+    earlier: Float[Array, "e d"]
+    """The increments before that, newest first."""
     pose: Pose
     """Of all bodies, a step ago."""
     curvature: Float[Array, ""]
@@ -173,9 +175,10 @@ def step(
     status = jnp.where(failed, float(exact.NewtonStatus.NOT_SETTLED), 0.0)
     status = jnp.where(carried.status == 0.0, status, carried.status)
     again = ~settled & (status == 0.0)
-    following = jnp.where(again, increment, 3.0 * (increment - carried.last) + carried.earlier)
+    past = jnp.concatenate([increment[None], carried.last[None], carried.earlier])
+    following = jnp.where(again, increment, jnp.sum(EXTRAPOLATION[:, None] * past, axis=0))
     return (
-        Carried(motion, increment, carried.last, now.pose, remembered, status),
+        Carried(motion, increment, past[1:-1], now.pose, remembered, status),
         Trial(following, jnp.where(again, size, 0.0), jnp.where(again, trial.rounds + 1.0, 0.0), reaction, contacts),
         jnp.where(again, 1.0, 0.0),
         Found(now.pose.position, now.pose.orientation, velocity, increment, status, reaction, contacts),
@@ -183,8 +186,11 @@ def step(
 
 
 def _solved(matrix: Float[Array, "d d"], right: Float[Array, "d k"]) -> Float[Array, "d k"]:
-    """From the leaves inwards: eliminating a coordinate then fills nothing in."""
-    return small_solve(matrix[::-1, ::-1], right[::-1])[::-1]
+    """From the leaves inwards: eliminating a coordinate then fills nothing in.
+
+    Without a search for pivots, which would mix branches: the matrix is an inertia, with what laws of a step add to it.
+    """
+    return small_solve(matrix[::-1, ::-1], right[::-1], definite=True)[::-1]
 
 
 def _opened(tree: Tree, mechanism: Mechanism) -> tuple[Tree, Elements]:

@@ -243,15 +243,15 @@ def _graph(elements: Elements) -> tuple[tuple[int, ...], tuple[tuple[int, int], 
 
 def schur_complement(elements: Elements, problem: VelocityProblem) -> Float[Array, "r r"]:
     """``A M⁻¹ Pᵀ + Σ`` of all equality rows."""
-    rows = _dense_rows(elements, [(r.row_a, r.row_b) for r in problem.equality])
-    push = _dense_rows(elements, [(r.push_a, r.push_b) for r in problem.equality])
+    rows = dense_rows(elements, [(r.row_a, r.row_b) for r in problem.equality])
+    push = dense_rows(elements, [(r.push_a, r.push_b) for r in problem.equality])
     response = jnp.einsum("bij,rbj->bir", problem.inverse_mass, push)
     schur = jnp.einsum("rbi,bis->rs", rows, response)
     sigma = jnp.concatenate([r.sigma.ravel() for r in problem.equality] or [jnp.zeros(0)])
     return schur + jnp.diag(sigma)
 
 
-def _dense_rows(elements: Elements, parts: list[tuple[Array, Array]]) -> Float[Array, "r bodies+1 6"]:
+def dense_rows(elements: Elements, parts: list[tuple[Array, Array]]) -> Float[Array, "r bodies+1 6"]:
     """Rows of all joints over all bodies."""
     blocks = [jnp.zeros((0, elements.body_count + 1, 6))]
     for group, (on_a, on_b) in zip(elements.groups, parts, strict=True):
@@ -323,8 +323,8 @@ def _complementarity(elements: Elements, problem: VelocityProblem) -> tuple[Arra
         return s_ab, s_ba, s_bb
     jacobian = _contact_jacobian(elements, problem)
     response = jnp.einsum("bij,zbj->biz", problem.inverse_mass, jacobian)
-    rows = _dense_rows(elements, [(r.row_a, r.row_b) for r in problem.equality])
-    push = _dense_rows(elements, [(r.push_a, r.push_b) for r in problem.equality])
+    rows = dense_rows(elements, [(r.row_a, r.row_b) for r in problem.equality])
+    push = dense_rows(elements, [(r.push_a, r.push_b) for r in problem.equality])
     pushed = jnp.einsum("bij,rbj->bir", problem.inverse_mass, push)
     size, joints = jacobian.shape[0], s_ab.shape[1]
     widen = ((0, 0), (0, size - joints))
