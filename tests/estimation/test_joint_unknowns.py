@@ -14,7 +14,7 @@ from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.refits.bootstrap import bootstrap
 from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.evaluation.axis_forces import axis_forces
-from shadowfit.mechanism import Coulomb
+from shadowfit.mechanism import Coulomb, Mechanism, Sphere, touch
 from shadowfit.models import builtin
 
 # Joints of the simulator that are as good as rigid.
@@ -116,8 +116,16 @@ def test_bootstrap_scatters_as_the_linearised_error_bars_say():
 def test_what_rigid_joints_do_not_describe_is_refused():
     loop = builtin.fourbar()
     recording = twin(loop, {"ground_crank": -1.0}, 20)
-    with pytest.raises(MechanismError, match="'floor' is one with a plane"):
-        Joint.of(builtin.incline())
+    plain = builtin.furuta()
+    loaded = Mechanism(
+        dict(plain.bodies.items()),
+        dict(plain.joints.items()),
+        contacts={"floor": touch(Sphere(0.1), plain.bodies.names[-1], friction=0.5)},
+        inputs=dict(plain.inputs.items()),
+    )
+    assert Joint.of(loaded).touches
+    with pytest.raises(MechanismError, match="joint 'hinge1' rubs in proportion to its load, which contact 'floor'"):
+        Joint.of(loaded.set({"hinge1.dry": 0.1}))
     with pytest.raises(ProblemError, match="need the residual 'implicit'"):
         build_problem(loop, [recording], parameter_set(loop, ()), Options(unknowns="joint", discretization="spook"))
 

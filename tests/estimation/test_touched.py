@@ -1,10 +1,10 @@
-"""End stops in joint coordinates: rows vanish along simulations, have their derivatives, and find truths."""
+"""Contacts and end stops in joint coordinates: rows vanish along simulations, have their derivatives, find truths."""
 
 import numpy as np
 import pytest
 
-from dynamics.linkages import fourbar
-from estimation.scenes import all_rows, problem_of
+from dynamics.test_rigid_contacts import hopper, jammed, start_of
+from estimation.scenes import all_rows, problem_of, with_joint
 from estimation.test_linearise import slope_along
 from shadowfit.dynamics import place, simulate
 from shadowfit.errors import MechanismError
@@ -14,7 +14,18 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.unknowns import joint as joint_unknowns
 from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.geometry import Pose
-from shadowfit.mechanism import Body, JointLimit, JointPosition, Mechanism, hinge
+from shadowfit.mechanism import (
+    Body,
+    BodyOrientation,
+    Coulomb,
+    JointLimit,
+    JointPosition,
+    Mechanism,
+    PointPosition,
+    Sphere,
+    hinge,
+    touch,
+)
 from shadowfit.recordings import Recording
 
 H = 2e-3
@@ -42,6 +53,33 @@ def swinging(links=1):
     return mechanism, place(mechanism, {"pin0": 1.0})
 
 
+TABLE = {"friction": 0.4, "compliance": 1e-5, "damping": 4e-3, "stick_time": 1e-4}
+
+
+def scraping():
+    """Two rods that swing over a table and scrape along it."""
+    plain = stopped(2)
+    tip = touch(Sphere(0.03), "rod1", center=(0, 0, -0.3), plane_point=(0, 0, -1.1), **TABLE)
+    parts = (dict(plain.bodies.items()), dict(plain.joints.items()))
+    mechanism = Mechanism(*parts, contacts={"table": tip}, sensors=dict(plain.sensors.items()), name="scraping")
+    return mechanism, place(mechanism, {"pin0": 0.6, "pin1": 0.2})
+
+
+def hopping():
+    """A floating trunk whose foot and belly fall on a floor."""
+    plain = hopper()
+    sensors = {"angle": JointPosition("hip", 1e-3), "turn": BodyOrientation("trunk"), "at": PointPosition("trunk")}
+    parts = (dict(plain.bodies.items()), dict(plain.joints.items()))
+    mechanism = Mechanism(*parts, contacts=dict(plain.contacts.items()), sensors=sensors, name="hopper")
+    return mechanism, start_of(mechanism)
+
+
+def jamming():
+    """A four-bar linkage whose crank meets a stop."""
+    mechanism = jammed()
+    return mechanism, place(mechanism, {"a": 0.9}, {"a": 2.0})
+
+
 def run_of(mechanism, start, steps=300, **options):
     return simulate(mechanism, start, timestep=H, steps=steps, joints="rigid", **options)
 
@@ -65,13 +103,32 @@ def along(mechanism, start, free, **options):
     return problem, Point(values, (Nodes(problem.at(values, 0).nodes(bodies), None),))
 
 
-FREE = ("stop.lower", "stop.damping", "last.lower", "rod1.mass", "pin1.viscous")
+SCENES = {
+    "stops": (lambda: swinging(2), ("stop.lower", "stop.damping", "last.lower", "rod1.mass", "pin1.viscous")),
+    "table": (scraping, ("table.friction", "table.plane_point.z", "table.damping", "rod1.mass", "pin1.viscous")),
+    "hopper": (hopping, ("foot.friction", "foot.plane_point.z", "stop.damping", "trunk.mass", "hip.viscous")),
+    "loop": (jamming, ("stop.upper", "stop.damping", "coupler.mass")),
+}
+WRITTEN, SWEPT = 10**9, 0
+SLOW = pytest.mark.slow
 
 
-@pytest.mark.parametrize("swept", [False, True])
-def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residuals(swept, monkeypatch):
-    monkeypatch.setattr(joint_unknowns, "LARGEST_STEP", 0 if swept else 10**9)
-    problem, point = along(*swinging(2), FREE)
+@pytest.mark.parametrize(
+    ("scene", "largest"),
+    [
+        pytest.param("stops", WRITTEN, id="stops"),
+        pytest.param("stops", SWEPT, id="stops, by recursion"),
+        pytest.param("table", WRITTEN, id="table"),
+        pytest.param("table", SWEPT, id="table, by recursion"),
+        pytest.param("hopper", WRITTEN, id="hopper", marks=SLOW),
+        pytest.param("loop", WRITTEN, id="loop"),
+    ],
+)
+def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residuals(scene, largest, monkeypatch):
+    monkeypatch.setattr(joint_unknowns, "LARGEST_STEP", largest)
+    swept = largest == SWEPT
+    make, free = SCENES[scene]
+    problem, point = along(*make(), free)
     assert (problem.kernels.recursion is not None) == swept
     here, commands = problem.at(point.values, 0), problem.commands_at(point.values, 0)
     left = here.dynamics_residuals(point.nodes[0].pose, commands, H)
@@ -80,10 +137,10 @@ def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residua
     rng = np.random.default_rng(2)
     still = np.zeros((problem.node_count(0), problem.plan.node_size))
     states = rng.standard_normal(still.shape)
-    check(rows.states @ states.ravel(), slope_along(problem, point, states, np.zeros(len(FREE)), 1e-10))
+    check(rows.states @ states.ravel(), slope_along(problem, point, states, np.zeros(len(free)), 1e-10))
     # All parameters at once, each about as strongly as the others.
     size = np.max(np.abs(rows.parameters), axis=0)
-    assert np.count_nonzero(size) >= len(FREE) - 1
+    assert np.count_nonzero(size) >= len(free) - 1
     mixed = np.where(size > 0.0, rng.choice([-1.0, 1.0], len(size)), 0.0) / np.where(size > 0.0, size, 1.0)
     scale = np.min(problem.parameters.spread(lambda p: p.scale)[size > 0.0] / np.abs(mixed[size > 0.0]))
     check(rows.parameters @ mixed, slope_along(problem, point, still, mixed, 1e-6 * scale))
@@ -104,10 +161,18 @@ def test_a_stop_and_its_damping_are_found():
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), found.summary()
 
 
-def test_stops_of_loops_are_refused():
-    plain = fourbar()
-    stop = {"stop": JointLimit("a", lower=-2.0, upper=1.0)}
-    parts = {"inputs": dict(plain.inputs.items())}
-    limited = Mechanism(dict(plain.bodies.items()), dict(plain.joints.items()), contacts=stop, **parts)
-    with pytest.raises(MechanismError, match=r"'stop' is an end stop and joint 'd' closes a loop"):
-        Joint.of(limited)
+def test_friction_and_height_of_a_plane_are_found():
+    mechanism, start = scraping()
+    options = Options(timestep=H, state_weight=1e4, stick_time=None, cutoff=200.0)
+    begin = {"table.friction": 0.3, "table.plane_point.z": -1.101}
+    tight = LevenbergMarquardt(max_iterations=60, decrease_tolerance=1e-12, step_tolerance=1e-10)
+    found = fit(mechanism, recorded(mechanism, run_of(mechanism, start)), begin, options=options, optimiser=tight)
+    assert (found.problem.options.unknowns, found.problem.options.correction) == ("joint", "none")
+    for row in found.parameters:
+        assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-4), found.summary()
+
+
+def test_loads_that_contacts_change_are_refused():
+    mechanism, _ = jamming()
+    with pytest.raises(MechanismError, match=r"joint 'a' rubs in proportion to its load, which contact 'stop' changes"):
+        Joint.of(with_joint(mechanism, "a", friction=Coulomb(dry=0.1)))

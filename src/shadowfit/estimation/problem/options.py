@@ -109,6 +109,9 @@ class Options:
 
 
 def _has_rigid_joints(mechanism: Mechanism) -> bool:
+    if len(mechanism.joints) == 0 and len(mechanism.contacts):
+        # The unknowns are the same; those of bodies have the stepper's own search for what touches.
+        return False
     try:
         KINDS["joint"].of(mechanism)
     except MechanismError:

@@ -307,15 +307,16 @@ def _check_shafts(tree: Tree, mechanism: Mechanism) -> None:
 
 
 def _check_contacts(tree: Tree, mechanism: Mechanism) -> None:
-    """Raise where there are others than end stops, or end stops and loops."""
+    """Raise where contacts change the load of joints that rub in proportion to it: those with planes, or in loops.
+
+    End stops of a tree push along the axis that two bodies share, across which nothing changes.
+    """
     for name, contact in mechanism.contacts.items():
-        if isinstance(contact, PlaneContact):
-            raise MechanismError(
-                f"contact {name!r} is one with a plane: fits in joint coordinates know end stops only; use the "
-                "unknowns 'configuration'"
-            )
-        if tree.loops:
-            raise MechanismError(
-                f"{name!r} is an end stop and joint {mechanism.joints.names[tree.loops[0]]!r} closes a loop: fits in "
-                "joint coordinates do not describe both; use the unknowns 'configuration'"
-            )
+        if not (tree.loops or isinstance(contact, PlaneContact)):
+            continue
+        for joint, part in mechanism.joints.items():
+            if part.friction is not None and float(part.friction.limit(jnp.zeros(()))[0]) > 0.0:
+                raise MechanismError(
+                    f"joint {joint!r} rubs in proportion to its load, which contact {name!r} changes: fits in joint "
+                    "coordinates do not describe both; use the unknowns 'configuration'"
+                )
