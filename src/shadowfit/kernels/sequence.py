@@ -79,43 +79,48 @@ class Sequence:
         ``start`` are the first values of what is carried and iterated. ``given`` has an axis of time first. A batch has
         one more axis before all of these, and before the axis of time in what is returned.
         """
-        if self.code(settings, constants, 1) is None:
+        code = self.code(settings, constants, 1)
+        if code is None:
             return self._by_xla(settings, constants, start, given)
         if np.ndim(start[0]) == np.ndim(self.layout.varying[0]):
-            single = self._run(settings, constants, [np.asarray(x)[None] for x in start], [x[None] for x in given])
+            single = self(settings, constants, [np.asarray(x)[None] for x in start], [x[None] for x in given])
             return [x[0] for x in single]
-        count = len(start[0])
-        if count <= LANES:
-            return self._run(settings, constants, start, given)
-        self.code(settings, constants, LANES)
+        count, times = given[0].shape[:2]
+        found = [np.empty((count, times, *shape)) for shape in code.shapes[self.layout.kept + 1 :]]
         groups = [slice(i, i + LANES) for i in range(0, count, LANES)]
 
-        def run(group: slice) -> list[np.ndarray]:
-            return self._run(settings, constants, [x[group] for x in start], [x[group] for x in given])
+        def run(group: slice) -> None:
+            own = [x[group] for x in start], [x[group] for x in given], [x[group] for x in found]
+            self._run(settings, constants, *own)
 
+        if count <= LANES:
+            run(slice(0, count))
+            return found
+        self.code(settings, constants, LANES)
         with concurrent.futures.ThreadPoolExecutor(processors.threads()) as threads:
-            parts = list(threads.map(run, groups))
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+            list(threads.map(run, groups))
+        return found
 
-    def _run(self, settings: Leaves, constants: Leaves, start: Leaves, given: Leaves) -> list[np.ndarray]:
-        """A few trajectories, side by side; unused lanes repeat the last one."""
+    def _run(self, settings: Leaves, constants: Leaves, start: Leaves, given: Leaves, found: list[np.ndarray]) -> None:
+        """A few trajectories, side by side, whose outputs are put into ``found``; unused lanes repeat the last one."""
         count, times = len(start[0]), given[0].shape[1]
         lanes = 1 if count == 1 else LANES
         code = self.code(settings, constants, lanes)
         assert code is not None
         who = np.minimum(np.arange(lanes), count - 1)
-        carry = np.concatenate([np.asarray(x, float).reshape(count, -1) for x in start], axis=1)[who].T.copy()
+        carried = np.concatenate([np.asarray(x, float).reshape(count, -1) for x in start], axis=1)[who].T
+        carry = np.zeros((2 * len(carried) + 1, lanes))
+        carry[: len(carried)] = carried
         columns = [np.asarray(x, float).reshape(count, times, -1) for x in given]
         varying = np.ascontiguousarray(np.moveaxis(np.concatenate(columns, axis=2)[who], 0, 2))
-        sizes = [int(np.prod(shape, dtype=int)) for shape in code.shapes]
+        sizes = [int(np.prod(x.shape[2:], dtype=int)) for x in found]
         results = np.zeros((times, sum(sizes), lanes))
         values = _flat(settings)
         known = np.concatenate([values[~_shaping(values)], _flat(constants)])
         code.loaded("program", known, varying, results, np.empty(code.scratch), carry, times, results.shape[1])
         by_trajectory = np.moveaxis(results, 2, 0)[:count]
-        parts = np.split(by_trajectory, np.cumsum(sizes)[:-1], axis=2)
-        shaped = [part.reshape(count, times, *shape) for part, shape in zip(parts, code.shapes, strict=True)]
-        return shaped[self.layout.kept + 1 :]
+        for own, part in zip(found, np.split(by_trajectory, np.cumsum(sizes)[:-1], axis=2), strict=True):
+            own.reshape(count, times, -1)[:] = part
 
     @functools.cached_property
     def _by_xla(self) -> Callable[..., list[np.ndarray]]:

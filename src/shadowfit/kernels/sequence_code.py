@@ -1,7 +1,8 @@
 """The text of a program that steps through time, for LLVM (:mod:`sequence`, :mod:`parts`).
 
 All that changes lies trajectory by trajectory: (time, place, lane) for what is given and what is found, (place, lane)
-for what is carried. A group of trajectories repeats a step until the last one of them has settled; those that have
+for what is carried: first the values of this step, behind them those for the next one, and whether to do this one
+again. A group of trajectories repeats a step until the last one of them has settled; those that have
 already done so repeat their last round and find the same.
 """
 
@@ -40,10 +41,12 @@ class _StepPart(Part):
         return self.line(f"load {self.width.number}, ptr {at}, align 8")
 
     def give_out(self, node: Node, places: Sequence[int]) -> None:
-        """Write a value to the results."""
-        value = self.number_of(node)
+        """Write a value to what is handed on, or to the results."""
+        value, handed_on = self.number_of(node), self.sizes[1] + self.sizes[2]
         for place in places:
-            at = self.line(f"getelementptr double, ptr %to, i64 {place * self.kept.lanes}")
+            handed = place <= handed_on
+            target, where = ("%carry", handed_on + place) if handed else ("%to", place - handed_on - 1)
+            at = self.line(f"getelementptr double, ptr {target}, i64 {where * self.kept.lanes}")
             self.lines.append(f"  store {self.width.number} {value}, ptr {at}, align 8")
 
 
@@ -114,21 +117,22 @@ def _write_loop(module: Module, parts: Sequence[Sequence[Part]], sizes: Sizes, l
         with f.rounds() as rounds:
             for part in parts[ROUND]:
                 f.call(part, f.constants, start, to, f.scratch, f.carry, f.stride)
-            unsettled = f.apply("ne", f.load(f.at(to, kept * lanes), lanes), number(0.0, lanes))
+            unsettled = f.apply("ne", f.load(f.at(f.carry, 2 * kept * lanes), lanes), number(0.0, lanes))
             rounds.again = f.any(unsettled)
             with f.when(rounds.again):
-                _hand_on(f, to, range(carried, kept), unsettled, lanes)
+                _hand_on(f, kept, range(carried, kept), unsettled, lanes)
+        following = f.at(f.carry, kept * lanes)
 
         def copied(place: Value, width: int) -> None:
-            f.store(f.load(f.at(to, place), width), f.at(f.carry, place))
+            f.store(f.load(f.at(following, place), width), f.at(f.carry, place))
 
         f.tiles(0, kept * lanes, (lanes,), copied)
     f.give()
 
 
-def _hand_on(f: Function, to: Value, places: range, unsettled: Value, lanes: int) -> None:
+def _hand_on(f: Function, kept: int, places: range, unsettled: Value, lanes: int) -> None:
     """New iterated values, for those trajectories that have not settled."""
     for place in places:
         at = f.at(f.carry, place * lanes)
-        new = f.load(f.at(to, place * lanes), lanes)
+        new = f.load(f.at(f.carry, (kept + place) * lanes), lanes)
         f.store(f.apply("select_n", unsettled, f.load(at, lanes), new), at)
