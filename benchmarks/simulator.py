@@ -3,12 +3,12 @@
 Method: double precision, time-steps of 2 ms, no contacts. The Furuta pendulum is released from near upright with a
 sinusoidal motor voltage, with and without dry friction in both hinges; a seven-axis arm and a humanoid of 32 hinges
 (``trees.py``) fall from a random configuration. Rigid joints are stepped in joint coordinates by machine code
-(``dynamics.rigid``, Newton's iteration to rounding errors), compliant ones by machine code where nothing is
-complementary (``dynamics.compliant``), and by XLA (``rollout``). MuJoCo runs its own C
+(``dynamics.rigid``, Newton's iteration to rounding errors), compliant ones by machine code (``dynamics.compliant``),
+and by XLA (``rollout``). MuJoCo runs its own C
 loop (``mujoco.rollout``, one thread, semi-implicit Euler, one evaluation a step). Times are processor time, the best of
 ``--repeat`` runs taken in turns; ratios are of one run. A batch has 64 trajectories; its gain on all cores over one
 core is of wall times, and means something only on an idle machine. First calls are wall times in processes of their
-own, with an empty and with a filled cache.
+own, with an empty and with a filled cache. A batch's trajectories are half as long as a single one.
 
 Targets: at least half of MuJoCo's steps per second; a batch on two cores 1.6 times that on one.
 """
@@ -198,7 +198,7 @@ def main() -> None:
 
     batches = Table("machine", "one core [steps/s]", "all cores [steps/s]", "gain (≥ 1.6 on two)")
     for machine in machines[:3]:
-        steps = max(options.steps // 20, 1)
+        steps = max(options.steps // 2, 1)
         rates = [
             BATCH * steps / batch_seconds(machine, steps, options.repeat, n) for n in (1, len(os.sched_getaffinity(0)))
         ]

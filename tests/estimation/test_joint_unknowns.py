@@ -116,7 +116,7 @@ def test_bootstrap_scatters_as_the_linearised_error_bars_say():
 def test_what_rigid_joints_do_not_describe_is_refused():
     loop = builtin.fourbar()
     recording = twin(loop, {"ground_crank": -1.0}, 20)
-    plain = builtin.furuta()
+    plain = builtin.furuta(friction=False)
     loaded = Mechanism(
         dict(plain.bodies.items()),
         dict(plain.joints.items()),
@@ -125,7 +125,7 @@ def test_what_rigid_joints_do_not_describe_is_refused():
     )
     assert Joint.of(loaded).touches
     with pytest.raises(MechanismError, match="joint 'hinge1' rubs in proportion to its load, which contact 'floor'"):
-        Joint.of(loaded.set({"hinge1.dry": 0.1}))
+        Joint.of(with_joint(loaded, "hinge1", friction=Coulomb(dry=0.1)))
     with pytest.raises(ProblemError, match="need the residual 'implicit'"):
         build_problem(loop, [recording], parameter_set(loop, ()), Options(unknowns="joint", discretization="spook"))
 
