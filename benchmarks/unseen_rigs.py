@@ -341,7 +341,7 @@ def inverse_dynamics(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 def _turned(axis: np.ndarray, angle: float) -> np.ndarray:
     cross = np.cross(np.eye(3), axis)
-    return np.eye(3) - np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
+    return np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
 
 
 def _moments(i: int) -> np.ndarray:

@@ -54,7 +54,7 @@ def fitted(what, seed=0):
         "nothing": {},
         "drag": {"force": drag},
         "slow": {"force": lambda t, x, v: 2e-3 * np.sin(2.0 * np.pi * t / 17.0)},
-        "scale": {"reading": lambda x: 2e-3 * np.cos(10.0 * x)},
+        "scale": {"reading": lambda x: 8e-4 * np.cos(10.0 * x)},
     }[what]
     return fit(oscillator(), swing(**given, seed=seed), list(FREE), options=Options(timestep=STEP))
 

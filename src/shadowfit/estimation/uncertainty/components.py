@@ -27,8 +27,8 @@ EVIDENCE = 11.0
 # Values of log10 θ that are tried, relative to where a group's columns are as large as the errors; then finer ones.
 # (Further up, products of columns that hardly differ are rounding.)
 COARSE, FINE = np.arange(-4.0, 9.5, 1.0), np.array([-0.6, -0.3, 0.0, 0.3, 0.6])
-# Rounds over the groups that are there, for their sizes to suit each other.
-ROUNDS = 2
+# Groups whose sizes are looked for at a time: those that would gain most.
+MOST = 3
 # Part of the errors that rounding leaves where functions explain them entirely.
 ROUNDING = 1e-9
 
@@ -93,32 +93,54 @@ def chosen(rows: Rows) -> Sizes:
     ratio, gain = np.zeros(len(rows.groups)), np.zeros(len(rows.groups))
     best = without = _deviance(rows, ratio)
     while True:
-        tried = [(*_best_ratio(rows, ratio, g), g) for g in np.flatnonzero(ratio == 0.0).tolist()]
+        tried = [(*_scanned(rows, ratio, g), g) for g in _promising(rows, ratio)]
         if not tried:
             break
-        value, size_tried, g = min(tried)
+        value, size, g = min(tried)
         if not best - value > EVIDENCE:
             break
-        ratio[g], gain[g], best = size_tried, best - value, value
-        for _ in range(ROUNDS):
-            for other in np.flatnonzero(ratio > 0.0).tolist():
-                best, ratio[other] = _best_ratio(rows, ratio, other)
+        ratio[g], gain[g], best = size, best - value, value
+        for other in np.flatnonzero(ratio > 0.0).tolist():
+            best, ratio[other] = _around(rows, ratio, other, ratio[other])
     return Sizes(ratio, gain, _variance(rows, ratio), without - best)
 
 
-def _best_ratio(rows: Rows, ratio: Float[np.ndarray, " g"], g: int) -> tuple[float, float]:
+def _promising(rows: Rows, ratio: Float[np.ndarray, " g"]) -> list[int]:
+    """Groups that would gain most, without a prior; none that would not gain enough."""
+    columns, root, matrix = _scaled(rows, ratio)
+    across = root[:, None] * rows.squares[columns]
+    inner = np.linalg.solve(matrix, np.column_stack([across, root * rows.products[columns]]))
+    squares, products = rows.squares - across.T @ inner[:, :-1], rows.products - across.T @ inner[:, -1]
+    variance, gains = _variance(rows, ratio), []
+    for g in np.flatnonzero(ratio == 0.0).tolist():
+        group = list(rows.groups[g])
+        size = np.sqrt(np.maximum(np.diagonal(squares)[group], np.finfo(float).tiny))
+        values, vectors = np.linalg.eigh(squares[np.ix_(group, group)] / np.outer(size, size))
+        along = vectors.T @ (products[group] / size)
+        seen = values > ROUNDING
+        part = float(np.sum(along[seen] ** 2 / values[seen])) / (rows.degrees * variance)
+        gains.append((-rows.degrees * np.log1p(-min(part, 1.0 - ROUNDING)), g))
+    return [g for gain, g in sorted(gains, reverse=True)[:MOST] if gain > EVIDENCE]
+
+
+def _scanned(rows: Rows, ratio: Float[np.ndarray, " g"], g: int) -> tuple[float, float]:
     """Least −2 log L over the size of one group, and the size."""
     scale = np.mean(np.diagonal(rows.squares)[list(rows.groups[g])])
     if not scale > 0.0:
         return np.inf, 0.0
+    coarse = min(_with(rows, ratio, g, 10.0**exponent / scale) for exponent in COARSE)
+    return _around(rows, ratio, g, coarse[1])
+
+
+def _around(rows: Rows, ratio: Float[np.ndarray, " g"], g: int, size: float) -> tuple[float, float]:
+    """The same among sizes near one."""
+    return min(_with(rows, ratio, g, size * 10.0**exponent) for exponent in FINE)
+
+
+def _with(rows: Rows, ratio: Float[np.ndarray, " g"], g: int, size: float) -> tuple[float, float]:
     here = ratio.copy()
-
-    def value(exponent: float) -> tuple[float, float]:
-        here[g] = 10.0**exponent / scale
-        return _deviance(rows, here), here[g]
-
-    coarse = COARSE[int(np.argmin([value(x)[0] for x in COARSE]))]
-    return min(value(coarse + x) for x in FINE)
+    here[g] = size
+    return _deviance(rows, here), size
 
 
 def _scaled(rows: Rows, ratio: Float[np.ndarray, " g"]) -> tuple[list[int], np.ndarray, np.ndarray]:

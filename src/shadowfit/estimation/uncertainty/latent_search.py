@@ -33,6 +33,7 @@ from shadowfit.estimation.linear.projection import Projection
 from shadowfit.estimation.problem import rows
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
@@ -150,9 +151,9 @@ def find_latent(problem: Problem, here: Linearisation, weights: Weights, evidenc
         if not trial.deviance < best.deviance - EVIDENCE:
             break
         best = trial
-    if not best.functions:
+    functions = [one for one in (_limited(problem, likely, each) for each in best.functions) if one is not None]
+    if not functions:
         return nothing
-    functions = tuple(_limited(problem.timestep, likely, one) for one in best.functions)
     listed = [one.candidate for one in functions]
     variances = np.concatenate([np.full(one.candidate.width, one.variance) for one in functions])
     across, final = np.zeros((size, len(variances))), Linear(weights, evidence.projections, evidence.places, free)
@@ -161,22 +162,24 @@ def find_latent(problem: Problem, here: Linearisation, weights: Weights, evidenc
     return Latents(tuple(one.told() for one in functions), (across * variances) @ across.T)
 
 
-def _limited(timestep: float, likely: Linear, function: _Function) -> _Function:
-    """A force that is no larger than what the most likely motion, where all errors are white, shows of it.
+def _limited(problem: Problem, likely: Linear, function: _Function) -> _Function | None:
+    """A force that is no larger than the most likely motion, where all errors are white, shows of it.
 
     Most of it may be hidden, because parameters stand in for it, but not all but a trace: functions that nearly cancel
-    each other explain anything that is small and sharp, at any size. (Errors of readings do not show there, for states
-    follow them.)
+    each other explain anything that is small and sharp, at any size. Of a sensor's errors, which states follow, hardly
+    anything shows there: those beyond the largest noise that a sensor of the stated one is given are no explanation.
     """
     one = function.candidate
     if one.joint is None:
-        return function
+        sensor = problem.sensors.index(one.name)
+        most = float(stated_std(problem)[sensor] * sensor_limits(problem)[1][sensor]) ** 2
+        return function if function.variance * one.energy <= most else None
     shown, whole = 0.0, 0.0
     for functions, projection in zip(one.functions, likely.projections, strict=True):
         missing = _without_states(projection, projection.residual[..., None])[:, one.joint, 0]
         basis = np.linalg.qr(functions)[0]
         shown, whole = shown + float(np.sum((basis.T @ missing) ** 2)), whole + float(missing @ missing)
-    level = likely.weights.unexplained[one.joint] / timestep
+    level = likely.weights.unexplained[one.joint] / problem.timestep
     most = level**2 * (shown / whole if whole > 0.0 else 0.0) / (1.0 - HIDDEN)
     return dataclasses.replace(function, variance=min(function.variance, most / one.energy))
 
