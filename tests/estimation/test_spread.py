@@ -93,6 +93,17 @@ def test_a_fleet_has_a_mean_and_a_spread():
     assert np.corrcoef(found.individuals.values[:, 0], stiffness)[0, 1] > 0.95
 
 
+def test_a_spread_is_known_as_well_as_that_of_the_values_themselves():
+    """Of N values that their own recordings tell well: to ω/√(2(N − 1)), their mean to ω/√N."""
+    stiffness = np.array([6.0, 8.0, 9.5, 10.0, 12.5])
+    fleet = [oscillation(400 + i, stiffness=own, steps=60) for i, own in enumerate(stiffness)]
+    found = fit_fleet(MODEL, fleet, START, scatter=(STIFFNESS,), options=OPTIONS, crew=Crew(1))
+    (spread,) = found.spreads
+    assert spread.value == pytest.approx(np.std(stiffness, ddof=1), rel=0.05)
+    assert spread.std == pytest.approx(spread.value / np.sqrt(8), rel=0.02)
+    assert found.parameters[0].std == pytest.approx(spread.value / np.sqrt(5), rel=0.02)
+
+
 def test_a_fleet_of_equals_has_next_to_no_spread():
     fleet = [oscillation(300 + i, steps=60) for i in range(8)]
     found = fit_fleet(MODEL, fleet, START, scatter=(STIFFNESS,), options=OPTIONS, crew=Crew(1))

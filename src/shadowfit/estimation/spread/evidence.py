@@ -7,7 +7,9 @@ them are.
 
 The spread ω of a parameter that scatters maximises the restricted likelihood: with the posterior variances v of
 ``θ − μ``, ``N ω² = Σ [(θ − μ)² + v]``, solved as ``ω² = Σ (θ − μ)²/(N − Σ v/ω²)``, which ends in fewer rounds. Its
-standard deviation follows from the expected information of ω², ``½ Σ p²`` with ``p = 1/ω² − v/ω⁴`` for each recording.
+standard deviation follows from the expected information of ω², ``½ Σ_ij p_ij²`` with ``p_ii = 1/ω² − v/ω⁴`` for each
+recording. Two recordings have ``p_ij = −b_i H⁻¹ b_jᵀ`` because they share their mean, ``b = ∂(θ − μ)/∂c /ω²``: of N
+values that are known exactly the spread is known to ``ω/√(2(N − 1))``.
 """
 
 from __future__ import annotations
@@ -142,10 +144,22 @@ class Scatter:
     variances: Float[np.ndarray, " k"]
     """Σ v."""
     precision: Float[np.ndarray, "k k"]
-    """Σ p²."""
+    """Σ p_ii², less what the last term has of them."""
+    shared: Float[np.ndarray, "k d d"]
+    """Σ bᵀb."""
 
     def __add__(self, other: Scatter) -> Scatter:
-        return Scatter(self.squares + other.squares, self.variances + other.variances, self.precision + other.precision)
+        return Scatter(
+            self.squares + other.squares,
+            self.variances + other.variances,
+            self.precision + other.precision,
+            self.shared + other.shared,
+        )
+
+    def information(self, inverse: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "k k"]:
+        """Of the ω²: ``½ Σ_ij p_ij²``, in units of σ₀⁻⁴."""
+        through = self.shared @ inverse
+        return 0.5 * (self.precision + np.einsum("aij,bji->ab", through, through))
 
 
 def individuals(
@@ -161,7 +175,7 @@ def individuals(
     """
     tied = task.roles.scattering
     k = len(tied)
-    listed, scatter = [], Scatter(np.zeros(k), np.zeros(k), np.zeros((k, k)))
+    listed, scatter = [], Scatter(np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, *inverse.shape)))
     means = np.zeros((len(task.roles.own), task.roles.size))
     means[tied, task.roles.mean[tied]] = 1.0
     for one in witnesses:
@@ -175,6 +189,8 @@ def individuals(
         # In units of σ₀²: λ⁻¹ is ω² then.
         left = (inverse_alone + apart @ inverse @ apart.T)[np.ix_(tied, tied)]
         weight = one.pull.weight[tied]
-        precision = np.diag(weight) - weight[:, None] * left * weight
-        scatter = scatter + Scatter(one.pull.distance[tied] ** 2, np.diagonal(left).copy(), precision**2)
+        slope = weight[:, None] * apart[tied]
+        precision = (np.diag(weight) - weight[:, None] * left * weight) ** 2 - (slope @ inverse @ slope.T) ** 2
+        shared = slope[:, :, None] * slope[:, None]
+        scatter = scatter + Scatter(one.pull.distance[tied] ** 2, np.diagonal(left).copy(), precision, shared)
     return listed, scatter

@@ -290,7 +290,7 @@ class _Fleet:
         for _, part in told[1:]:
             scatter = scatter + part
         each = [one for some, _ in told for one in some]
-        return _Judgement(information, covariance, disagreeing, free, scatter, total, each, self.task.reference)
+        return _Judgement(information, covariance, disagreeing, free, scatter, inverse, each, self.task.reference)
 
     def _estimate(
         self, system: SpreadSystem, outcome: Outcome, found: _Judgement, names: Sequence[str], seconds: float
@@ -330,7 +330,8 @@ class _Judgement:
     """By what the recordings disagree."""
     free: np.ndarray
     scatter: Scatter
-    sums: Sums
+    inverse: Float[np.ndarray, "d d"]
+    """H⁻¹, in units of σ₀²."""
     each: list[evidence.Individual]
     reference: float
 
@@ -344,7 +345,7 @@ class _Judgement:
         """Standard deviations of spreads."""
         if not len(spread):
             return spread
-        information = 0.5 * self.scatter.precision / self.reference**4
+        information = self.scatter.information(self.inverse) / self.reference**4
         inverse = solve_on(information, np.ones(len(spread), bool), np.eye(len(spread)))
         if inverse is None:
             return np.full(len(spread), np.nan)
