@@ -39,7 +39,7 @@ def _attacks(folder: Path, chosen: argparse.Namespace) -> list[Callable[[], Tall
     """Processes first: they are forked, which must happen before anything is computed here."""
     inputs, number = chosen.inputs, chosen.seed
     import_everything()
-    from torture import processes  # noqa: PLC0415
+    from torture import kills, processes  # noqa: PLC0415
 
     made: list[processes.Place] = []
 
@@ -56,9 +56,11 @@ def _attacks(folder: Path, chosen: argparse.Namespace) -> list[Callable[[], Tall
 
     return [
         lambda: processes.bit_flips(place(), chosen.processes, number),
-        lambda: processes.kills(place(), chosen.processes, number),
+        lambda: kills.kills(place(), 2 * chosen.processes, number),
+        lambda: kills.resumed(place(), max(chosen.processes // 60, 1), number),
         lambda: processes.together(place(), max(chosen.processes // 20, 1)),
         lambda: processes.threads(place()),
+        lambda: processes.workers(place()),
         lambda: processes.disks(place(), (16, 64, 150, 260, 400, 1100, 2500)),
         lambda: here("reading", "damaged_recordings", int(0.6 * inputs), number),
         lambda: here("reading", "generated_recordings", int(0.2 * inputs), number),

@@ -46,6 +46,12 @@ class Child:
         """Send a signal, if it still runs."""
         os.kill(self.pid, number)
 
+    def await_output(self, text: str, longest: float = LONGEST) -> None:
+        """Wait until it has written a text."""
+        end = time.monotonic() + longest
+        while time.monotonic() < end and text not in self._files[0].read_text("utf-8", "replace"):
+            time.sleep(0.05)
+
     def wait(self, longest: float = LONGEST) -> Ended:
         """Wait for the end; one that does not come is brought about."""
         watch, end = Stopwatch(self.pid), time.monotonic() + longest

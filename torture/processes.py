@@ -1,16 +1,13 @@
-"""Attacks on whole commands: kills, damaged caches, several processes on one cache, full and read-only disks."""
+"""Attacks on whole commands: damaged caches, several processes on one cache, threads, workers, full disks."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,77 +80,6 @@ def bit_flips(place: Place, count: int, number: int = 0) -> Tally:
     return tally
 
 
-FREE = FIT[3:]
-# A command, and the files that it replaces: a kill leaves them as they were, or as they are to be. The folder of a fit
-# is judged by its numbers.
-COMMANDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "fit": ((*FIT, "--out", "killed"), ()),
-    "simulate": (
-        ("simulate", "pendulum", "--start", "hinge=1", "--duration", "1", "--out", "killed.csv"),
-        ("killed.csv",),
-    ),
-    "report": (("report", "killed"), ()),
-    "validate": (("validate", "killed", "run.csv", "--quiet"), ()),
-    "show": (("show", "pendulum"), ()),
-    "check": (("check", "pendulum", "run.csv", *FREE, "--out", "killed.html"), ("killed.html",)),
-    "convert": (("convert", "pendulum", "killed.toml"), ("killed.toml",)),
-    "export": (("export", "sound", "killed.toml", "--out", "exported.toml", "--all"), ("exported.toml",)),
-    "advise": (("advise", "sound", "--refits", "0", "--quiet"), ()),
-    "models": (("models",), ()),
-    "fleet": (
-        ("fleet", "pendulum", "run.csv", *FREE, "--out", "fleet"),
-        ("fleet/fleet.json", "fleet/recordings.csv", "fleet/model.toml"),
-    ),
-    "design": (
-        ("design", "pendulum", "--free", "hinge.viscous", "--duration", "1", "--seconds", "600", "--out", "drive.csv"),
-        ("drive.csv", "drive.yaml"),
-    ),
-    "demo": (("demo", "--quiet", "--out", "demonstration"), ("demonstration/model.toml",)),
-}
-
-
-def kills(place: Place, count: int, number: int = 0) -> Tally:
-    """SIGKILL, SIGTERM and SIGINT at random moments of every command: what it replaces is old or new, and whole."""
-    random, tally = np.random.default_rng(number), Tally("kills")
-    lasts, whole = {}, {}
-    shutil.copytree(place.folder / "sound", place.folder / "killed")
-    for name, (arguments, files) in COMMANDS.items():
-        child = Child(arguments, place.folder, place.environment)
-        ended = child.wait()
-        assert not ended.crashed, f"{name}: {ended.errors}"
-        lasts[name] = time.monotonic() - child.began
-        whole[name] = _contents(place.folder, files)
-    for turn in range(count):
-        name = list(COMMANDS)[0 if turn % 2 else turn // 2 % len(COMMANDS)]
-        number_sent = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[turn % 3]
-        child = Child(COMMANDS[name][0], place.folder, place.environment)
-        with contextlib.suppress(ProcessLookupError):
-            moment = child.began + lasts[name] * float(random.uniform(0.0, 1.1))
-            time.sleep(max(moment - time.monotonic(), 0.0))
-            child.kill(number_sent)
-        ended = child.wait()
-        tally.tried += 1
-        what = f"{name}, signal {number_sent}, {ended.code}: {ended.errors[-800:]}"
-        if ended.hung:
-            tally.note("hangs", what)
-        elif ended.crashed:
-            tally.note("tracebacks", what)
-        elif place.answer("killed") is None or _contents(place.folder, COMMANDS[name][1]) != whole[name]:
-            tally.note("lost", what)
-        else:
-            tally.note("answers" if ended.code >= 0 else "clean")
-    return tally
-
-
-def _contents(folder: Path, files: tuple[str, ...]) -> list[bytes]:
-    return [_without_times((folder / file).read_bytes()) for file in files]
-
-
-def _without_times(content: bytes) -> bytes:
-    """Times that a run took, or when it was, may differ."""
-    return re.sub(rb'("seconds"|"date"|"created"): *[^,}\n]*', b"", content)
-
-
 def together(place: Place, rounds: int) -> Tally:
     """Three processes that fill one empty cache and replace one result at the same time."""
     tally = Tally("processes on one cache and one result")
@@ -202,6 +128,48 @@ def threads(place: Place, counts: tuple[int, ...] = (1, 2, 3, 8)) -> Tally:
             tally.note("lost", f"{count} threads: {ended.returncode} {ended.stderr[-500:]}")
         else:
             tally.note("answers" if found == sound else "wrong", f"{count} threads: {found}")
+    return tally
+
+
+SWINGS = 3
+SWEEP = """model = "pendulum"
+recordings = ["run.csv"]
+
+[free]
+"hinge.viscous" = {}
+"pendulum.inertia.yy" = {}
+
+[[axis]]
+change = "options.state_weight"
+values = [10.0, 100.0, 1000.0]
+"""
+
+
+def workers(place: Place, counts: tuple[int | None, ...] = (None, 1, 2, 3)) -> Tally:
+    """The same digits for any number of workers: a fleet in threads and on Dask workers, a sweep in processes."""
+    tally = Tally("numbers of workers")
+    for i in range(SWINGS):
+        place.run("simulate", "pendulum", "--start", f"hinge={1 + i}", "--duration", "2", "--out", f"swing{i}.csv")
+    (place.folder / "crew.toml").write_text(SWEEP, "utf-8")
+    runs = tuple(f"swing{i}.csv" for i in range(SWINGS))
+    for command, file in (("fleet", "recordings.csv"), ("sweep", "summary.csv")):
+        line = ("fleet", "pendulum", *runs, *FIT[3:]) if command == "fleet" else ("sweep", "crew.toml", "--quiet")
+        sound: bytes | None = None
+        for count in counts:
+            out = f"{command}-by-{count or 'default'}"
+            hired = () if count is None else ("--workers", str(count))
+            ended = place.run(*line, "--out", out, *hired)
+            tally.tried += 1
+            path = place.folder / out / file
+            found = path.read_bytes() if path.exists() else None
+            sound = sound or found
+            what = f"{command}, {count} workers: {ended.code} {ended.errors[-800:]}"
+            if ended.hung or ended.crashed:
+                tally.note("hangs" if ended.hung else "tracebacks", what)
+            elif found is None:
+                tally.note("lost", what)
+            else:
+                tally.note("answers" if found == sound else "wrong", what)
     return tally
 
 

@@ -5,10 +5,10 @@ along it with the start values. Along each joint's coordinate they ask for
 
     Q_inertia = g Q_gravity + u Q_input − b q̇ − c sign q̇ + Q_other
 
-where g and u are one for the machine's own numbers and b, c ≥ 0. These four numbers are fitted by least squares: u < 0
-is an input with the wrong sign, u near 57 or 1000 one in another unit, g < 0 an angle that is counted from the other
-side, b and c < 0 a motion that gains energy from its friction, as one does that runs backwards. Where nothing fits, the
-recording is not one of this machine. The same linearisation says which parameters the motion can tell.
+where g and u are one for the machine's own numbers. These four numbers are fitted by least squares: u < 0 is an input
+with the wrong sign, u near 57 or 1000 one in another unit, g < 0 an angle that is counted from the other side. Where
+nothing fits, the recording is not one of this machine. The energy of the whole machine says whether time runs backwards
+(:mod:`arrow_of_time`), and the same linearisation which parameters the motion can tell.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from shadowfit.estimation.result import Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
+from shadowfit.evaluation.arrow_of_time import direction
 from shadowfit.evaluation.notices import Notice, ordered
 from shadowfit.evaluation.torques import driven_joints
 from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
@@ -66,10 +67,6 @@ class Balance:
     """What they give with the start values."""
     explained: float
     """Part of the variance of the inertial force that gravity, inputs and friction can explain."""
-    dissipated: float
-    """Work that friction takes, in units of the unexplained; negative where the motion gains energy."""
-    driven: bool
-    """Whether an input acts on it."""
     coefficients: dict[str, float]
     """``gravity``, ``input``, ``viscous`` and ``dry``, where they count."""
     torque: float | None = None
@@ -133,6 +130,7 @@ def check(
             balances.append(_balances(here, without, index))
             where = f" in {recording.name}" if len(recordings) > 1 else ""
             notices += [notice for balance in balances[-1] for notice in _about(balance, where)]
+            notices += _backwards(here, index, where)
     relative = {row.name: row.std / size for row, size in zip(here.parameters, here.evidence.scale, strict=True)}
     notices += list(_untold(here))
     return Check(ordered(notices), balances, relative)
@@ -161,12 +159,9 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
         driven = idle.missing[:, i, 0] - missing
         needed = inertia - gravity
         explained, coefficients = _explain(inertia, gravity, driven, speed)
-        lost = _dissipated(inertia, gravity, driven, speed)
         along, torque, by_inertia = _torque_factor(needed, driven, speed) if name in drives else (0.0, None, False)
-        driving, shown, given = bool(driven.any()), max(explained, along), needed - missing
-        balances.append(
-            Balance(name, unit, time, needed, given, shown, lost, driving, coefficients, torque, by_inertia)
-        )
+        shown, given = max(explained, along), needed - missing
+        balances.append(Balance(name, unit, time, needed, given, shown, coefficients, torque, by_inertia))
     return balances
 
 
@@ -237,26 +232,6 @@ def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) ->
     return whole, float(solution[0] / scale[0]) if belongs else None, not mostly_inertia
 
 
-def _dissipated(inertia: np.ndarray, gravity: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> float:
-    """Work that friction takes over the recording, in units of what is left unexplained of the work of inertia.
-
-    The same equation times the speed, added up over time: ``∫Q_inertia q̇ = g ∫Q_gravity q̇ + u ∫Q_input q̇ − b ∫q̇² −
-    c ∫|q̇|``. Accelerations are noisy; their work is a change of kinetic energy, and is not.
-    """
-    inner = slice(2, -2)
-    work = np.cumsum((inertia * speed)[inner])
-    terms = [np.cumsum((term * speed)[inner]) for term in (gravity, driven)]
-    losses = np.stack([np.cumsum(np.abs(speed)[inner]), np.cumsum((speed**2)[inner])], axis=1)
-    others = np.stack([term for term in (np.ones(len(work)), *terms) if np.ptp(term) > 0.0 or term[0] != 0.0], axis=1)
-    table = np.concatenate([others, losses], axis=1)
-    scale = np.linalg.norm(table, axis=0)
-    keep = scale > NOTHING * scale.max(initial=0.0)
-    solution = np.zeros(table.shape[1])
-    solution[keep] = np.linalg.lstsq(table[:, keep] / scale[keep], work, rcond=None)[0] / scale[keep]
-    left = np.std(work - table @ solution)
-    return float(-losses[-1] @ solution[-2:] / left) if left > 0.0 else 0.0
-
-
 def _about(balance: Balance, where: str) -> Iterator[Notice]:
     """What the forces of one joint say."""
     coefficients = balance.coefficients
@@ -292,13 +267,21 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
             f"{balance.name}{where}: gravity pulls the other way than in the model",
             "The angle is counted from the other side (half a turn), or the model hangs where the machine stands",
         )
-    if balance.dissipated < -SURE and balance.explained > POOR:
-        # A late input looks the same, hence only a doubt where there is one.
-        yield Notice(
-            "amber" if balance.driven else "red",
-            f"{balance.name}{where}: the motion gains energy where friction should take it",
-            "Does time run backwards in the recording? Is the input late (free INPUT.delay)? Else a drive is missing",
+
+
+def _backwards(here: Estimate, index: int, where: str) -> list[Notice]:
+    """Whether time runs backwards; a late input may look the same."""
+    found = direction(here, index)
+    if not found.likely:
+        return []
+    return [
+        Notice(
+            "red" if found.certain else "amber",
+            f"the motion{where} gains energy where friction should take it",
+            "Does time run backwards in the recording? Has an input the wrong sign, or is it late (free INPUT.delay)? "
+            "Else a drive is missing",
         )
+    ]
 
 
 def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:

@@ -190,6 +190,12 @@ class ParameterSet:
         turns = [named[p.name] for p, copies in self._counted() for _ in range(copies) if p.is_rotation]
         return Values(np.array(numbers, float), np.array(turns, float).reshape(-1, 4))
 
+    def with_numbers(self, values: Values, numbers: Mapping[str, float]) -> Values:
+        """The values with other ones of some numbers, in all recordings."""
+        names = [p.name for p, copies in self._counted() for _ in range(copies) if not p.is_rotation]
+        changed = [numbers.get(name, own) for name, own in zip(names, values.numbers.tolist(), strict=True)]
+        return Values(np.array(changed, float), values.turns)
+
     def plus(self, values: Values, increments: np.ndarray) -> Values:
         """``χ ⊞ δ``. Rotations turn in their own frame: the part of a tilt about gravity is then one component."""
         lower, upper = (self.spread(bound)[~self._turning] for bound in (lambda p: p.lower, lambda p: p.upper))
