@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, Command] = {
         ("design", "pendulum", "--free", "hinge.viscous", "--duration", "1", "--seconds", "600", "--out", "drive.csv"),
         ("drive.csv", "drive.yaml"),
     ),
-    "demo": Command(("demo", "--quiet", "--out", "demonstration"), ("demonstration/model.toml",), "demonstration"),
+    "demo": Command(("demo", "--quiet", "--out", "demonstration"), result="demonstration"),
     "run": Command(("run", "project"), ("project/project.toml",), "project/result"),
     "web": Command(("web", "project", "--no-browser"), ("project/project.toml",), "project/result", server=True),
 }

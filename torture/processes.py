@@ -37,11 +37,13 @@ class Place:
     def run(self, *arguments: str) -> Ended:
         return run(arguments, self.folder, self.environment)
 
-    def answer(self, name: str, trajectory: str = "trajectory_run.csv") -> dict[str, Any] | None:
+    def answer(self, name: str) -> dict[str, Any] | None:
         """The numbers of a result; None if there is no whole one."""
         try:
             summary = json.loads((self.folder / name / "result.json").read_text("utf-8"))
-            if not all((self.folder / name / file).stat().st_size > 0 for file in (*FILES, trajectory)):
+            written = [self.folder / name / file for file in FILES]
+            trajectories = list((self.folder / name).glob("trajectory_*.csv"))
+            if not trajectories or not all(path.stat().st_size > 0 for path in (*written, *trajectories)):
                 return None
         except (OSError, ValueError):
             return None
@@ -120,7 +122,7 @@ def threads(place: Place, counts: tuple[int, ...] = (1, 2, 3, 8)) -> Tally:
             text=True,
             check=False,
         )
-        found = place.answer("threads", "trajectory_long.csv")
+        found = place.answer("threads")
         sound = sound or found
         if "Traceback" in ended.stderr:
             tally.note("tracebacks", f"{count} threads: {ended.stderr[-1500:]}")
