@@ -68,7 +68,7 @@ def _attacks(folder: Path, chosen: argparse.Namespace) -> list[Callable[[], Tall
         lambda: here("reading", "generated_models", int(0.1 * inputs), number),
         lambda: here("fits", "damaged_data", chosen.fits, number),
         lambda: here("fits", "jumping_clocks", max(chosen.processes // 10, 1), number),
-        lambda: here("fits", "wrong_data"),
+        lambda: here("wrong_data", "wrong_data"),
     ]
 
 

@@ -33,14 +33,24 @@ class Ended:
 
 
 class Child:
-    """A command of the command line, running."""
+    """A command of the command line, running.
 
-    def __init__(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> None:
+    ``afresh``: in a new interpreter, for commands that start processes themselves: those begin as this one did.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        afresh: bool = False,
+    ) -> None:
         self._files = [folder / f".{name}.{time.monotonic_ns()}" for name in ("output", "errors")]
         self.began = time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
-            _become(arguments, folder, environment or {}, self._files)
+            (_begin if afresh else _become)(arguments, folder, environment or {}, self._files)
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """Send a signal, if it still runs."""
@@ -74,18 +84,29 @@ class Child:
         return Ended(code, *texts, hung)
 
 
-def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> Ended:
+def run(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, *, afresh: bool = False
+) -> Ended:
     """A command from begin to end."""
-    return Child(arguments, folder, environment).wait()
+    return Child(arguments, folder, environment, afresh=afresh).wait()
+
+
+def _move_in(folder: Path, environment: Mapping[str, str], files: Sequence[Path]) -> None:
+    os.chdir(folder)
+    for number, path in zip((1, 2), files, strict=True):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    os.environ.update(environment)
+
+
+def _begin(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], files: Sequence[Path]) -> None:
+    _move_in(folder, environment, files)
+    os.execv(sys.executable, [sys.executable, "-m", "shadowfit", *arguments])
 
 
 def _become(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], files: Sequence[Path]) -> None:
     code = 70
     try:
-        os.chdir(folder)
-        for number, path in zip((1, 2), files, strict=True):
-            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        os.environ.update(environment)
+        _move_in(folder, environment, files)
         sys.argv = ["shadowfit", *arguments]
         from shadowfit.cli import main  # noqa: PLC0415  (in the child)
 

@@ -1,10 +1,9 @@
-"""Whole fits in this process: on damaged and on wrong data, with clocks that jump."""
+"""Whole fits in this process: on damaged data, with clocks that jump."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -12,9 +11,8 @@ import numpy as np
 
 from shadowfit.dynamics import simulate
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
-from shadowfit.evaluation import load_result, save_estimate, verdict
+from shadowfit.evaluation import load_result, save_estimate
 from shadowfit.models import load_model
-from shadowfit.models.twins import furuta_swing_up
 from shadowfit.recordings import Recording, read_recording
 from torture.mutation import mutated
 from torture.reading import recordings
@@ -22,7 +20,6 @@ from torture.tally import Tally
 
 FREE = ("hinge.viscous", "pendulum.inertia.yy")
 QUICK = LevenbergMarquardt(max_iterations=8)
-WHOLE_FIT = 180.0  # s: of 1000 steps and 13 parameters; what takes longer hangs
 
 
 def damaged_data(folder: Path, count: int, number: int = 0) -> Tally:
@@ -89,42 +86,3 @@ def _swing() -> Recording:
     run = simulate(model.mechanism, state, timestep=0.01, steps=200, discretization="exact")
     noise = np.random.default_rng(3).normal(0.0, 1e-3, 201)
     return Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"]) + noise}, name="swing")
-
-
-# ---- wrong data: an answer in green would be believed
-
-
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(11)
-
-
-WRONG: dict[str, Callable[[Recording], dict[str, np.ndarray]]] = {
-    "noise": lambda r: {key: _rng().normal(np.mean(v), np.std(v), len(v)) for key, v in r.channels.items()},
-    "a random walk": lambda r: {key: np.cumsum(_rng().normal(0.0, 0.02, len(v))) for key, v in r.channels.items()},
-    "shuffled": lambda r: {key: _rng().permutation(v) for key, v in r.channels.items()},
-    "theta2 mirrored": lambda r: {**r.channels, "theta2": -r.channels["theta2"]},
-    "u mirrored": lambda r: {**r.channels, "u": -r.channels["u"]},
-    "backwards in time": lambda r: {key: v[::-1] for key, v in r.channels.items()},
-    "angles swapped": lambda r: {**r.channels, "theta1": r.channels["theta2"], "theta2": r.channels["theta1"]},
-    "u of another run": lambda r: {**r.channels, "u": np.roll(r.channels["u"], len(r) // 3)},
-    "degrees": lambda r: {**r.channels, "theta1": np.degrees(r.channels["theta1"])},
-}
-
-
-def wrong_data(folder: Path, names: tuple[str, ...] = tuple(WRONG)) -> Tally:
-    """The demonstration's fit on data that are not the machine's: never green."""
-    tally, twin = Tally("wrong data"), furuta_swing_up()
-    mechanism = load_model(twin.model).mechanism.set(twin.settings)
-
-    def attack(recording: Recording) -> str:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            estimate = fit(mechanism, recording, twin.free, options=Options.physical(mechanism))
-            return verdict.colour(save_estimate(estimate, folder / "wrong"))
-
-    for name in names:
-        recording = Recording(twin.recording.time, WRONG[name](twin.recording), twin.recording.units, name=name)
-        answer = tally.attempt(lambda recording=recording: attack(recording), lambda name=name: name, WHOLE_FIT)
-        if answer == "green":
-            tally.note("wrong", f"{name}: green")
-    return tally

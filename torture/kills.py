@@ -105,15 +105,16 @@ def resumed(place: Place, rounds: int, number: int = 0) -> Tally:
     random, tally = np.random.default_rng(number), Tally("kills of what goes on")
     (place.folder / "sweep.toml").write_text(SWEEP, "utf-8")
     for folder, (arguments, files) in RESUMED.items():
-        child = Child(arguments, place.folder, place.environment)
+        child = Child(arguments, place.folder, place.environment, afresh=True)
         ended = child.wait(10.0 * LONGEST)
+        assert ended.code == 0, ended.errors
         lasts, whole = time.monotonic() - child.began, _contents(place.folder / folder, files)
         for _ in range(rounds):
-            shutil.rmtree(place.folder / folder)
+            shutil.rmtree(place.folder / folder, ignore_errors=True)
             for sent in SIGNALS:
-                ended = _killed(place, arguments, lasts * float(random.uniform(0.0, 0.5)), sent)
+                ended = _killed(place, arguments, lasts * float(random.uniform(0.0, 0.5)), sent, afresh=True)
                 _judge(tally, ended, True, f"{arguments[0]}, signal {sent}")
-            ended = Child(arguments, place.folder, place.environment).wait(10.0 * LONGEST)
+            ended = Child(arguments, place.folder, place.environment, afresh=True).wait(10.0 * LONGEST)
             found = not ended.code and _contents(place.folder / folder, files) == whole
             _judge(tally, ended, found, f"{arguments[0]}, going on")
     return tally
@@ -142,9 +143,9 @@ def _undisturbed(place: Place, name: str, command: Command) -> float:
     return time.monotonic() - child.began
 
 
-def _killed(place: Place, arguments: tuple[str, ...], seconds: float, sent: int) -> Ended:
+def _killed(place: Place, arguments: tuple[str, ...], seconds: float, sent: int, *, afresh: bool = False) -> Ended:
     """A command that is sent a signal some seconds after its beginning."""
-    child = Child(arguments, place.folder, place.environment)
+    child = Child(arguments, place.folder, place.environment, afresh=afresh)
     with contextlib.suppress(ProcessLookupError):
         time.sleep(max(child.began + seconds - time.monotonic(), 0.0))
         child.kill(sent)

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -108,29 +107,29 @@ def threads(place: Place, counts: tuple[int, ...] = (1, 2, 3, 8)) -> Tally:
     sound: dict[str, Any] | None = None
     for count in counts:
         variables = ("SHADOWFIT_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        environment = {**os.environ, **place.environment, **dict.fromkeys(variables, str(count))}
+        environment = {**place.environment, **dict.fromkeys(variables, str(count))}
         environment["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str(count > 1).lower()}"
-        line = [sys.executable, "-m", "shadowfit", FIT[0], FIT[1], "long.csv", *FIT[3:], "--out", "threads"]
+        line = (FIT[0], FIT[1], "long.csv", *FIT[3:], "--out", "threads")
         tally.tried += 1
         shutil.rmtree(place.folder / "threads", ignore_errors=True)
-        processors = sorted(os.sched_getaffinity(0))[: 1 if count == 1 else None]
-        ended = subprocess.run(
-            ["taskset", "--cpu-list", ",".join(map(str, processors)), *line],
-            cwd=place.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        processors = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(processors)} if count == 1 else processors)
+        ended = run(line, place.folder, environment, afresh=True)
+        os.sched_setaffinity(0, processors)
         found = place.answer("threads")
         sound = sound or found
-        if "Traceback" in ended.stderr:
-            tally.note("tracebacks", f"{count} threads: {ended.stderr[-1500:]}")
-        elif found is None:
-            tally.note("lost", f"{count} threads: {ended.returncode} {ended.stderr[-500:]}")
-        else:
-            tally.note("answers" if found == sound else "wrong", f"{count} threads: {found}")
+        _compare(tally, ended, found, sound, f"{count} threads: {ended.code} {ended.errors[-800:]}")
     return tally
+
+
+def _compare(tally: Tally, ended: Ended, found: object, sound: object, what: str) -> None:
+    """Count an answer that must be the same as another one."""
+    if ended.hung or ended.crashed:
+        tally.note("hangs" if ended.hung else "tracebacks", what)
+    elif found is None:
+        tally.note("lost", what)
+    else:
+        tally.note("answers" if found == sound else "wrong", what)
 
 
 SWINGS = 3
@@ -160,18 +159,12 @@ def workers(place: Place, counts: tuple[int | None, ...] = (None, 1, 2, 3)) -> T
         for count in counts:
             out = f"{command}-by-{count or 'default'}"
             hired = () if count is None else ("--workers", str(count))
-            ended = place.run(*line, "--out", out, *hired)
+            ended = run((*line, "--out", out, *hired), place.folder, place.environment, afresh=True)
             tally.tried += 1
             path = place.folder / out / file
             found = path.read_bytes() if path.exists() else None
             sound = sound or found
-            what = f"{command}, {count} workers: {ended.code} {ended.errors[-800:]}"
-            if ended.hung or ended.crashed:
-                tally.note("hangs" if ended.hung else "tracebacks", what)
-            elif found is None:
-                tally.note("lost", what)
-            else:
-                tally.note("answers" if found == sound else "wrong", what)
+            _compare(tally, ended, found, sound, f"{command}, {count} workers: {ended.code} {ended.errors[-800:]}")
     return tally
 
 

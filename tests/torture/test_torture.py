@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torture import fits, reading
+from torture import fits, reading, wrong_data
 from torture.mutation import mutated
 from torture.tally import HangError, Tally, deadline, report
 
@@ -41,9 +41,15 @@ def test_clocks_that_jump(tmp_path):
     sound(fits.jumping_clocks(tmp_path, 1), 1)
 
 
+def test_a_sound_recording_ends_green(tmp_path):
+    """Else nothing would be shown by others that do not."""
+    assert wrong_data.colour(wrong_data.pendulum(), wrong_data.pendulum().recording, tmp_path / "sound") == "green"
+
+
 @pytest.mark.slow
-def test_wrong_data_is_never_green(tmp_path):
-    sound(fits.wrong_data(tmp_path), len(fits.WRONG))
+@pytest.mark.parametrize("name", wrong_data.machines())
+def test_wrong_data_is_never_green(tmp_path, name):
+    sound(wrong_data.wrong_data(tmp_path, (name,)), 5)
 
 
 def test_damage_is_damage():
