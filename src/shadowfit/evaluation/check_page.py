@@ -124,12 +124,12 @@ def _recording(mechanism: Mechanism, recording: Recording, index: int, check: Ch
         )
     sensors = {name.split(".")[0] for name in mechanism.sensors}
     plain = [
-        {"name": key, "unit": recording.units.get(key, "?"), "values": rounded(values[::stride])}
+        {"kind": "sensor", "name": key, "unit": recording.units.get(key, "?"), "values": rounded(values[::stride])}
         for key, values in recording.channels.items()
         if key.split(".", maxsplit=1)[0] in sensors
     ]
     inputs = [
-        {"name": key, "unit": part.unit, "values": rounded(recording.channels[key][::stride])}
+        {"kind": "input", "name": key, "unit": part.unit, "values": rounded(recording.channels[key][::stride])}
         for key, part in mechanism.inputs.items()
         if key in recording.channels
     ]

@@ -46,10 +46,23 @@ def _effects(estimate: Estimate) -> dict[str, float]:
     for name, joint in given.joints.items():
         carried = joint.child if joint.child != WORLD else joint.parent
         place, body = given.bodies.index(carried), given.bodies[carried]
-        moving = float(np.sqrt(np.mean(velocity[:, place] ** 2)))
-        rate = float(np.sqrt(np.mean(change[:, place] ** 2))) / moving if moving > 0.0 else 0.0
         inertia = max(float(getattr(body.inertia, axis)) for axis in ("xx", "yy", "zz"))
-        parts = ((joint.compliance.linear, float(body.mass)), (joint.compliance.rotational, inertia))
-        stated = [float(c) * size for c, size in parts if float(c) != DEFAULT_COMPLIANCE]
-        effects[name] = rate**2 * max(stated, default=0.0)
+        parts = (
+            (joint.compliance.linear, float(body.mass), slice(0, 3)),
+            (joint.compliance.rotational, inertia, slice(3, 6)),
+        )
+        effects[name] = max(
+            (
+                float(compliance) * carries * _squared_rate(velocity[:, place, axes], change[:, place, axes])
+                for compliance, carries, axes in parts
+                if float(compliance) != DEFAULT_COMPLIANCE
+            ),
+            default=0.0,
+        )
     return effects
+
+
+def _squared_rate(velocity: np.ndarray, change: np.ndarray) -> float:
+    """ω² [1/s²] of a motion: mean squares of its acceleration over those of its velocity."""
+    moving = float(np.mean(velocity**2))
+    return float(np.mean(change**2)) / moving if moving > 0.0 else 0.0

@@ -276,7 +276,8 @@ def _recording(saved: SavedResult, index: int, name: str) -> dict[str, Any]:
             residuals.append({"name": key.removesuffix(".residual"), "unit": unit, "values": values})
     inputs = []
     for key, part in saved.summary["model"]["inputs"].items():
-        inputs.append({"name": key, "unit": part["unit"], "values": columns[f"{key} [{part['unit']}]"]})
+        values = columns[f"{key} [{part['unit']}]"]
+        inputs.append({"kind": "input", "name": key, "unit": part["unit"], "values": values})
     return {
         "id": index,
         "time": columns["time [s]"],

@@ -208,7 +208,7 @@ for (const recording of data.recordings) {
     draws.push(chart(host, { title: `${r.name}: estimated − measured [${r.unit}]`, x: recording.time, height: 130, link, zero: true,
       series: [{ y: r.values, kind: "estimated", width: 1 }] }));
   }
-  recording.inputs.forEach((u, i) => draws.push(chart(host, { title: `input ${u.name} [${u.unit}]`, x: recording.time, height: 130, link,
+  recording.inputs.forEach((u, i) => draws.push(chart(host, { title: `${u.kind} ${u.name} [${u.unit}]`, x: recording.time, height: 130, link,
     xLabel: i === recording.inputs.length - 1 ? "time [s]" : "", series: [{ y: u.values, kind: "estimated", width: 1 }] })));
 }
 
@@ -334,7 +334,8 @@ function animate(scene) {
       context.fillStyle = ink("--ink"); context.beginPath(); context.arc(own[0][0], own[0][1], 4, 0, 7); context.fill();
       context.fillStyle = ink("--panel");
       for (let i = 1; i < count; i++) { context.beginPath(); context.arc(own[i][0], own[i][1], 3.5, 0, 7); context.fill(); context.lineWidth = 1.5; context.strokeStyle = ink("--ink"); context.stroke(); }
-      context.fillStyle = ink("--soft"); context.font = "13px system-ui, sans-serif"; context.fillText(scene.bodies[body], own[0][0] + 8, own[0][1] - 8);
+      context.fillStyle = ink("--soft"); context.font = "13px system-ui, sans-serif"; 
+      context.fillText(scene.bodies[body], Math.min(own[0][0] + 8, w - context.measureText(scene.bodies[body]).width - 4), own[0][1] - 8);
       at += count;
     });
     slider.value = moment; clock.textContent = moment.toFixed(2) + " s";
