@@ -36,7 +36,7 @@ def pendulum() -> Machine:
     """A rod that swings."""
     mechanism = load_model("pendulum").mechanism.set({"pendulum.inertia.xx": 5e-4})
     recording = _recorded("pendulum", mechanism, {"hinge": 2.0}, {}, 3.0)
-    return Machine(mechanism, recording, ("pendulum.inertia.yy", "hinge.viscous", "hinge.dry"))
+    return Machine(mechanism, recording, ("pendulum.inertia.yy", "hinge.viscous"))
 
 
 def double_pendulum() -> Machine:

@@ -28,7 +28,7 @@ def said(swing, *units):
     order = [(own.labels, own.significant) for own in advice.suggestions[:3]]
     ((balance,),) = checked.balances
     numbers = [
-        *checked.told.values(),
+        *checked.relative_std.values(),
         balance.explained,
         balance.coefficients["gravity"],
         *(own.gain for own in advice.suggestions[:3]),
