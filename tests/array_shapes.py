@@ -5,6 +5,8 @@ provoke.
 """
 
 import re
+import types
+import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,17 +16,39 @@ from beartype import beartype
 from shadowfit import arrays
 
 _ARRAY = re.compile(r"\b(Bool|Float|Int)\[")
-# These check shapes themselves, and say what is wrong.
-_BY_THEMSELVES = frozenset({"solve_lcp", "solve_mlcp"})
+_SYMBOLIC = re.compile(r".[-+*/]")
+# The first two check shapes themselves, and say what is wrong. Records are also built inside `vmap`, without the axis
+# that their fields have outside.
+_LEFT_OUT = frozenset({"solve_lcp", "solve_mlcp", "__init__"})
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that checks its arrays, and nothing else."""
     arrays = {name: hint for name, hint in function.__annotations__.items() if _ARRAY.search(str(hint))}
-    if not arrays or function.__name__ in _BY_THEMSELVES:
+    if not arrays or function.__name__ in _LEFT_OUT:
         return function
-    function.__annotations__ = arrays
+    known: set[str] = set()
+    function.__annotations__ = {name: _solvable(hint, known) for name, hint in arrays.items()}
     return beartype(function)
+
+
+def _solvable(hint: Any, known: set[str]) -> Any:
+    """The annotation with any size where an axis is an expression of sizes that no array before it has."""
+
+    def axis(text: str) -> str:
+        names = set(re.findall(r"[a-z_]\w*", text, re.IGNORECASE))
+        if not _SYMBOLIC.search(text):
+            known.update(names)
+        return text if names <= known else "_"
+
+    if isinstance(hint, type) and issubclass(hint, jaxtyping.AbstractArray):
+        axes = " ".join(axis(text) for text in hint.dim_str.split())
+        return getattr(jaxtyping, hint.__name__.partition("[")[0])[jaxtyping.ArrayLike, axes]
+    inner = tuple(_solvable(part, known) for part in typing.get_args(hint))
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return typing.Union[inner]  # noqa: UP007  (of types that are known when it runs)
+    return origin[inner] if isinstance(origin, type) and _ARRAY.search(str(hint)) else hint
 
 
 def check_shapes(packages: Sequence[str]) -> None:

@@ -22,9 +22,29 @@ import pytest
 
 from array_shapes import check_shapes
 
-check_shapes(["shadowfit.geometry", "shadowfit.complementarity", "shadowfit.mechanism"])
-# Folders of tests in which they are.
-SHAPES_ARE_CHECKED = {"complementarity", "geometry", "kernels", "mechanism", "models", "recordings", "reference"}
+check_shapes(
+    [
+        "shadowfit.complementarity",
+        "shadowfit.estimation.linear",
+        "shadowfit.geometry",
+        "shadowfit.mechanism",
+        "shadowfit.recordings",
+    ]
+)
+# Folders and files of tests in which they are.
+SHAPES_ARE_CHECKED = {
+    "complementarity",
+    "estimation/test_box_step.py",
+    "estimation/test_cone_step.py",
+    "estimation/test_front.py",
+    "estimation/test_projection.py",
+    "geometry",
+    "kernels",
+    "mechanism",
+    "models",
+    "recordings",
+    "reference",
+}
 
 jax.config.update("jax_enable_x64", True)
 
@@ -53,8 +73,8 @@ MOST_MAPPINGS = 22_000
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    jaxtyping.config.update("jaxtyping_disable", folder not in SHAPES_ARE_CHECKED)
+    file = item.path.relative_to(Path(__file__).parent)
+    jaxtyping.config.update("jaxtyping_disable", SHAPES_ARE_CHECKED.isdisjoint((file.parts[0], file.as_posix())))
 
 
 @pytest.fixture(autouse=True, scope="module")

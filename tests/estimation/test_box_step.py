@@ -114,7 +114,7 @@ def test_far_bounds_do_not_spoil_near_ones(route):
     """One bound is met at −1, the others are finite but 1e15 away."""
     H = np.diag([2.0, 3.0, 1.0, 2.0]) + 0.3
     g = np.array([4.0, -1.0, 0.3, 0.0])
-    found = box_step(H, g, [-1.0, -1e15, -1e15, -1e15], [1e15] * 4)
+    found = box_step(H, g, np.array([-1.0, -1e15, -1e15, -1e15]), np.full(4, 1e15))
     others = np.linalg.solve(H[1:, 1:], -(g[1:] - H[1:, 0]))
     assert found.ok
     np.testing.assert_allclose(found.step, [-1.0, *others], rtol=1e-13)
@@ -122,7 +122,7 @@ def test_far_bounds_do_not_spoil_near_ones(route):
 
 
 def test_all_variables_fixed_or_none_at_all(route):
-    found = box_step(-np.eye(2), np.ones(2), [1.0, -2.0], [1.0, -2.0])
+    found = box_step(-np.eye(2), np.ones(2), np.array([1.0, -2.0]), np.array([1.0, -2.0]))
     assert found.ok
     assert found.step.tolist() == [1.0, -2.0]
     empty = box_step(np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0))
@@ -132,7 +132,7 @@ def test_all_variables_fixed_or_none_at_all(route):
 
 @pytest.mark.parametrize("matrix", [np.diag([1.0, -1.0]), np.ones((2, 2)) - 1e-3 * np.eye(2), np.full((2, 2), np.nan)])
 def test_matrix_that_is_not_positive_definite_gives_a_status(matrix):
-    found = box_step(matrix, np.ones(2), [-1.0, -1.0], [1.0, 1.0])
+    found = box_step(matrix, np.ones(2), -np.ones(2), np.ones(2))
     assert not found.ok
     assert found.status is Status.INACCURATE
     assert found.step.tolist() == [0.0, 0.0]
@@ -141,7 +141,7 @@ def test_matrix_that_is_not_positive_definite_gives_a_status(matrix):
 @pytest.mark.parametrize(("lower", "upper"), [(1.0, -1.0), (np.nan, 1.0)])
 def test_impossible_bounds_are_named(lower, upper):
     with pytest.raises(BoundsError, match="variable 1"):
-        box_step(np.eye(2), np.ones(2), [0.0, lower], [0.0, upper])
+        box_step(np.eye(2), np.ones(2), np.array([0.0, lower]), np.array([0.0, upper]))
 
 
 def test_covariance_is_the_inverse_on_the_free_parameters():

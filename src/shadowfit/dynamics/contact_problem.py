@@ -67,12 +67,12 @@ class ContactProblem(eqx.Module):
     dry: DryAxes
 
 
-def point_rows(points: Points) -> Float[Array, "3p r"]:
+def point_rows(points: Points) -> Float[Array, "3*p r"]:
     """All rows of the points, in the order in which :func:`responses` takes the solutions."""
     return jnp.concatenate([points.normal, points.tangent.reshape(-1, points.normal.shape[1])])
 
 
-def responses(points: Points, solved: Float[Array, "r 3p"]) -> Responses:
+def responses(points: Points, solved: Float[Array, "r 3*p"]) -> Responses:
     """From ``S⁻¹`` times the rows of :func:`point_rows`."""
     count = points.normal.shape[0]
     normal, tangent = solved.T[:count], solved.T[count:].reshape(points.tangent.shape)

@@ -178,9 +178,9 @@ def _active_by_newton(
     g: Float[np.ndarray, " p"],
     lower: Float[np.ndarray, " p"],
     upper: Float[np.ndarray, " p"],
-    guess: Bool[np.ndarray, " 2p"],
+    guess: Bool[np.ndarray, " 2*p"],
     rounding: Float[np.ndarray, " p"],
-) -> tuple[Bool[np.ndarray, " 2p"], Float[np.ndarray, " p"]] | None:
+) -> tuple[Bool[np.ndarray, " 2*p"], Float[np.ndarray, " p"]] | None:
     """Active bounds (lower, then upper) and the minimum by Newton steps on ``min(λ, w) = 0``; None if endless."""
     fixed = lower == upper
     at_lower, at_upper = np.split(guess & np.isfinite(np.concatenate([lower, upper])), 2)
@@ -200,10 +200,10 @@ def _active_by_newton(
 
 def _active_by_pivoting(
     correlation: Float[np.ndarray, "p p"],
-    distance: Float[np.ndarray, " 2p"],
+    distance: Float[np.ndarray, " 2*p"],
     free: Bool[np.ndarray, " p"],
-    guess: Bool[np.ndarray, " 2p"],
-) -> tuple[Bool[np.ndarray, " 2p"], Status]:
+    guess: Bool[np.ndarray, " 2*p"],
+) -> tuple[Bool[np.ndarray, " 2*p"], Status]:
     """Active bounds from the LCP in units of σ and R.
 
     The rows of bounds that cannot matter become ``0·λ + 1 = w``, so that the size is always 2p.

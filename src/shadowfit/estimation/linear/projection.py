@@ -285,7 +285,7 @@ def _windows(nodes: Float[np.ndarray, "N b p"], steps: int, window: int) -> Floa
     return np.concatenate([nodes[i : i + steps] for i in range(window)], axis=1)
 
 
-def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2B 2B"]:
+def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2*B 2*B"]:
     """Joint covariance of each block of states and the next one, parameters fixed.
 
     ``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time.
@@ -302,7 +302,7 @@ def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2B 2B"]:
 
 
 def _windows_of(
-    joint: Float[np.ndarray, "blocks 2B 2B"], first: int, count: int, window: int, size: int
+    joint: Float[np.ndarray, "blocks 2*B 2*B"], first: int, count: int, window: int, size: int
 ) -> Float[np.ndarray, "steps W*b W*b"]:
     """Covariance of the nodes of each step's window; ``first`` is the number of the first step."""
     group = window - 1

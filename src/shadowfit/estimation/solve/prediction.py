@@ -192,7 +192,7 @@ def _best_start(columns: Float[np.ndarray, "w x c+s"], cases: int) -> Float[np.n
     return error - unit @ (vectors @ (inverse[..., None] * along))
 
 
-def _followed(motion: Motion, lacking: Float[np.ndarray, "n d c"], horizon: int) -> Float[np.ndarray, "n+2 d c+2d"]:
+def _followed(motion: Motion, lacking: Float[np.ndarray, "n d c"], horizon: int) -> Float[np.ndarray, "n+2 d c+2*d"]:
     """States that follow: by the missing impulses (a column for each case), and by each first state of a window."""
     steps, size, cases = lacking.shape
     solved = np.linalg.solve(motion.after, np.concatenate([motion.before, motion.now, -lacking], axis=2))
