@@ -77,6 +77,9 @@ def driven():
     return cart, Recording(time, {"x": np.asarray(run.readings["x"]).reshape(-1) + noise, "u": push})
 
 
+FREE_CART = ("cart.mass", "rail.viscous")
+
+
 def test_a_mirrored_input_is_named(driven):
     """A negative gain explains it exactly, so that nothing but the sign speaks against it."""
     cart, recording = driven
@@ -90,6 +93,30 @@ def test_a_mirrored_input_is_named(driven):
     assert "opposite sign" in notice.text
     # A machine that is that way round says so in its model, and ends green.
     assert colour(judged(cart.set({"rail.motor.gain": -0.8}), mirrored, free)) == "green"
+
+
+@pytest.mark.parametrize(
+    ("torque", "verdict"),
+    [
+        ("losses", "amber"),
+        ("backwards", "red"),
+        ("shuffled", "red"),
+    ],
+)
+def test_losses_of_a_gear_are_told_from_wrong_torques(driven, torque, verdict):
+    """A measured force of which 40 % do not reach the cart, slowly changing, as in a gear; and wrong ones."""
+    cart, recording = driven
+    push, rng = recording.channels["u"], np.random.default_rng(1)
+    slow = np.convolve(rng.standard_normal(len(push) + 30), np.ones(31) / np.sqrt(31.0), "valid")
+    other = {
+        "losses": push + 0.4 * np.sqrt(np.mean(push**2)) * slow / np.sqrt(np.mean(slow**2)),
+        "backwards": push[::-1],
+        "shuffled": rng.permutation(push),
+    }[torque]
+    found = judged(cart, dataclasses.replace(recording, channels={**recording.channels, "u": other}), FREE_CART)
+    (notice,) = [own for own in found if "unexplained" in own.text]
+    assert notice.severity == verdict
+    assert notice.advice
 
 
 def test_coloured_and_loud_residuals_are_named(model, make_swing):

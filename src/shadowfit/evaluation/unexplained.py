@@ -48,6 +48,8 @@ class Unexplained:
     """Root mean square of the strongest term along the same coordinate."""
     gain: float
     """Correlation of the missing force with the speed, −1 to 1: positive where it drives the motion."""
+    driven: bool = False
+    """Whether a measured torque or force acts along the coordinate."""
 
     @property
     def share(self) -> float:
@@ -72,7 +74,8 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     names, units = coordinate_names(estimate)
     fields = [field.name for field in dataclasses.fields(Terms)]
     missing, inertia, gravity, speed = (np.concatenate([getattr(part, name) for part in parts]) for name in fields)
-    level, typical = _rms(missing), np.maximum(np.maximum(_rms(inertia), _rms(gravity)), _drives(estimate))
+    drives = _drives(estimate, len(names))
+    level, typical = _rms(missing), np.maximum(np.maximum(_rms(inertia), _rms(gravity)), drives)
     if estimate.noise_choice is not None and estimate.unexplained:
         # Where weight was added to the equations of motion their residuals are small by force; the levels are not.
         level = np.array(list(estimate.unexplained.values()))
@@ -80,18 +83,18 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     gain = np.mean(missing * speed, axis=(0, 2)) * missing.shape[2] / np.where(product > 0.0, product, np.inf)
     strongest = {unit: max(typical[i] for i, other in enumerate(units) if other == unit) for unit in units}
     return [
-        Unexplained(name, unit, float(level[i]), float(typical[i]), float(gain[i]))
+        Unexplained(name, unit, float(level[i]), float(typical[i]), float(gain[i]), bool(drives[i] > 0.0))
         for i, (name, unit) in enumerate(zip(names, units, strict=True))
         if typical[i] > RESTING * strongest[unit]
     ]
 
 
-def _drives(estimate: Estimate) -> Float[np.ndarray, " d"] | float:
+def _drives(estimate: Estimate, count: int) -> Float[np.ndarray, " d"]:
     """Root mean square of measured torques and forces along each coordinate; zero where there are none."""
     problem, point = estimate.problem, estimate.outcome.linearisation.point
     coordinates, driven = problem.level_names or (), driven_joints(problem)
     if not set(coordinates).intersection(driven):
-        return 0.0
+        return np.zeros(count)
     with one_thread():
         known = [impulses for _, impulses in objective.missing_and_known(problem, point, unit_weights(problem))]
     forces = np.concatenate(known)[..., None] / problem.timestep
