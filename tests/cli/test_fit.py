@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shadowfit.cli.app import app
-from shadowfit.cli.options import OptionError, free_parameters, impulse_variances, prior_stds, state_weight
+from shadowfit.cli.options import OptionError, free_parameters, impulse_variances, known_beforehand, state_weight
 from shadowfit.dynamics import simulate
 from shadowfit.errors import MechanismError
 from shadowfit.estimation import Free
@@ -123,9 +123,10 @@ def test_free_parameters(text, name, free):
 
 def test_priors_and_values_of_each_recording():
     pendulum = read_model("pendulum")
-    found = free_parameters(["hinge.viscous", "theta.offset"], pendulum, {"hinge.viscous": 1e-3}, ["theta.*"])
+    known = {"hinge.viscous": Free(prior=1e-3)}
+    found = free_parameters(["hinge.viscous", "theta.offset"], pendulum, known, ["theta.*"])
     assert found == {"hinge.viscous": Free(prior=1e-3), "theta.offset": Free(per_recording=True)}
-    for wrong in ({"priors": {"hinge.dry": 1.0}}, {"each": ["hinge.d*"]}):
+    for wrong in ({"priors": {"hinge.dry": Free(prior=1.0)}}, {"each": ["hinge.d*"]}):
         with pytest.raises(OptionError, match="name it with --free as well"):
             free_parameters(["hinge.viscous"], pendulum, **wrong)
 
@@ -234,13 +235,15 @@ def test_priors_in_per_cent_have_the_size_of_their_link():
         pendulum.get(f"{body}.mass"),
         [pendulum.get(f"{body}.inertia.{axis}") for axis in ("xx", "yy", "zz")],
     )
-    found = prior_stds([f"{body}.inertial=10%", "theta.offset=0.2"], pendulum)
-    assert len(found) == 11
+    known = known_beforehand([f"{body}.inertial=10%", "theta.offset=0.2"], pendulum)
+    assert len(known) == 11
+    found = {name: free.prior for name, free in known.items()}
     assert found["theta.offset"] == 0.2
     assert found[f"{body}.mass"] == pytest.approx(0.1 * mass)
     assert found[f"{body}.com.y"] == pytest.approx(0.1 * (sum(moments) / (2.0 * mass)) ** 0.5)
     assert found[f"{body}.inertia.xy"] == found[f"{body}.inertia.zz"] == pytest.approx(0.1 * sum(moments) / 3.0)
     with pytest.raises(MechanismError, match=r"theta\.offset has no size of its own"):
-        prior_stds(["theta.offset=10%"], pendulum)
+        known_beforehand(["theta.offset=10%"], pendulum)
     with pytest.raises(OptionError, match="'ten' is not a number"):
-        prior_stds([f"{body}.mass=ten%"], pendulum)
+        known_beforehand([f"{body}.mass=ten%"], pendulum)
+    assert known_beforehand([f"{body}.inertial=entropic:30%"], pendulum) == {f"{body}.inertial": Free(entropic=0.3)}

@@ -30,9 +30,9 @@ from shadowfit.cli.options import (
     apply_settings,
     free_parameters,
     impulse_variances,
+    known_beforehand,
     named_expressions,
     numbers,
-    prior_stds,
     state_weight,
 )
 
@@ -54,7 +54,8 @@ def fit(
         typer.Option(
             "--prior",
             metavar="NAME=STD",
-            help="What is known of a free parameter beforehand: a standard deviation around its start, in its unit.",
+            help="What is known of a free parameter beforehand: a standard deviation around its start, in its unit or "
+            "per cent; entropic:30% for all inertial numbers of a body.",
         ),
     ] = None,
     each: Annotated[
@@ -187,7 +188,7 @@ def fit(
 
     loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
-    parameters = free_parameters(free or (), mechanism, prior_stds(prior or (), mechanism), each or ())
+    parameters = free_parameters(free or (), mechanism, known_beforehand(prior or (), mechanism), each or ())
     measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=quiet)
     wanted = read_expressions({**loaded.derived, **named_expressions(report or ())}, mechanism)
     if not no_check:

@@ -21,7 +21,7 @@ from shadowfit.cli.options import (
     Settings,
     apply_settings,
     free_parameters,
-    prior_stds,
+    known_beforehand,
     state_weight,
 )
 
@@ -102,7 +102,7 @@ def fleet(
     from shadowfit.evaluation.fleet import FleetMemory, save_fleet
 
     mechanism = apply_settings(load(model, quiet=quiet).mechanism, settings or ())
-    wanted = free_parameters(free or (), mechanism, prior_stds(prior or (), mechanism), each or ())
+    wanted = free_parameters(free or (), mechanism, known_beforehand(prior or (), mechanism), each or ())
     sources = _sources(recordings or [], listed, Selection(channel, channels, None, begin, end))
     options = Options(timestep=timestep, state_weight="auto" if weight is None else state_weight(weight))
     optimiser = LevenbergMarquardt() if max_iterations is None else LevenbergMarquardt(max_iterations=max_iterations)

@@ -141,8 +141,15 @@ def named_expressions(texts: Iterable[str]) -> dict[str, str]:
     return expressions
 
 
+# What stands before the spread of an entropic prior.
+ENTROPIC = "entropic:"
+
+
 def free_parameters(
-    texts: Iterable[str], mechanism: Mechanism, priors: Mapping[str, float] | None = None, each: Iterable[str] = ()
+    texts: Iterable[str],
+    mechanism: Mechanism,
+    priors: Mapping[str, Free] | None = None,
+    each: Iterable[str] = (),
 ) -> dict[str, Free]:
     """``["hinge*.viscous", "arm.mass=0.3@0.1:1"]`` → name → how it is estimated.
 
@@ -151,31 +158,36 @@ def free_parameters(
     import dataclasses
 
     free = _requests(texts, mechanism)
-    for pattern, std in (priors or {}).items():
+    for pattern, known in (priors or {}).items():
         for name in _named_free(pattern, mechanism, free, "--prior"):
-            free[name] = dataclasses.replace(free[name], prior=std)
+            free[name] = dataclasses.replace(free[name], prior=known.prior, entropic=known.entropic)
     for pattern in each:
         for name in _named_free(pattern, mechanism, free, "--each"):
             free[name] = dataclasses.replace(free[name], per_recording=True)
     return free
 
 
-def prior_stds(texts: Iterable[str], mechanism: Mechanism) -> dict[str, float]:
-    """``["arm.mass=0.1", "link*.inertial=10%"]`` → name or pattern → standard deviation.
+def known_beforehand(texts: Iterable[str], mechanism: Mechanism) -> dict[str, Free]:
+    """``["arm.mass=0.1", "link*.inertial=entropic:30%"]`` → name or pattern → what is known.
 
     Per cent are those of a number's own size or, for the inertial numbers of a body, of its link's.
     """
+    from shadowfit.estimation import Free
     from shadowfit.mechanism.natural_size import natural_size
 
-    stds = {}
+    priors = {}
     for pattern, text in assignments(texts, "--prior").items():
         where = f"--prior {pattern}"
-        if not text.endswith("%"):
-            stds[pattern] = _number(text, where)
-            continue
-        share = 0.01 * _number(text.removesuffix("%"), where)
-        stds |= {name: share * natural_size(mechanism, name) for name in mechanism.expand(pattern)}
-    return stds
+        spread = text.removeprefix(ENTROPIC)
+        percent = spread.endswith("%")
+        value = (0.01 if percent else 1.0) * _number(spread.removesuffix("%"), where)
+        if text.startswith(ENTROPIC):
+            priors[pattern] = Free(entropic=value)
+        elif percent:
+            priors |= {name: Free(prior=value * natural_size(mechanism, name)) for name in mechanism.expand(pattern)}
+        else:
+            priors[pattern] = Free(prior=value)
+    return priors
 
 
 def _named_free(pattern: str, mechanism: Mechanism, free: Mapping[str, Free], option: str) -> list[str]:

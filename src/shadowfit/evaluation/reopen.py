@@ -66,7 +66,9 @@ def _free(saved: SavedResult, mechanism: Mechanism) -> dict[str, Free]:
             made = Free()
         else:
             made = Free(row["value"], row["lower"], row["upper"])
-        if name in priors:
+        if name in priors and "entropic" in priors[name]:
+            made = Free(entropic=priors[name]["entropic"])
+        elif name in priors:
             made = dataclasses.replace(made, start=None, prior=priors[name]["std"])
         parameters.setdefault(name, dataclasses.replace(made, per_recording=bool(copy)))
     return parameters

@@ -184,9 +184,13 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
 
 
 def _priors(estimate: Estimate) -> dict[str, Any]:
-    """What was known beforehand: standard deviations around the start (of a rotation: its quaternion)."""
-    known = [p for p in estimate.problem.parameters.parameters if p.prior is not None]
-    return {p.name: {"std": p.prior, "around": np.asarray(p.start).tolist()} for p in known}
+    """What was known beforehand: standard deviations, or spreads of entropic priors, around the start."""
+    known = [p for p in estimate.problem.parameters.parameters if (p.prior, p.entropic) != (None, None)]
+    return {
+        p.name: {"std": p.prior, "around": np.asarray(p.start).tolist()}
+        | ({} if p.entropic is None else {"entropic": p.entropic})
+        for p in known
+    }
 
 
 def base_parameters(estimate: Estimate) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ from shadowfit.arrays import Array
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear.cone_step import Cones, joined
 from shadowfit.estimation.problem import solids
+from shadowfit.estimation.problem.priors import entropic_information
 from shadowfit.estimation.problem.solids import Solid
 from shadowfit.estimation.problem.whole_bodies import NO_WHOLE_BODIES, WholeBodies
 from shadowfit.estimation.residuals.parameter_layout import Values
@@ -52,7 +53,8 @@ class ParameterError(ShadowfitError):
 class Free:
     """How one parameter is estimated; what is not given comes from the mechanism.
 
-    ``prior`` is a standard deviation around the start value (a Gaussian prior), in the parameter's unit.
+    ``prior`` is a standard deviation around the start value (a Gaussian prior), in the parameter's unit. ``entropic``
+    is one of a body instead, the same for all ten of its inertial numbers: its spread (:mod:`priors`).
     """
 
     start: float | None = None
@@ -60,6 +62,7 @@ class Free:
     upper: float | None = None
     prior: float | None = None
     per_recording: bool = False
+    entropic: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +80,8 @@ class Parameter:
     per_recording: bool
     bounds_given: bool = False
     """Whether the user gave a bound."""
+    entropic: float | None = None
+    """Spread of the prior of the body that it belongs to."""
 
     @property
     def size(self) -> int:
@@ -223,6 +228,18 @@ class ParameterSet:
         """A number for each increment: values, and rotation vectors from the world's axes [rad]."""
         return self._joined(values.numbers, _rotation_vector(values.turns) if len(values.turns) else np.zeros(0))
 
+    @functools.cached_property
+    def known(self) -> Float[np.ndarray, "p p"] | None:
+        """Inverse covariance of the priors, for increments from the start; None without any."""
+        if all(p.prior is None and p.entropic is None for p in self.parameters):
+            return None
+        matrix = np.diag(self.spread(lambda p: 0.0 if p.prior is None else p.prior**-2.0))
+        spreads = self.spread(lambda p: np.inf if p.entropic is None else p.entropic)
+        places = self.whole.places[np.all(np.isfinite(spreads[self.whole.places]), axis=1)]
+        bodies = entropic_information(self.flat(self.start())[places]) / spreads[places[:, :1, None]] ** 2
+        matrix[places[:, :, None], places[:, None, :]] += bodies
+        return matrix
+
     def cones(self, values: Values) -> Cones:
         """What increments from some values must stay in for all bodies to be possible (:mod:`solids`)."""
         return solids.cones(self.solids, self.flat(values))
@@ -367,7 +384,25 @@ def _with_whole_bodies(
         for one in parameters.parameters
     )
     whole = WholeBodies(np.array(list(alone), int).reshape(-1, 10))
+    _check_entropic(parameters, set(alone.values()))
     return dataclasses.replace(parameters, parameters=widened, whole=whole)
+
+
+def _check_entropic(parameters: ParameterSet, whole: set[str]) -> None:
+    """Raise where an entropic prior is not one of a whole body."""
+    spreads: dict[str, set[float]] = {}
+    for one in parameters.parameters:
+        body = one.name.partition(".")[0]
+        if one.entropic is not None and (body not in whole or one.prior is not None):
+            raise ParameterError(
+                f"the entropic prior of {one.name} needs a body all of whose inertial numbers are free, without bounds "
+                f"and without other priors: --free '{body}.inertial' --prior '{body}.inertial=entropic:…'"
+            )
+        if body in whole and one.name.removeprefix(f"{body}.") in INERTIAL_NUMBERS:
+            spreads.setdefault(body, set()).add(np.inf if one.entropic is None else one.entropic)
+    uneven = [body for body, own in spreads.items() if len(own) > 1]
+    if uneven:
+        raise ParameterError(f"the entropic prior of {uneven[0]} must be the same for all of its inertial numbers")
 
 
 def _parameter(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
@@ -378,10 +413,12 @@ def _parameter(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
     )
     if not leaf.tunable:
         raise ParameterError(f"{name} is a setting, not a parameter of the mechanism; it cannot be estimated")
-    for field in ("start", "lower", "upper", "prior"):
+    for field in ("start", "lower", "upper", "prior", "entropic"):
         _check_number(name, field, getattr(free, field))
     if free.prior is not None and not free.prior > 0.0:
         raise ParameterError(f"the prior standard deviation of {name} is {free.prior}; it must be positive")
+    if free.entropic is not None and not free.entropic > 0.0:
+        raise ParameterError(f"the entropic prior of {name} is {free.entropic}; it must be positive")
     if leaf.kind == "rotation":
         if (free.start, free.lower, free.upper) != (None, None, None):
             raise ParameterError(
@@ -407,7 +444,9 @@ def _parameter(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
         raise ParameterError(f"{name} may not go below {leaf.lower:g} {unit}, but its lower bound is {lower:g}")
     scale = _typical_size(mechanism, name, start, unit)
     given = free.lower is not None or free.upper is not None
-    return Parameter(name, start, lower, upper, free.prior, scale, unit, False, free.per_recording, given)
+    return Parameter(
+        name, start, lower, upper, free.prior, scale, unit, False, free.per_recording, given, free.entropic
+    )
 
 
 def _typical_size(mechanism: Mechanism, name: str, start: float, unit: str) -> float:

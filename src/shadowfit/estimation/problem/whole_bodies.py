@@ -106,6 +106,14 @@ class WholeBodies:
             result[self.places] = np.linalg.solve(slopes(start), change[:, :, None])[:, :, 0]
         return result
 
+    def carried(self, flat: Float[np.ndarray, " p"], start: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        """Derivative of :meth:`between` of values and a start by increments at these values."""
+        matrix = np.eye(len(flat))
+        if len(self):
+            turned = np.linalg.solve(slopes(start[self.places]), slopes(flat[self.places]))
+            matrix[self.places[:, :, None], self.places[:, None, :]] = turned
+        return matrix
+
     def tangent(self, flat: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
         """Increments of all parameters by steps in which these bodies move by their moments: ``δ = T δφ``."""
         matrix = np.eye(len(flat))
@@ -135,7 +143,7 @@ class WholeBodies:
     def cones(self, flat: Float[np.ndarray, " p"]) -> Cones:
         """Pseudo-inertias of the bodies, as functions of a step of the moments."""
         phi = moments(flat[self.places])
-        basis = _pseudo_inertia(np.eye(10)[None], _gyration(phi)[:, None])
+        basis = pseudo_inertia(np.eye(10)[None], _gyration(phi)[:, None])
         return Cones(np.einsum("be,beij->bij", phi, basis), self.places, basis)
 
 
@@ -147,7 +155,7 @@ def _gyration(phi: Float[np.ndarray, "b 10"]) -> Float[np.ndarray, " b"]:
     return np.sqrt(np.sum(phi[:, 4:7], axis=1) / phi[:, 0])
 
 
-def _pseudo_inertia(phi: Float[np.ndarray, "*n 10"], length: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n 4 4"]:
+def pseudo_inertia(phi: Float[np.ndarray, "*n 10"], length: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n 4 4"]:
     """P of moments, for bodies of given lengths; Σ less its margin."""
     spread = np.einsum("...e,eij->...ij", phi[..., SECOND], BASIS)
     trace = np.trace(spread, axis1=-2, axis2=-1)[..., None, None]

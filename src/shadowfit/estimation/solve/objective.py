@@ -67,7 +67,7 @@ class Linearisation:
     point: Point
     normals: tuple[front.Normal, ...]
     cost: Cost
-    prior_matrix: Float[np.ndarray, " p"]
+    prior_matrix: Float[np.ndarray, "p p"]
     prior_gradient: Float[np.ndarray, " p"]
 
 
@@ -215,16 +215,19 @@ def undamped(normal: front.Normal) -> tuple[front.Factor, float]:
 
 
 def prior(parameters: ParameterSet, values: Values, weights: Weights) -> tuple[np.ndarray, np.ndarray, float]:
-    """Gaussian priors around the start values, and the pull of the likelihood: diagonal, gradient and cost."""
-    weight, gradient, cost = np.zeros(parameters.size), np.zeros(parameters.size), 0.0
-    if any(p.prior is not None for p in parameters.parameters):
-        weight = parameters.spread(lambda p: 0.0 if p.prior is None else (weights.reference / p.prior) ** 2)
-        difference = parameters.minus(values, parameters.start())
-        gradient, cost = weight * difference, float(np.sum(weight * difference**2))
+    """Gaussian priors around the start values, and the pull of the likelihood: matrix, gradient and cost."""
+    weight, gradient, cost = np.zeros((parameters.size, parameters.size)), np.zeros(parameters.size), 0.0
+    if parameters.known is not None:
+        start = parameters.start()
+        known, difference = weights.reference**2 * parameters.known, parameters.minus(values, start)
+        carried = parameters.whole.carried(parameters.flat(values), parameters.flat(start))
+        weight, gradient = carried.T @ known @ carried, carried.T @ (known @ difference)
+        cost = float(difference @ known @ difference)
     if weights.pull is not None:
         added = weights.reference**2 * np.array(weights.pull.curvature)
         away = parameters.flat(values) - np.array(weights.pull.center)
-        weight, gradient, cost = weight + added, gradient + added * away, cost + float(np.sum(added * away**2))
+        weight = weight + np.diag(added)
+        gradient, cost = gradient + added * away, cost + float(np.sum(added * away**2))
     return weight, gradient, cost
 
 

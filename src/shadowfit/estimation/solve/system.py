@@ -162,10 +162,10 @@ def propose(
     several = damping == "scaled" and len(changes) > 1
     costs = tuple(normal.cost + own for normal, own in zip(here.normals, changes, strict=True))
     expected = Expectation(costs, here.point.nodes) if several else NOT_HELD
-    change = sum(changes) + float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
+    change = sum(changes) + float(2.0 * here.prior_gradient @ box.step + box.step @ here.prior_matrix @ box.step)
     largest = [float(np.max(np.abs(own))) for own in states]
     size = max(float(np.max(np.abs(box.step) / typical_sizes(parameters, here), initial=0.0)), *largest)
-    return Proposal(states, box.step, change, size, box, reduced.matrix + np.diag(here.prior_matrix), expected)
+    return Proposal(states, box.step, change, size, box, reduced.matrix + here.prior_matrix, expected)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,7 +198,7 @@ def parameter_step(
     ``diagonal`` is that of the normal matrix of the parameters, priors included, before the states were eliminated.
     """
     chart = parameters.chart(here.point.values)
-    matrix, gradient = reduced.matrix + np.diag(here.prior_matrix), reduced.gradient + here.prior_gradient
+    matrix, gradient = reduced.matrix + here.prior_matrix, reduced.gradient + here.prior_gradient
     if chart.tangent is not None:
         # What the states took from the diagonal goes along, as a diagonal.
         apart = np.diag(np.maximum(diagonal - np.diagonal(matrix), 0.0))
@@ -230,7 +230,7 @@ def state_damping(normal: front.Normal, alpha: float, damping: Damping) -> np.nd
 
 
 def _parameter_diagonal(problem: Problem, here: Linearisation) -> np.ndarray:
-    total = here.prior_matrix.copy()
+    total = np.diagonal(here.prior_matrix).copy()
     for index, normal in enumerate(here.normals):
         np.add.at(total, problem.parameters.places(index), normal.parameter_diagonal())
     return total

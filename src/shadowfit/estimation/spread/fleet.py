@@ -277,7 +277,7 @@ class _Fleet:
         here = outcome.linearisation
         witnesses = self.work.each(evidence.testify, self.problems, here.linears, shared=(self.placed, system.weights))
         total: Sums = self.work.total(evidence.sums, witnesses)
-        prior = np.diag(here.prior_matrix)
+        prior = here.prior_matrix
         lower, upper = system.parameters.bounds(here.point.values)
         slack = AT_BOUND * system.parameters.spread(lambda p: p.scale)
         free = ~((lower >= -slack) | (upper <= slack))

@@ -233,7 +233,7 @@ def _pull(problem: Problem, here: Linearisation, roles: Roles, stance: Stance, r
     # The prior of a parameter that scatters is that of its mean.
     free = roles.mean < 0
     return Pull(
-        np.where(free, here.prior_matrix[places], 0.0),
+        np.where(free, np.diagonal(here.prior_matrix)[places], 0.0),
         np.where(free, here.prior_gradient[places], 0.0),
         weight,
         distance,

@@ -54,7 +54,7 @@ class SpreadLinearisation:
     linears: Column
     cost: Cost
     """Its parts are those of all recordings together."""
-    prior_matrix: Float[np.ndarray, " d"]
+    prior_matrix: Float[np.ndarray, "d d"]
     prior_gradient: Float[np.ndarray, " d"]
     diagonal: Float[np.ndarray, " d"]
     largest: float
@@ -136,12 +136,12 @@ class SpreadSystem:
             return None
         motions = self.engine.each(shard.move, self.problems, here.linears, shared=(self.placed, restraint, box.step))
         step = self.engine.total(shard.step_of, motions)
-        change = step.change + float(2.0 * here.prior_gradient @ box.step + box.step @ (here.prior_matrix * box.step))
+        change = step.change + float(2.0 * here.prior_gradient @ box.step + box.step @ here.prior_matrix @ box.step)
         if change > ROUNDING * here.cost.total:
             return None  # own parameters met a bound that was not reckoned with
         relative = np.abs(box.step) / typical_sizes(self.parameters, here)
         largest = max(float(np.max(relative, initial=0.0)), step.largest)
-        return Proposal(motions, box.step, change, largest, box, reduced.matrix + np.diag(here.prior_matrix))
+        return Proposal(motions, box.step, change, largest, box, reduced.matrix + here.prior_matrix)
 
     def _keep(self, point: SpreadPoint) -> None:
         """Motions that were accepted outlive their workers: one that dies costs the iteration that was under way."""

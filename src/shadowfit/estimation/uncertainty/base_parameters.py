@@ -94,7 +94,7 @@ def base_parameters(
     """Base parameters of the data alone, priors left out; parameters on a bound are held there."""
     free = ~evidence.at_bound
     square = evidence.reference**2
-    variance = (evidence.meat(kind, free)[0] - np.diag(evidence.prior) * square) / square**2
+    variance = (evidence.meat(kind, free)[0] - evidence.prior * square) / square**2
     linear = linear_parameters(evidence, values, units)
     back = linear.jacobian_inverse
     data = np.nan_to_num(evidence.data / square)

@@ -50,7 +50,7 @@ class Evidence:
     """Typical sizes."""
     reference: float
     """σ₀."""
-    prior: Float[np.ndarray, " p"]
+    prior: Float[np.ndarray, "p p"]
     """Weights of the priors and of the pull of acting forces, in the scaling of the rows."""
     pull: Float[np.ndarray, " p"]
     """Of these the latter."""
@@ -73,7 +73,7 @@ class Evidence:
     @functools.cached_property
     def matrix(self) -> Float[np.ndarray, "p p"]:
         """H, in the scaling of the rows."""
-        return np.diag(self.prior) + self.data
+        return self.prior + self.data
 
     @functools.cached_property
     def data(self) -> Float[np.ndarray, "p p"]:
@@ -115,8 +115,11 @@ class Evidence:
     @functools.cached_property
     def prior_std(self) -> Float[np.ndarray, " p"]:
         """Standard deviation that its prior alone gives each parameter; infinite where there is none."""
-        known = self.prior - self.pull
-        return np.where(known > 0.0, self.reference / np.sqrt(np.where(known > 0.0, known, 1.0)), np.inf)
+        known = self.prior - np.diag(self.pull)
+        here = np.diagonal(known) > 0.0
+        found = np.full(len(known), np.inf)
+        found[here] = self.reference * np.sqrt(np.diagonal(np.linalg.inv(known[np.ix_(here, here)])))
+        return found
 
     def bread(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
         """H⁻¹ on the free parameters, without the directions that the data do not tell; zero elsewhere."""
@@ -186,7 +189,7 @@ class Evidence:
             score_variance(layout, own, self.impulse_ratio, assumed)
             for layout, own in zip(self.layouts, self.projections, strict=True)
         ]
-        return np.diag(self.prior) * assumed + self._joined(parts)
+        return self.prior * assumed + self._joined(parts)
 
     @functools.cached_property
     def _added_by_memory(self) -> Float[np.ndarray, "p p"]:
@@ -199,7 +202,7 @@ class Evidence:
 
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
         """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""
-        known = np.diag(self.prior) * self.reference**2
+        known = self.prior * self.reference**2
         if kind == "gauss-newton":
             return self._believed(), np.inf
         if kind == "blocks":

@@ -74,7 +74,7 @@ def log_determinant(problem: Problem, here: Linearisation) -> float:
     places = [parameters.places(i) for i in range(len(factors))]
     reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
     free = _free(problem, here)
-    matrix = (reduced.matrix + np.diag(here.prior_matrix))[np.ix_(free, free)]
+    matrix = (reduced.matrix + here.prior_matrix)[np.ix_(free, free)]
     scale = parameters.spread(lambda p: p.scale)[free]
     values = np.linalg.eigvalsh(matrix * np.outer(scale, scale))
     # Directions without information are no unknowns of the data: a floor keeps them from counting.
