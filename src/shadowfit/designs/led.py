@@ -98,8 +98,8 @@ def _controlled(exact: Experiment, stiffness: Float[np.ndarray, " d"], damping: 
         rotary = part.kind.axis_kind == "rotation"
         path, pace = f"{name}_path", f"{name}_pace"
         laws = {
-            "lead": PositionMotor(stiffness[i], damping[i], input=path, rotary=rotary),
-            "pace": TorqueMotor(1.0, input=pace),
+            "lead": PositionMotor(kp=stiffness[i], kd=damping[i], input=path, rotary=rotary),
+            "pace": TorqueMotor(gain=1.0, input=pace),
         }
         joints[name] = dataclasses.replace(part, laws=Parts({**dict(part.laws.items()), **laws}))
         paths[path] = Input(unit="rad" if rotary else "m", hold="linear")

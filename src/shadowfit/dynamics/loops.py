@@ -97,7 +97,8 @@ class AxisRows(eqx.Module):
 def axes(closers: Elements, pose: Pose) -> tuple[Float[Array, "n bodies*6"], Float[Array, "n"]]:
     """Rows that turn velocities of the bodies into the axes' speeds, and inertias of motors' shafts along them."""
     whole, _ = with_world(pose, jnp.zeros((closers.body_count, 6)))
-    wide, inertia = [jnp.zeros((0, 6 * closers.body_count))], [jnp.zeros(0)]
+    wide: list[Array] = [jnp.zeros((0, 6 * closers.body_count))]
+    inertia: list[Array] = [jnp.zeros(0)]
     for group in closers.groups:
         if group.has_axis:
             wide.append(_wide(group, rows.geometry(group, whole), closers.body_count))

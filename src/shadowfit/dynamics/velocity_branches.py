@@ -23,8 +23,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics.contact_law import Points, projected, slip_of, stacked
 from shadowfit.dynamics.elements import Elements, StopElement
@@ -73,7 +74,7 @@ def solve_on(elements: Elements, problem: VelocityProblem, branches: Float[Array
     velocity, impulses = behind(elements, problem, found[:joints])
     if system.points is not None:
         pushed = (found[joints:] @ system.rows[joints:]).reshape(-1, 6)
-        velocity = velocity.at[:-1].add(jnp.einsum("bij,bj->bi", problem.inverse_mass[:-1], pushed))
+        velocity = jnp.asarray(velocity).at[:-1].add(jnp.einsum("bij,bj->bi", problem.inverse_mass[:-1], pushed))
     branches, off = parts.repaired(found)
     return Solved(velocity, impulses, branches, jnp.max(jnp.abs(jnp.append(off, 0.0))))
 

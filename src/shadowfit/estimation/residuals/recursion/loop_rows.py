@@ -21,8 +21,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from shadowfit.arrays import Array
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Tree, place
@@ -87,9 +88,7 @@ class LoopRows:
         """Have the code of the tree made in the background."""
         self.open.prepare()
 
-    def mobility(
-        self, values: Values, poses: Pose, command: np.ndarray, timestep: float
-    ) -> Float[np.ndarray, "steps d"]:
+    def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
         """Change of each coordinate's speed by an impulse along it, in the closed mechanism."""
         steps = len(poses.position) - 2
         at = self.open.outwards(values, poses, command, timestep)
@@ -99,7 +98,7 @@ class LoopRows:
         self,
         values: Values,
         poses: Pose,
-        command: tuple[np.ndarray, np.ndarray],
+        command: tuple[Array, Array],
         timestep: float,
         fading: Fading = PRESENT,
     ) -> Float[np.ndarray, "steps n 3*n+p+1"]:
@@ -247,7 +246,7 @@ class LoopRows:
         following = -inverse @ (across @ by_parameters)
         return _Closed(rows[1:-1], (rows @ inverse)[1:-1], scale * inverse @ picked.T, following)
 
-    def _pushed(self, values: Values, timestep: float, varying: list[np.ndarray], slopes_wanted: bool) -> _Pushed:
+    def _pushed(self, values: Values, timestep: float, varying: Sequence[Array], slopes_wanted: bool) -> _Pushed:
         steps, size, k = len(varying[0]), self.tree.size, len(self.rubbing)
         name, function = ("pushes", _pushes) if slopes_wanted else ("push", _push)
         (found,) = self._run(name, function, values, [np.asarray(timestep)], varying)

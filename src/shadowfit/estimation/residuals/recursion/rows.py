@@ -122,7 +122,7 @@ class TreeRows:
         wrenches, easily = self.carried(at)
         if fading.mobility is not None:
             easily = _padded(fading.mobility, at.steps).T
-        quickly = np.full(self.tree.size, np.inf) if fading.fastest is None else fading.fastest
+        quickly = np.full(self.tree.size, np.inf) if fading.fastest is None else np.asarray(fading.fastest)
         table = self.together(at, self.along_axes(at, wrenches, easily, quickly), command[1], steps)
         self.shafts.add(table, values, at.motions, easily, quickly, timestep)
         return table
