@@ -39,7 +39,8 @@ from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, 
 from shadowfit.recordings import Recording
 from shadowfit.runtime import start_jax
 
-GRAVITY = 9.81
+# The default of a mechanism [m/s²].
+GRAVITY = 9.82
 # Speed below which simulated dry friction fades [rad/s, m/s], relative to the fastest of the motion.
 FADING = 1e-3
 
