@@ -173,6 +173,19 @@ def test_an_accelerometer_feels_the_second_derivative_of_its_place_and_the_weigh
     np.testing.assert_allclose(np.asarray(run.readings["felt"])[1:-1], expected, rtol=0, atol=1e-3)
 
 
+def test_rigid_joints_show_every_sensor_what_stiff_ones_do() -> None:
+    mechanism = arm()
+    start = place(mechanism, {"shoulder": 0.4, "elbow": -0.5}, {"shoulder": 1.0, "elbow": -2.0})
+    held = drive(5e-3 * np.arange(60))
+    rigid, stiff = (
+        simulate(mechanism, start, held, timestep=5e-3, steps=60, joints=joints) for joints in ("rigid", "compliant")
+    )
+    for name in SENSORS:
+        own, other = (np.asarray(run.readings[name]) for run in (rigid, stiff))
+        assert np.max(np.abs(own - own[0])) > 0.1, name
+        np.testing.assert_allclose(own, other, rtol=0, atol=0.01 * np.max(np.abs(own)), err_msg=name)
+
+
 def test_joint_coordinates_give_the_bodies_accelerations() -> None:
     mechanism = arm()
     tree = tree_of(mechanism)
