@@ -90,7 +90,7 @@ def test_forward_then_inverse_leaves_nothing(build):
 def test_a_step_that_fails_near_a_singular_configuration_names_the_loop(monkeypatch):
     """A parallelogram that is almost flat, where it could go on in two ways."""
     failed = (3, int(NewtonStatus.NOT_SETTLED))
-    monkeypatch.setattr(sys.modules["shadowfit.dynamics.simulate"], "_solved", lambda status: failed)
+    monkeypatch.setattr(sys.modules["shadowfit.dynamics.outcomes"], "_solved", lambda status: failed)
     mechanism = parallelogram()
     for angle, words in ((-0.005, r"step 3 .* did not settle.*loop of joint 'bar._head'"), (-1.0, r"time-step$")):
         with pytest.raises(SimulationError, match=words):
