@@ -58,8 +58,8 @@ class Child:
 
     def await_output(self, text: str, longest: float = LONGEST) -> None:
         """Wait until it has written a text."""
-        end = time.monotonic() + longest
-        while time.monotonic() < end and text not in self._files[0].read_text("utf-8", "replace"):
+        end, output = time.monotonic() + longest, self._files[0]
+        while time.monotonic() < end and not (output.exists() and text in output.read_text("utf-8", "replace")):
             time.sleep(0.05)
 
     def wait(self, longest: float = LONGEST) -> Ended:
