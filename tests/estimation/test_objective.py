@@ -143,7 +143,7 @@ def test_priors_pull_to_the_start():
     assert away != 0.0
     assert given.cost.prior == pytest.approx(weight * away**2)
     assert given.cost.total - without.cost.total == pytest.approx(weight * away**2, rel=1e-6)
-    np.testing.assert_allclose(given.prior_matrix, [0.0, weight, 0.0])
+    np.testing.assert_allclose(given.prior_matrix, np.diag([0.0, weight, 0.0]))
     np.testing.assert_allclose(given.prior_gradient, [0.0, weight * away, 0.0])
 
 

@@ -38,7 +38,7 @@ def evidence(table, left, **changes):
         lambda: none, lambda _: table * left[:, None], lambda errors: errors,
     )  # fmt: skip
     plain = Evidence(
-        LABELS, SCALE, REFERENCE, np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,),
+        LABELS, SCALE, REFERENCE, np.zeros((3, 3)), np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,),
         (np.arange(3),), ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0), no_pieces,
     )  # fmt: skip
     return dataclasses.replace(plain, **changes)
@@ -63,7 +63,7 @@ def test_textbook_covariances():
 def test_acting_forces_take_their_part_of_the_information_away():
     table, left = regression(std=0.3)
     pull = np.array([0.1, 0.0, 0.2]) * np.diagonal(table.T @ table)
-    known = evidence(table, left, prior=pull, pull=pull)
+    known = evidence(table, left, prior=np.diag(pull), pull=pull)
     expected = REFERENCE**2 * np.linalg.inv(table.T @ table - np.diag(pull))
     np.testing.assert_allclose(uncertainty(known).covariance, expected, rtol=1e-10)
 
