@@ -49,8 +49,9 @@ WARM_DAMPING = 1e-14
 # Least α after a refused step, and after a second one: below it only directions are held that hardly count, and the
 # step stays as it was.
 REFUSED_DAMPING = (1e-9, 1e-6)
-# Further steps before one that raises the cost is judged.
-WATCHED = 2
+# Further steps before one that raises the cost is judged, and the part of its promise that it must then have kept: with
+# less it went across the valley, and more damping does better.
+WATCHED, KEPT = 2, 0.25
 # Least factor on α after an accepted step, where the scaled model predicted it to the last digit.
 LEAST_RELAXATION = 1e-3
 # What is held while a fit moves (widths of dry friction) is found anew after a step that leaves less than this part of
@@ -267,14 +268,14 @@ def _search(
                 count > 1 or promised <= settings.decrease_tolerance * here.cost.total
             ):
                 ended = Status.DECREASE
-            there = _follow(system, here, proposal)
+            there, further = _follow(system, here, proposal), 0
             if ended is None and settings.damping == "scaled":
                 there, further = _watched(system, here, there, alpha, proposal.box, near)
                 count += further
             finite = bool(np.isfinite(there.cost.total))
             was_finite |= finite
             gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
-            if gain > 0.0:
+            if gain > (KEPT if further else 0.0):
                 relaxed = max(alpha * _relax(gain, settings.damping), SMALLEST_DAMPING)
                 found = proposal.size, count, proposal.box, proposal.told, proposal.curvature
                 return _Trial(there, ended, relaxed, gain, *found)
