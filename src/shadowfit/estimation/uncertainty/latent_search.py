@@ -9,14 +9,13 @@ output error where the machine keeps its phase, so that an error counts by what 
 
 **What it does to the parameters.** The fit has no such functions, for the model is to be simulated; its parameters
 stand in for them as well as they can. With columns Z of the functions, T of the parameters (states are projected out of
-both) and ``H = TᵀT``, a coefficient c moves the estimate by ``−H⁻¹TᵀZ c``. Of c the mean ĉ and the covariance V are
-known, hence the mean square of what the estimate is off:
+both) and ``H = TᵀT``, coefficients c move the estimate by ``−H⁻¹TᵀZ c``. With their variances S the covariance grows by
 
-    H⁻¹ TᵀZ (V + ĉĉᵀ) ZᵀT H⁻¹.
+    H⁻¹ TᵀZ S ZᵀT H⁻¹.
 
-The first part is exactly what marginalising the functions adds to the covariance, the second the square of how far the
-estimate would move. Friction as a function of speed may be known well and its split into viscous and Coulomb friction
-not at all: their error bars then say so. Where no function is found nothing is added.
+S is that of the prior, not of the coefficients given the data: what parameters stand in for is what the data do not
+show. Friction as a function of speed may be known well and its split into viscous and Coulomb friction not at all:
+their error bars then say so. Where no function is found nothing is added.
 """
 
 from __future__ import annotations
