@@ -12,7 +12,7 @@ from torture.patience import Stopwatch
 
 
 def test_sleeping_counts():
-    watch, began = Stopwatch(), time.monotonic()
+    began, watch = time.monotonic(), Stopwatch()
     time.sleep(0.2)
     # What a busy machine adds may be taken off again, or not; the sleep is not.
     assert 0.19 < watch.passed() < time.monotonic() - began + 0.01

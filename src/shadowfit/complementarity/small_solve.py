@@ -28,6 +28,8 @@ def small_solve(
     """
     del definite
     size = matrix.shape[0]
+    if size == 0:
+        return jnp.zeros(rhs.shape)
     # Unknowns are scaled to a unit diagonal where there is one: masses and inertias differ by orders of magnitude.
     scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diagonal(matrix)), jnp.finfo(matrix.dtype).tiny))
     system = jnp.concatenate([matrix * scale[:, None] * scale[None], rhs * scale[:, None]], axis=1)

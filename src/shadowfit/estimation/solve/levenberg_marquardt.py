@@ -64,6 +64,8 @@ CREEPING, CREEPS = 0.1, 5
 # are held: they would wander to a bound for the rest of it, or have step after step refused. Before, a start value may
 # be wrong by orders of magnitude, and its size says nothing.
 NEARLY_THERE = 0.1
+# So little damping no longer keeps them where they are, either: they are held from there on, too.
+UNDAMPED = 1e-6
 
 
 class Status(enum.Enum):
@@ -202,7 +204,7 @@ def descend(
             small = small + 1 if _vain(system, decrease, trial.told, _insignificant(system, here, settings)) else 0
             creeping = CREEPING * share_of(system.samples, here)
             creeps = creeps + 1 if _vain(system, decrease, trial.told, creeping) else 0
-            near = near or decrease <= NEARLY_THERE * share_of(system.samples, here)
+            near = near or trial.damping < UNDAMPED or decrease <= NEARLY_THERE * share_of(system.samples, here)
             fast = system.holds and trial.accepted.cost.total < FAST * here.cost.total
             here, alpha, last, curvature = trial.accepted, trial.damping, trial.box, trial.curvature
             if fast:

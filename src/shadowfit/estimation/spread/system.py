@@ -110,7 +110,7 @@ class SpreadSystem:
         linears = self.engine.each(shard.linearise, self.problems, point.motions, shared=(self.placed, stance))
         report = self.engine.total(shard.report, linears, shared=(self.placed,))
         matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights)
-        diagonal, common = report.diagonal + matrix, report.common_gradient + gradient
+        diagonal, common = report.diagonal + np.diagonal(matrix), report.common_gradient + gradient
         return SpreadLinearisation(
             SpreadPoint(point.values, linears, point.motions),
             linears,
