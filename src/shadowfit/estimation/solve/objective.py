@@ -201,11 +201,10 @@ def states_stepped(problem: Problem, point: Point, weights: Weights) -> Point:
     return plus(problem, here.point, states, none)
 
 
-def states_moved(problem: Problem, point: Point, index: int, states: Float[np.ndarray, "N b"]) -> Point:
-    """The point with a step of one recording's states; loops are closed."""
-    stepped = problem.kernels.retract(point.nodes[index], states)
+def with_states(problem: Problem, point: Point, index: int, states: Nodes) -> Point:
+    """The point with other states of one recording; loops are closed."""
     nodes = list(point.nodes)
-    nodes[index] = Nodes(problem.at(point.values, index).closed(stepped.pose), stepped.velocity)
+    nodes[index] = Nodes(problem.at(point.values, index).closed(states.pose), states.velocity)
     return dataclasses.replace(point, nodes=tuple(nodes))
 
 

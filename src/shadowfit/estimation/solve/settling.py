@@ -99,9 +99,8 @@ def _set_right(
 
 def _evaluated(problem: Problem, there: Linearisation, weights: Weights, index: int, states: Nodes) -> Linearisation:
     """The linearisation with other states of one recording."""
-    nodes, normals, cost = list(there.point.nodes), list(there.normals), there.cost
-    nodes[index] = Nodes(problem.at(there.point.values, index).closed(states.pose), states.velocity)
-    point = dataclasses.replace(there.point, nodes=tuple(nodes))
+    normals, cost = list(there.normals), there.cost
+    point = objective.with_states(problem, there.point, index, states)
     (found,) = objective.condensed(problem, point, weights, [index])
     dynamics, sensors, start = list(cost.dynamics), list(cost.sensors), list(cost.start)
     normals[index], dynamics[index], sensors[index], start[index] = (

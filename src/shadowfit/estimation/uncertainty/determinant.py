@@ -137,7 +137,8 @@ def _inertia_changes(
     for coordinate in range(size):
         increments = np.zeros((len(point.nodes[index].pose.position), size))
         increments[begin + steps + reach - 1, coordinate] = DIFFERENCE
-        moved = rows(objective.states_moved(problem, point, index, increments))
+        stepped = problem.kernels.retract(point.nodes[index], increments)
+        moved = rows(objective.with_states(problem, point, index, stepped))
         changes[..., coordinate] = (np.asarray(moved.parameters)[steps] - before) / DIFFERENCE
     return inertia, changes.swapaxes(1, 2)
 
