@@ -7,9 +7,11 @@ of the next block and of the tail.
 
 from __future__ import annotations
 
-from shadowfit.estimation.linear.products import ROWS, dot_product, gram
+import dataclasses
+
+from shadowfit.estimation.linear.products import ROWS, Matrix, Product, dot_product
 from shadowfit.kernels.assembly import Module, Signature
-from shadowfit.kernels.loops import LANES, Function, Library, Loop, Value, number, whole
+from shadowfit.kernels.loops import LANES, Function, Library, Value, number, whole
 
 ADD_STEPS = Signature(
     "add_steps",
@@ -23,7 +25,7 @@ CHANGE = Signature("change", "blocks block t *pivot *after *step *rest", gives=T
 
 def write(module: Module) -> None:
     """All functions."""
-    plus, minus = gram(module, "plus"), gram(module, "minus", negative=True)
+    plus, minus = Product(module, "plus"), Product(module, "minus", negative=True)
     dot = dot_product(module)
     _add_steps(module, plus)
     _eliminate(module, minus)
@@ -31,7 +33,7 @@ def write(module: Module) -> None:
     _change(module, dot)
 
 
-def _add_steps(module: Module, plus: Function) -> None:
+def _add_steps(module: Module, plus: Product) -> None:
     """Add the products of rows ``[window nodes | tail]`` of consecutive steps, from ``step`` on.
 
     Their nodes begin ``first`` behind that of the step. Blocks from ``low`` to ``high`` are added to, after they were
@@ -43,14 +45,15 @@ def _add_steps(module: Module, plus: Function) -> None:
     states = f.product(f.window, f.size)
     width = f.sum(states, f.t)
 
-    def place(j: Value) -> tuple[Value, Value]:
-        """Where a block is."""
+    def block_of(j: Value) -> tuple[Matrix, Matrix]:
+        """Where a block is: its own columns, and those after it."""
         behind = f.test("sge", j, f.high)
         aside = f.apply("or", f.test("slt", j, f.low), behind)
         which = f.choose(aside, f.one_if(behind), j)
         pivot = f.choose(aside, f.border_pivot, f.pivot)
         after = f.choose(aside, f.border_after, f.after)
-        return f.at(pivot, f.product(which, block, block)), f.at(after, f.product(which, block, stride))
+        first = f.product(which, block)
+        return Matrix(f, pivot, block).below(first), Matrix(f, after, stride).below(first)
 
     def clear(j: Value, wanted: Value) -> None:
         """Set a block to zero, if it is wanted and one of their own."""
@@ -61,13 +64,13 @@ def _add_steps(module: Module, plus: Function) -> None:
     cleared = f.test("eq", f.clear, 1)
     clear(f.low, cleared)
     with f.loop(0, f.steps) as step:
-        rows = f.at(f.wide, f.product(step.index, f.m, width))
+        rows = Matrix(f, f.wide, width).below(f.product(step.index, f.m))
         # The first step of a block is the first that reaches the next one.
         now = f.sum(f.step, step.index)
         begun = f.test("eq", f.remainder(now, f.group), 0)
         clear(f.sum(f.quotient(now, f.group), 1), f.apply("and", cleared, begun))
         with f.loop(0, f.m) as row:
-            residual = f.load(f.at(rows, f.product(f.sum(row.index, 1), width), -1))
+            residual = f.load(f.at(rows.at(f.sum(row.index, 1)), -1))
             total = f.at(f.squares, row.index)
             f.store(f.multiply_add(residual, residual, f.load(total)), total)
         node = f.sum(now, f.first)
@@ -75,23 +78,37 @@ def _add_steps(module: Module, plus: Function) -> None:
         i = f.difference(node, f.product(j, f.group))
         inside = f.product(f.smaller(f.window, f.difference(f.group, i)), f.size)
         outside = f.difference(states, inside)
-        tail, others = f.at(rows, states), f.at(rows, inside)
-        pivot, after = place(j)
+        tail, others = rows.right(states), rows.right(inside)
+        pivot, after = block_of(j)
         begin = f.product(i, f.size)
-        diagonal, out = f.at(pivot, f.product(begin, block), begin), f.at(after, f.product(begin, stride))
-        f.call(plus, rows, width, rows, width, f.m, diagonal, block, inside, inside, 1)
-        f.call(plus, rows, width, others, width, f.m, out, stride, inside, outside, 0)
-        f.call(plus, rows, width, tail, width, f.m, f.at(out, block), stride, inside, f.t, 0)
+        out = after.below(begin)
+        plus(rows, rows, pivot.below(begin, begin), (inside, inside, f.m), triangle=True)
+        plus(rows, others, out, (inside, outside, f.m))
+        plus(rows, tail, out.right(block), (inside, f.t, f.m))
         with f.when(f.test("sgt", outside, 0)):
-            pivot, after = place(f.sum(j, 1))
-            f.call(plus, others, width, others, width, f.m, pivot, block, outside, outside, 1)
-            f.call(plus, others, width, tail, width, f.m, f.at(after, block), stride, outside, f.t, 0)
-    tail = f.at(f.wide, states)
-    f.call(plus, tail, width, tail, width, f.product(f.steps, f.m), f.corner, f.t, f.t, f.t, 1)
+            pivot, after = block_of(f.sum(j, 1))
+            plus(others, others, pivot, (outside, outside, f.m), triangle=True)
+            plus(others, tail, after.right(block), (outside, f.t, f.m))
+    tail = Matrix(f, f.at(f.wide, states), width)
+    plus(tail, tail, Matrix(f, f.corner, f.t), (f.t, f.t, f.product(f.steps, f.m)), triangle=True)
     f.give()
 
 
-def _eliminate(module: Module, minus: Function) -> None:
+@dataclasses.dataclass(frozen=True)
+class _Block:
+    """A block of unknowns that is being eliminated."""
+
+    original: Matrix
+    """Its part of the normal matrix."""
+    damping: Value
+    """Added to the diagonal."""
+    upper: Matrix
+    """Becomes its Cholesky factor U."""
+    right: Matrix
+    """Becomes ``U⁻ᵀ`` times the columns after it: the next block and the tail."""
+
+
+def _eliminate(module: Module, minus: Product) -> None:
     """Eliminate all blocks in order; gives the smallest pivot relative to its diagonal entry, 0 if one is not positive.
 
     ``upper`` and ``right`` hold the blocks and are overwritten. Of a group of ``grain`` unknowns only as many groups
@@ -102,19 +119,20 @@ def _eliminate(module: Module, minus: Function) -> None:
     stride = f.sum(block, f.t)
     with f.loop(0, f.blocks, 1, [number(1.0)]) as blocks:
         j = blocks.index
-        upper, right = f.at(f.upper, f.product(j, block, block)), f.at(f.right, f.product(j, block, stride))
-        original = f.at(f.pivot, f.product(j, block, block))
-        damping = f.at(f.damping, f.product(j, block))
-        _copy(f, original, upper, f.product(block, block))
-        _copy(f, f.at(f.after, f.product(j, block, stride)), right, f.product(block, stride))
+        first = f.product(j, block)
+        original, upper = Matrix(f, f.pivot, block).below(first), Matrix(f, f.upper, block).below(first)
+        all_right = Matrix(f, f.right, stride)
+        here = _Block(original, f.at(f.damping, first), upper, all_right.below(first))
+        _copy(f, original.begin, upper.begin, f.product(block, block))
+        _copy(f, Matrix(f, f.after, stride).at(first), here.right.begin, f.product(block, stride))
         with f.loop(0, block) as row:
-            entry = f.at(upper, f.product(row.index, f.sum(block, 1)))
-            f.store(f.apply("add", f.load(entry), f.load(f.at(damping, row.index))), entry)
+            entry = upper.at(row.index, row.index)
+            f.store(f.apply("add", f.load(entry), f.load(f.at(here.damping, row.index))), entry)
         with f.when(f.test("sgt", j, 0)):
-            _hand_on(f, minus, f.at(f.right, f.product(f.difference(j, 1), block, stride)), upper, right)
-        margin = _pivot(f, minus, original, damping, upper, right, blocks)
-        tail = f.at(right, block)
-        f.call(minus, tail, stride, tail, stride, block, f.corner, f.t, f.t, f.t, 1)
+            _hand_on(f, minus, all_right.below(f.product(f.difference(j, 1), block)), here)
+        margin = _pivot(f, minus, here, blocks.carried[0])
+        tail = here.right.right(block)
+        minus(tail, tail, Matrix(f, f.corner, f.t), (f.t, f.t, block), triangle=True)
         blocks.carried = [margin]
     f.give(blocks.carried[0])
 
@@ -135,91 +153,47 @@ def _fill(f: Function, target: Value, count: Value) -> None:
     f.tiles(0, count, (LANES, 1), part)
 
 
-def _hand_on(f: Function, minus: Function, before: Value, upper: Value, right: Value) -> None:
+def _hand_on(f: Function, minus: Product, before: Matrix, here: _Block) -> None:
     """Subtract the Schur complement that the block before leaves."""
-    block, grain, stride = f.block, f.grain, f.sum(f.block, f.t)
+    block, grain = f.block, f.grain
     with f.loop(0, block, grain) as group:
         n = group.index
-        rows = f.at(before, f.product(n, stride))
-        count = f.difference(block, n)
-        rows_here = f.at(rows, n)
-        f.call(minus, rows, stride, rows_here, stride, count, f.at(upper, n), block, n, grain, 0)
-        f.call(
-            minus,
-            rows_here,
-            stride,
-            rows_here,
-            stride,
-            count,
-            f.at(upper, f.product(n, block), n),
-            block,
-            grain,
-            grain,
-            1,
-        )
-        out = f.at(right, f.product(n, stride), block)
-        f.call(minus, rows_here, stride, f.at(rows, block), stride, count, out, stride, grain, f.t, 0)
+        rows = before.below(n)
+        count, columns = f.difference(block, n), rows.right(n)
+        minus(rows, columns, here.upper.right(n), (n, grain, count))
+        minus(columns, columns, here.upper.below(n, n), (grain, grain, count), triangle=True)
+        minus(columns, rows.right(block), here.right.below(n, block), (grain, f.t, count))
 
 
-def _pivot(
-    f: Function, minus: Function, original: Value, damping: Value, upper: Value, right: Value, blocks: Loop
-) -> Value:
+def _pivot(f: Function, minus: Product, here: _Block, margin: Value) -> Value:
     """Cholesky factor of a block and what it makes of the columns after it, a few rows at a time."""
-    block, grain, stride = f.block, f.grain, f.sum(f.block, f.t)
-    start, margin = whole(0), blocks.carried[0]
+    block, grain, upper, right = f.block, f.grain, here.upper, here.right
+    start = whole(0)
     for height in ROWS:
         with f.loop(start, block, height, [margin]) as tile:
             r = tile.index
-            row, out = f.at(upper, f.product(r, block)), f.at(right, f.product(r, stride))
-            f.call(
-                minus,
-                f.at(upper, r),
-                block,
-                f.at(upper, r),
-                block,
-                r,
-                f.at(row, r),
-                block,
-                height,
-                f.difference(block, r),
-                0,
-            )
+            columns, out = upper.right(r), right.below(r)
+            minus(columns, columns, upper.below(r, r), (height, f.difference(block, r), r))
             with f.loop(0, f.sum(r, f.difference(grain, 1)), grain) as group:
                 n = group.index
-                f.call(
-                    minus,
-                    f.at(upper, f.product(n, block), r),
-                    block,
-                    f.at(right, f.product(n, stride), n),
-                    stride,
-                    f.difference(r, n),
-                    f.at(out, n),
-                    stride,
-                    height,
-                    grain,
-                    0,
-                )
-            f.call(
-                minus, f.at(upper, r), block, f.at(right, block), stride, r, f.at(out, block), stride, height, f.t, 0
-            )
-            tile.carried = [_solve_tile(f, height, original, damping, row, out, r, tile.carried[0])]
+                minus(upper.below(n, r), right.below(n, n), out.right(n), (height, grain, f.difference(r, n)))
+            minus(columns, right.right(block), out.right(block), (height, f.t, r))
+            tile.carried = [_solve_tile(f, height, here, r, tile.carried[0])]
         start, margin = tile.index, tile.carried[0]
     return margin
 
 
-def _solve_tile(
-    f: Function, height: int, original: Value, damping: Value, row: Value, out: Value, r: Value, margin: Value
-) -> Value:
+def _solve_tile(f: Function, height: int, here: _Block, r: Value, margin: Value) -> Value:
     """Cholesky factor of a few rows that were relieved of those before; returns 0 from all if it does not exist."""
-    block, stride = f.block, f.sum(f.block, f.t)
-    upper = {(p, q): f.load(f.at(row, f.product(p, block), r, q)) for p in range(height) for q in range(p, height)}
+    row, out = here.upper.below(r), here.right.below(r)
+    upper = {(p, q): f.load(f.at(row.at(p, r), q)) for p in range(height) for q in range(p, height)}
     scales = []
     for p in range(height):
         pivot = upper[p, p]
         for before in range(p):
             pivot = f.multiply_add(f.apply("neg", upper[before, p]), upper[before, p], pivot)
-        place = f.product(f.sum(r, p), f.sum(block, 1))
-        ratio = f.apply("div", pivot, f.apply("add", f.load(f.at(original, place)), f.load(f.at(damping, r, p))))
+        diagonal = f.load(here.original.at(f.sum(r, p), f.sum(r, p)))
+        ratio = f.apply("div", pivot, f.apply("add", diagonal, f.load(f.at(here.damping, r, p))))
         good = f.apply("and", f.apply("gt", pivot, number(0.0)), f.apply("is_finite", ratio))
         with f.when(f.apply("not", good)):
             f.give(number(0.0))
@@ -231,23 +205,23 @@ def _solve_tile(
                 value = f.multiply_add(f.apply("neg", upper[before, p]), upper[before, q], value)
             upper[p, q] = f.apply("mul", value, scales[p])
 
-    def sweep(base: Value, length: Value, begin: Value | int) -> None:
+    def sweep(rows: Matrix, begin: Value | int) -> None:
         def columns(c: Value, width: int) -> None:
-            places = [f.at(base, f.product(p, length), c) for p in range(height)]
+            entries = [rows.at(p, c) for p in range(height)]
             solved: list[Value] = []
-            for p, place in enumerate(places):
-                value = f.load(place, width)
+            for p, entry in enumerate(entries):
+                value = f.load(entry, width)
                 for before in range(p):
                     factor = f.spread(f.apply("neg", upper[before, p]), width)
                     value = f.multiply_add(factor, solved[before], value)
                 solved.append(f.apply("mul", value, f.spread(scales[p], width)))
-            for value, place in zip(solved, places, strict=True):
-                f.store(value, place)
+            for value, entry in zip(solved, entries, strict=True):
+                f.store(value, entry)
 
-        f.tiles(begin, length, (LANES, 2, 1), columns)
+        f.tiles(begin, whole(rows.stride), (LANES, 2, 1), columns)
 
-    sweep(row, block, r)
-    sweep(out, stride, 0)
+    sweep(row, r)
+    sweep(out, 0)
     return margin
 
 
