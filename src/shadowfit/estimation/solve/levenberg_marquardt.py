@@ -187,7 +187,8 @@ def descend(
     if not np.isfinite(here.cost.total):
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(system, here, settings)
-    log = [_log(system.parameters, first_number, here, alpha, np.nan, np.nan, 0, began)]
+    start_trial = _Trial(here, None, alpha, np.nan, np.nan, 0, None)
+    log = [_log(system.parameters, first_number, here, start_trial, began)]
     status, last, small, creeps, near = Status.ITERATIONS, None, 0, 0, settings.starts_near
     curvature = None
     try:
@@ -201,15 +202,15 @@ def descend(
                 status = trial.ended or Status.STUCK
                 break
             decrease = here.cost.total - trial.accepted.cost.total
-            small = small + 1 if _vain(system, decrease, trial.told, _insignificant(system, here, settings)) else 0
+            small = small + 1 if _vain(system, decrease, trial.worth, _insignificant(system, here, settings)) else 0
             creeping = CREEPING * share_of(system.samples, here)
-            creeps = creeps + 1 if _vain(system, decrease, trial.told, creeping) else 0
+            creeps = creeps + 1 if _vain(system, decrease, trial.worth, creeping) else 0
             near = near or trial.damping < UNDAMPED or decrease <= NEARLY_THERE * share_of(system.samples, here)
             fast = system.holds and trial.accepted.cost.total < FAST * here.cost.total
             here, alpha, last, curvature = trial.accepted, trial.damping, trial.box, trial.curvature
             if fast:
                 here = _linearise(system, system.held(here.point))
-            log.append(_log(system.parameters, number, here, alpha, trial.gain, trial.step, trial.count, began))
+            log.append(_log(system.parameters, number, here, trial, began))
             _report(progress, log[-1], system, here)
             if trial.ended is not None or small >= 2 or creeps >= CREEPS:
                 status = trial.ended or Status.DECREASE
@@ -242,7 +243,7 @@ class _Trial:
     step: float
     count: int
     box: BoxStep | None
-    told: float = 0.0
+    worth: float = 0.0
     curvature: np.ndarray | None = None
 
 
@@ -266,7 +267,7 @@ def _search(
             ended = None
             if proposal.size <= settings.step_tolerance:
                 ended = Status.STEP
-            elif _vain(system, promised, proposal.told, insignificant) and (
+            elif _vain(system, promised, proposal.worth, insignificant) and (
                 count > 1 or promised <= settings.decrease_tolerance * here.cost.total
             ):
                 ended = Status.DECREASE
@@ -279,8 +280,8 @@ def _search(
             gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
             if gain > (KEPT if further else 0.0):
                 relaxed = max(alpha * _relax(gain, settings.damping), SMALLEST_DAMPING)
-                found = proposal.size, count, proposal.box, proposal.told, proposal.curvature
-                return _Trial(there, ended, relaxed, gain, *found)
+                step = proposal.size, count, proposal.box, proposal.worth, proposal.curvature
+                return _Trial(there, ended, relaxed, gain, *step)
             if ended is not None:
                 # The model promises next to nothing, and kinks of friction or rounding eat it up: this is the minimum.
                 return _Trial(None, ended, alpha, gain, proposal.size, count, proposal.box)
@@ -310,13 +311,13 @@ def _insignificant(system: System, here: Any, settings: LevenbergMarquardt) -> f
     return max(least, INSIGNIFICANT * share_of(system.samples, here))
 
 
-def _vain(system: System, decrease: float, told: float, each: float) -> bool:
+def _vain(system: System, decrease: float, worth: float, each: float) -> bool:
     """Whether a step was not worth it: it lowers the cost by this much for each recording, at most.
 
     Of many recordings there is always one whose friction goes on to creep. Parameters do not follow it: their own part
-    of the step, ``told``, must not be worth more than the decrease of a single recording.
+    of the step, ``worth``, must not be worth more than the decrease of a single recording.
     """
-    return decrease <= system.recordings * each and (system.recordings == 1 or told <= each)
+    return decrease <= system.recordings * each and (system.recordings == 1 or worth <= each)
 
 
 def _relax(gain: float, damping: Damping) -> float:
@@ -332,16 +333,7 @@ def _start_damping(system: System, here: Any, settings: LevenbergMarquardt) -> f
     return START_DAMPING if settings.damping == "scaled" else 1e-6 * system.largest_diagonal(here)
 
 
-def _log(
-    parameters: ParameterSet,
-    number: int,
-    here: Any,
-    alpha: float,
-    gain: float,
-    step: float,
-    trials: int,
-    began: float,
-) -> Iteration:
+def _log(parameters: ParameterSet, number: int, here: Any, trial: _Trial, began: float) -> Iteration:
     cost = here.cost
     named = dict(zip(parameters.labels(), parameters.vector(here.point.values).tolist(), strict=True))
     return Iteration(
@@ -349,10 +341,10 @@ def _log(
         cost.total,
         sum(cost.dynamics),
         cost.observation,
-        alpha,
-        gain,
-        step,
-        trials,
+        trial.damping,
+        trial.gain,
+        trial.step,
+        trial.count,
         named,
         time.perf_counter() - began,
     )

@@ -30,7 +30,7 @@ from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.unknowns import Start
 from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, sum_of_squares
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 # Diagonal entries this small, relative to the largest, are rounding errors of zero.
 ROUNDING = 1e-25
@@ -93,14 +93,14 @@ def held(problem: Problem, point: Point, weights: Weights) -> Point:
     """
     if not holds(problem):
         return point
-    found = []
+    fading = []
     for index, nodes in enumerate(point.nodes):
-        own = RecordingRows(problem, point, weights, index)
-        parts = in_threads(problem.kernels.mobility, (own.chunk(begin) for begin in own.starts))
+        recording = RecordingRows(problem, point, weights, index)
+        parts = in_threads(problem.kernels.mobility, (recording.chunk(begin) for begin in recording.starts))
         mobility = np.concatenate([part for part in parts if part is not None])
         known = None if point.fading is None else point.fading[index].fastest
-        found.append(Fading(mobility, problem.largest_speeds(nodes) if known is None else known))
-    return dataclasses.replace(point, fading=tuple(found))
+        fading.append(Fading(mobility, problem.largest_speeds(nodes) if known is None else known))
+    return dataclasses.replace(point, fading=tuple(fading))
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
@@ -125,7 +125,7 @@ class Condensed:
 def condensed(problem: Problem, point: Point, weights: Weights, which: Sequence[int]) -> list[Condensed]:
     """Some of the recordings, evaluated and condensed."""
     recordings = {index: RecordingRows(problem, point, weights, index) for index in which}
-    assemblies = {index: own.assembly() for index, own in recordings.items()}
+    assemblies = {index: rows.assembly() for index, rows in recordings.items()}
 
     def condense(work: tuple[int, int, Chunk]) -> tuple[float, np.ndarray]:
         recording, begin, chunk = work
@@ -133,18 +133,19 @@ def condensed(problem: Problem, point: Point, weights: Weights, which: Sequence[
         dynamics, observed = assemblies[recording].add(rows, begin)
         return float(np.sum(dynamics)), recordings[recording].sensor_costs(observed)
 
-    places = [(index, begin) for index, own in recordings.items() for begin in own.starts]
+    chunks = [(index, begin) for index, rows in recordings.items() for begin in rows.starts]
     # Chunks are cut out here, and threads have little but machine code to run: Python runs in one of them at a time.
-    waiting = in_threads(condense, ((index, begin, recordings[index].chunk(begin)) for index, begin in places))
+    waiting = in_threads(condense, ((index, begin, recordings[index].chunk(begin)) for index, begin in chunks))
     starts = {index: start_rows_of(problem, point, weights, index) for index in which}
     costs = list(waiting)
-    found = []
+    parts = []
     for index in which:
-        own = [cost for cost, (recording, _) in zip(costs, places, strict=True) if recording == index]
-        dynamics, sensors = sum(cost for cost, _ in own), np.sum([parts for _, parts in own], axis=0)
+        of_chunks = [cost for cost, (recording, _) in zip(costs, chunks, strict=True) if recording == index]
+        dynamics = sum(cost for cost, _ in of_chunks)
+        sensors = np.sum([each for _, each in of_chunks], axis=0)
         start = sum_of_squares(starts[index].residual)
-        found.append(Condensed(assemblies[index].normal(starts[index]), dynamics, tuple(sensors.tolist()), start))
-    return found
+        parts.append(Condensed(assemblies[index].normal(starts[index]), dynamics, tuple(sensors.tolist()), start))
+    return parts
 
 
 def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> Iterator[front.Rows]:
@@ -159,11 +160,15 @@ def residuals(problem: Problem, point: Point, weights: Weights, index: int) -> F
 
 
 def each_chunk(
-    problem: Problem, point: Point, weights: Weights, index: int, work: Callable[[int, front.Rows], Found]
-) -> Iterator[Found]:
+    problem: Problem, point: Point, weights: Weights, index: int, work: Callable[[int, front.Rows], Result]
+) -> Iterator[Result]:
     """``work(first step, rows)`` of each chunk of one recording, in threads; results in order."""
-    own = RecordingRows(problem, point, weights, index)
-    return in_threads(lambda begin: work(begin, front.merge(own.tables(begin), problem.plan.window)), own.starts)
+    recording = RecordingRows(problem, point, weights, index)
+
+    def condense(begin: int) -> Result:
+        return work(begin, front.merge(recording.tables(begin), problem.plan.window))
+
+    return in_threads(condense, recording.starts)
 
 
 def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) -> front.Rows:
@@ -187,7 +192,7 @@ def missing_and_known(problem: Problem, point: Point, weights: Weights) -> Itera
     """Weighted impulses that the steps of each recording lack, and those that its inputs give."""
     size, idle = problem.plan.node_size, problem.without_inputs()
     for index in range(len(problem.tracks)):
-        missing, quiet = (residuals(own, point, weights, index)[:, :size] for own in (problem, idle))
+        missing, quiet = (residuals(p, point, weights, index)[:, :size] for p in (problem, idle))
         yield missing, quiet - missing
 
 
@@ -232,6 +237,6 @@ def prior(parameters: ParameterSet, values: Values, weights: Weights) -> tuple[n
 
 def plus(problem: Problem, point: Point, states: tuple[np.ndarray, ...], increments: np.ndarray) -> Point:
     """``x ⊞ δ`` of all unknowns."""
-    nodes = tuple(problem.kernels.retract(own, steps) for own, steps in zip(point.nodes, states, strict=True))
+    nodes = tuple(problem.kernels.retract(nodes, steps) for nodes, steps in zip(point.nodes, states, strict=True))
     moved = dataclasses.replace(point, nodes=nodes)
     return problem.revalued(moved, problem.parameters.plus(point.values, increments))

@@ -88,9 +88,9 @@ def _set_right(
         if factor.reduced().ok and -normal.change(states, held) <= rest:
             break  # the rest is for the parameters to explain
         moved = problem.kernels.retract(there.point.nodes[index], states)
-        found = _evaluated(problem, there, weights, index, moved)
-        if found.normals[index].cost < normal.cost:
-            there = found
+        trial = _evaluated(problem, there, weights, index, moved)
+        if trial.normals[index].cost < normal.cost:
+            there = trial
             alpha, grow = 0.1 * alpha, 2.0
         else:
             alpha, grow = max(alpha * grow, REFUSED), 2.0 * grow
@@ -101,13 +101,13 @@ def _evaluated(problem: Problem, there: Linearisation, weights: Weights, index: 
     """The linearisation with other states of one recording."""
     normals, cost = list(there.normals), there.cost
     point = objective.with_states(problem, there.point, index, states)
-    (found,) = objective.condensed(problem, point, weights, [index])
+    (part,) = objective.condensed(problem, point, weights, [index])
     dynamics, sensors, start = list(cost.dynamics), list(cost.sensors), list(cost.start)
     normals[index], dynamics[index], sensors[index], start[index] = (
-        found.normal,
-        found.dynamics,
-        found.sensors,
-        found.start,
+        part.normal,
+        part.dynamics,
+        part.sensors,
+        part.start,
     )
     renewed = Cost(tuple(dynamics), tuple(sensors), tuple(start), cost.prior)
     return dataclasses.replace(there, point=point, normals=tuple(normals), cost=renewed)

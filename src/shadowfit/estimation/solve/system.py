@@ -122,7 +122,7 @@ class Proposal:
     """What each recording is held to (:mod:`settling`)."""
 
     @property
-    def told(self) -> float:
+    def worth(self) -> float:
         """What the step of the parameters is worth: a change of χ² by one is a standard deviation of one of them."""
         return worth(self.curvature, self.parameters)
 
@@ -156,14 +156,14 @@ def propose(
         return None
     states = tuple(factor.states(box.step[place]) for factor, place in zip(factors, places, strict=True))
     changes = [
-        normal.change(own, box.step[place]) for normal, own, place in zip(here.normals, states, places, strict=True)
+        normal.change(steps, box.step[place]) for normal, steps, place in zip(here.normals, states, places, strict=True)
     ]
     # The paper's method takes its steps as they are; and to damp the step of all is to damp that of a single one.
     several = damping == "scaled" and len(changes) > 1
-    costs = tuple(normal.cost + own for normal, own in zip(here.normals, changes, strict=True))
+    costs = tuple(normal.cost + change for normal, change in zip(here.normals, changes, strict=True))
     expected = Expectation(costs, here.point.nodes) if several else NOT_HELD
     change = sum(changes) + float(2.0 * here.prior_gradient @ box.step + box.step @ here.prior_matrix @ box.step)
-    largest = [float(np.max(np.abs(own))) for own in states]
+    largest = [float(np.max(np.abs(steps))) for steps in states]
     size = max(float(np.max(np.abs(box.step) / typical_sizes(parameters, here), initial=0.0)), *largest)
     return Proposal(states, box.step, change, size, box, reduced.matrix + here.prior_matrix, expected)
 

@@ -52,17 +52,17 @@ def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
     steps = problem.tracks[recording].steps
     parts = [slice(begin, min(begin + PART, steps)) for begin in range(0, steps, PART)]
     dynamics = in_threads(lambda part: _of_dynamics(problem, point, recording, part), parts)
-    found = np.concatenate(list(dynamics))
+    impulses = np.concatenate(list(dynamics))
     readings = list(in_threads(lambda part: _of_readings(problem, point, recording, part), parts))
-    return Truncation(found, tuple(np.concatenate(each) for each in zip(*readings, strict=True)))
+    return Truncation(impulses, tuple(np.concatenate(each) for each in zip(*readings, strict=True)))
 
 
 def renewed(problem: Problem, point: Point) -> Point:
     """The point with the discretisation errors of its own motion; as it is, if they are not to be corrected."""
     if problem.options.correction == "none":
         return point
-    found = tuple(truncation(problem, point, recording) for recording in range(len(problem.tracks)))
-    return dataclasses.replace(point, truncation=found)
+    errors = tuple(truncation(problem, point, recording) for recording in range(len(problem.tracks)))
+    return dataclasses.replace(point, truncation=errors)
 
 
 def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) -> Float[np.ndarray, "steps r"]:
@@ -72,9 +72,9 @@ def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) ->
     coarse = _impulses(problem, point, recording, around, part.start, 1)
     intervals = part.stop - part.start + 1
     fine = curve(problem, nodes, part.start + np.arange(intervals * finer + 1) / finer)
-    found = _impulses(problem, point, recording, fine, part.start, finer)
+    between = _impulses(problem, point, recording, fine, part.start, finer)
     weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
-    mean = np.lib.stride_tricks.sliding_window_view(found, len(weights), axis=0)[::finer] @ weights
+    mean = np.lib.stride_tricks.sliding_window_view(between, len(weights), axis=0)[::finer] @ weights
     missing = (coarse - mean) * finer**2 / (finer**2 - 1.0)
     return problem.plan.unknowns.residuals_of(missing, around, problem.at(point.values, recording))
 
@@ -110,14 +110,14 @@ def _of_readings(
         return tuple(np.zeros((*fraction.shape, size)) for size in problem.error_sizes)
     step = np.repeat(np.arange(part.start, part.stop), fraction.shape[1])
     at = step + problem.plan.centre + fraction.ravel()
-    beside = [curve(problem, nodes, at + place * CLOSE) for place in ((-1, 0, 1) if moving else (0,))]
+    beside = [curve(problem, nodes, at + side * CLOSE) for side in ((-1, 0, 1) if moving else (0,))]
     window = _windows([nodes.pose[step + i] for i in range(3)])
     command = problem.commands_at(point.values, recording)[0][step]
     readings = Readings(window, fraction.ravel(), _windows(beside), problem.timestep * CLOSE, command)
     errors = problem.at(point.values, recording).reading_errors(readings, problem.timestep)
     return tuple(
-        np.where(here[part][..., None], own.reshape(*fraction.shape, -1), 0.0)
-        for own, here in zip(errors, track.present, strict=True)
+        np.where(here[part][..., None], error.reshape(*fraction.shape, -1), 0.0)
+        for error, here in zip(errors, track.present, strict=True)
     )
 
 
@@ -132,9 +132,9 @@ def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
     ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states, in the tangent space of
     the nearest one.
     """
-    found = _stencil(len(nodes.pose.position), at.tobytes())
-    increments = differences(nodes.pose[found.later], nodes.pose[found.earlier]).reshape(len(found.later), -1)
-    return problem.kernels.shift(Nodes(nodes.pose[found.base], None), found.weighted(increments)).pose
+    stencil = _stencil(len(nodes.pose.position), at.tobytes())
+    increments = differences(nodes.pose[stencil.later], nodes.pose[stencil.earlier]).reshape(len(stencil.later), -1)
+    return problem.kernels.shift(Nodes(nodes.pose[stencil.base], None), stencil.weighted(increments)).pose
 
 
 @dataclasses.dataclass(frozen=True)
