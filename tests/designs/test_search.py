@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shadowfit.designs import DesignError
-from shadowfit.designs.criteria import check_criterion, in_words, told
+from shadowfit.designs.criteria import check_criterion, identifiable, in_words
 from shadowfit.designs.search import compete, minimise
 from shadowfit.designs.waves import USUAL, Waves
 from shadowfit.errors import UnknownNameError
@@ -19,9 +19,9 @@ def test_the_worst_of_several_is_lowered_to_where_they_meet():
         objectives = np.stack([x[:, 0] - 1, 1 - x[:, 0], x[:, 1] + 1, -1 - x[:, 1]], axis=1)
         return objectives, (x[:, :1] + x[:, 1:] + 1.0)
 
-    found = minimise(evaluate, np.zeros(2), 60)
-    np.testing.assert_allclose(found.coefficients, [0.5, -1.5], atol=1e-6)
-    assert found.objective == pytest.approx(0.5, abs=1e-6)
+    candidate = minimise(evaluate, np.zeros(2), 60)
+    np.testing.assert_allclose(candidate.coefficients, [0.5, -1.5], atol=1e-6)
+    assert candidate.objective == pytest.approx(0.5, abs=1e-6)
 
 
 def test_a_curved_limit_is_met():
@@ -30,9 +30,9 @@ def test_a_curved_limit_is_met():
     def evaluate(x):
         return -(x @ [[1.0], [2.0]]), np.sum(x**2, axis=1, keepdims=True) - 1.0
 
-    found = minimise(evaluate, np.array([0.9, 0.0]), 60)
-    np.testing.assert_allclose(found.coefficients, np.array([1.0, 2.0]) / np.sqrt(5.0), atol=0.02)
-    assert found.violation < 1e-3
+    candidate = minimise(evaluate, np.array([0.9, 0.0]), 60)
+    np.testing.assert_allclose(candidate.coefficients, np.array([1.0, 2.0]) / np.sqrt(5.0), atol=0.02)
+    assert candidate.violation < 1e-3
 
 
 @pytest.mark.parametrize("quiet", [0.0, 0.2])
@@ -67,7 +67,7 @@ def test_criteria_are_what_they_are_called():
     root = random.normal(size=(5, 5)) + 3.0 * np.eye(5)
     information, scale = 1e4 * root @ root.T, np.array([1.0, 2.0, 0.5, 4.0, 1.0])
     information /= np.outer(scale, scale)
-    known = told("abcde", scale, (information, information), np.zeros((5, 5)))
+    known = identifiable("abcde", scale, (information, information), np.zeros((5, 5)))
     covariance = np.linalg.inv(information)
     bars = np.sqrt(np.diagonal(covariance)) / scale
     np.testing.assert_allclose(known.relative(information), bars, rtol=1e-6)
@@ -80,7 +80,7 @@ def test_criteria_are_what_they_are_called():
 
 def test_given_information_counts():
     information, none = np.diag([1e4, 1.0]), np.zeros((2, 2))
-    known = told("ab", np.ones(2), (information, information), np.diag([0.0, 1e4]))
+    known = identifiable("ab", np.ones(2), (information, information), np.diag([0.0, 1e4]))
     assert known.relative(none + information)[1] == pytest.approx(0.01, rel=1e-3)
 
 
@@ -88,12 +88,12 @@ def test_what_the_discretisation_alone_tells_is_not_told():
     apart, together = np.array([1.0, -1.0, 0.0]), np.array([1.0, 1.0, 0.0])
     rough = 1e6 * np.outer(together, together) + np.diag([0.0, 0.0, 1e4]) + 10.0 * np.outer(apart, apart)
     fine = rough - 10.0 * 15.0 / 16.0 * np.outer(apart, apart)
-    known = told("abc", np.ones(3), (rough, fine), np.zeros((3, 3)))
+    known = identifiable("abc", np.ones(3), (rough, fine), np.zeros((3, 3)))
     assert known.counted.tolist() == [False, False, True]
     assert [set(finding.names) for finding in known.unknown] == [{"a", "b"}]
     assert "only the combination" in in_words(known.unknown[0])
     with pytest.raises(DesignError, match="no motion within the limits"):
-        told("ab", np.ones(2), (rough[:2, :2], fine[:2, :2]), np.zeros((2, 2)))
+        identifiable("ab", np.ones(2), (rough[:2, :2], fine[:2, :2]), np.zeros((2, 2)))
 
 
 def test_unknown_criteria_are_named():
@@ -113,11 +113,11 @@ def test_of_several_starts_the_better_ones_go_on():
         steps[number] = steps.get(number, 0) + 1
 
     starts = [np.array([value]) for value in (0.9, -0.7, 1.3, 0.5)]
-    found = compete(evaluate, starts, 400, 60.0, count).found
-    merits = [one.merit for one in found]
+    candidates = compete(evaluate, starts, 400, 60.0, count).candidates
+    merits = [one.merit for one in candidates]
     assert merits == sorted(merits)
-    assert found[0].coefficients[0] == pytest.approx(-1.0, abs=0.05)
-    assert found[0].objective < -0.19
+    assert candidates[0].coefficients[0] == pytest.approx(-1.0, abs=0.05)
+    assert candidates[0].objective < -0.19
     assert max(steps, key=steps.get) == 1
 
 
@@ -136,5 +136,7 @@ def test_a_search_ends_by_evaluations_wherever_it_runs():
     assert quick.evaluations <= 300 + len(starts)
     assert quick.evaluations == late.evaluations
     assert not late.late
-    assert [one.coefficients.tolist() for one in quick.found] == [one.coefficients.tolist() for one in late.found]
+    assert [one.coefficients.tolist() for one in quick.candidates] == [
+        one.coefficients.tolist() for one in late.candidates
+    ]
     assert compete(slow, starts, 300, 1e-3, lambda number, best: None).late

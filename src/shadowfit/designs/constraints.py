@@ -35,7 +35,7 @@ def violations(experiment: Experiment, limits: Limits, motions: Motions) -> Floa
 
 def broken(experiment: Experiment, limits: Limits, motions: Motions) -> list[str]:
     """Names of the limits that motions break."""
-    return [name for name, one in limits.apart() if np.max(violations(experiment, one, motions)) > 0.0]
+    return [name for name, limit in limits.apart() if np.max(violations(experiment, limit, motions)) > 0.0]
 
 
 def _pieces(excess: list[np.ndarray]) -> Float[np.ndarray, "count k"]:
@@ -52,9 +52,9 @@ def moving_violations(
     """The same of limits of position, speed and acceleration alone, for which coordinates suffice."""
     names = coordinate_names(experiment.tree, experiment.mechanism)
     excess = [
-        one
-        for name, own in limits.joints.items()
-        for one in _moving(own, coordinates[:, :, names.index(name)], experiment.sampling.times)
+        values
+        for name, joint in limits.joints.items()
+        for values in _moving(joint, coordinates[:, :, names.index(name)], experiment.sampling.times)
     ]
     return _pieces(excess) if excess else np.zeros((len(coordinates), 0))
 
@@ -75,37 +75,37 @@ def axis_torques(experiment: Experiment, motions: Motions, joint: str) -> Float[
 
 def _joints(experiment: Experiment, limits: Limits, motions: Motions) -> list[np.ndarray]:
     names = coordinate_names(experiment.tree, experiment.mechanism)
-    found = []
-    for name, own in limits.joints.items():
-        found += _moving(own, motions.coordinates[:, :, names.index(name)], motions.time)
-        if own.torque is not None:
-            found.append(np.abs(axis_torques(experiment, motions, name)) / own.torque - 1.0)
-    return found
+    excess = []
+    for name, joint in limits.joints.items():
+        excess += _moving(joint, motions.coordinates[:, :, names.index(name)], motions.time)
+        if joint.torque is not None:
+            excess.append(np.abs(axis_torques(experiment, motions, name)) / joint.torque - 1.0)
+    return excess
 
 
-def _moving(own: JointLimits, positions: Float[np.ndarray, "count n"], time: np.ndarray) -> list[np.ndarray]:
-    found = [] if own.position is None else _within(positions, own.position)
+def _moving(joint: JointLimits, positions: Float[np.ndarray, "count n"], time: np.ndarray) -> list[np.ndarray]:
+    excess = [] if joint.position is None else _within(positions, joint.position)
     speeds = np.gradient(positions, time, axis=1)
-    if own.speed is not None:
-        found.append(np.abs(speeds) / own.speed - 1.0)
-    if own.acceleration is not None:
-        found.append(np.abs(np.gradient(speeds, time, axis=1)) / own.acceleration - 1.0)
-    return found
+    if joint.speed is not None:
+        excess.append(np.abs(speeds) / joint.speed - 1.0)
+    if joint.acceleration is not None:
+        excess.append(np.abs(np.gradient(speeds, time, axis=1)) / joint.acceleration - 1.0)
+    return excess
 
 
 def _inputs(experiment: Experiment, limits: Limits, motions: Motions) -> list[np.ndarray]:
-    found = []
-    for name, own in limits.inputs.items():
+    excess = []
+    for name, limit in limits.inputs.items():
         signal = motions.inputs[:, :, experiment.mechanism.inputs.index(name)]
-        found += _one_input(own, signal, motions.time)
-    return found
+        excess += _one_input(limit, signal, motions.time)
+    return excess
 
 
-def _one_input(own: InputLimits, signal: Float[np.ndarray, "count n"], time: np.ndarray) -> list[np.ndarray]:
-    found = [] if own.range is None else _within(signal, own.range)
-    if own.rate is not None:
-        found.append(np.abs(np.gradient(signal, time, axis=1)) / own.rate - 1.0)
-    return found
+def _one_input(limit: InputLimits, signal: Float[np.ndarray, "count n"], time: np.ndarray) -> list[np.ndarray]:
+    excess = [] if limit.range is None else _within(signal, limit.range)
+    if limit.rate is not None:
+        excess.append(np.abs(np.gradient(signal, time, axis=1)) / limit.rate - 1.0)
+    return excess
 
 
 def _within(values: Float[np.ndarray, "count n"], pair: tuple[float, float]) -> list[np.ndarray]:

@@ -43,7 +43,7 @@ FLOOR = 1e-8
 
 
 @dataclasses.dataclass(frozen=True)
-class Told:
+class Identifiable:
     """What motions can tell, and what of it is wished."""
 
     labels: tuple[str, ...]
@@ -79,12 +79,12 @@ class Told:
         return np.log(bars)
 
 
-def told(
+def identifiable(
     labels: Sequence[str],
     scale: Float[np.ndarray, " p"],
     together: tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "p p"]],
     given: Float[np.ndarray, "p p"],
-) -> Told:
+) -> Identifiable:
     """What can be told, from the information of many motions together and of earlier recordings.
 
     ``together`` is that of the motions at a time-step, and at half of it.
@@ -92,7 +92,7 @@ def told(
     Raises:
         DesignError: nothing can.
     """
-    hopeless = _hopeless(*((own + given) * np.outer(scale, scale) for own in together))
+    hopeless = _hopeless(*((information + given) * np.outer(scale, scale) for information in together))
     directions, _ = np.linalg.qr(hopeless, mode="complete") if hopeless.shape[1] else (np.eye(len(scale)), None)
     parts = np.max(np.abs(directions[:, : hopeless.shape[1]]), axis=1, initial=0.0)
     kept = directions[:, hopeless.shape[1] :]
@@ -104,7 +104,7 @@ def told(
             "no motion within the limits tells any of the wished parameters alone; free fewer of them, or widen the "
             f"limits. {'; '.join(in_words(finding) for finding in unknown)}"
         )
-    return Told(tuple(labels), scale, kept, counted, unknown, given)
+    return Identifiable(tuple(labels), scale, kept, counted, unknown, given)
 
 
 def _hopeless(rough: Float[np.ndarray, "p p"], fine: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p k"]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.designs.criteria import Criterion, Told
+from shadowfit.designs.criteria import Criterion, Identifiable
 from shadowfit.designs.drives import JointMotion
 from shadowfit.designs.errors import DesignError
 from shadowfit.designs.experiment import Experiment, Sampling, experiment
@@ -47,7 +47,7 @@ class Design:
     """One motion."""
     coefficients: Float[np.ndarray, " n"]
     """Of the drive."""
-    told: Told
+    identifiable: Identifiable
     information: Float[np.ndarray, "p p"]
     """Of the recording, without what was given."""
     usual: Mapping[str, float]
@@ -68,7 +68,7 @@ class Design:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the parameters."""
-        return self.told.labels
+        return self.identifiable.labels
 
     @property
     def values(self) -> list[float]:
@@ -84,22 +84,22 @@ class Design:
     @property
     def relative(self) -> Float[np.ndarray, " p"]:
         """Expected standard deviation of each parameter over its size; NaN where no motion tells it."""
-        return self.told.relative(self.information)
+        return self.identifiable.relative(self.information)
 
     @property
     def std(self) -> Float[np.ndarray, " p"]:
         """Expected standard deviations, in the parameters' units; NaN where no motion tells them."""
-        return self.relative * self.told.scale
+        return self.relative * self.identifiable.scale
 
     @property
     def criterion(self) -> float:
         """The worst relative error bar, or the mean one that the criterion is about."""
-        return score(self.told, self.information, self.settings.criterion)
+        return score(self.identifiable, self.information, self.settings.criterion)
 
     @property
     def unknown(self) -> tuple[Finding, ...]:
         """What no motion within the limits can tell."""
-        return self.told.unknown
+        return self.identifiable.unknown
 
     @property
     def worth(self) -> float:
@@ -110,7 +110,7 @@ class Design:
         return float(1.0 - np.exp(min(slope, 0.0)))
 
 
-def score(known: Told, information: Float[np.ndarray, "p p"], criterion: Criterion) -> float:
+def score(known: Identifiable, information: Float[np.ndarray, "p p"], criterion: Criterion) -> float:
     """A criterion as a relative error bar."""
     return float(np.exp(np.max(known.objectives(information, criterion))))
 
@@ -165,7 +165,7 @@ def design(
     rough = full if stride == 1 else Seeker(seen(stride * timestep).with_force_noise(levels), setup, chosen, fine)
     say("looking at usual and random motions")
     halved = seen(0.5 * timestep).with_force_noise(levels)
-    known = full.can_tell(halved, given_information(given, list(fine.labels), fine.scale))
+    known = full.identifiable(halved, given_information(given, list(fine.labels), fine.scale))
     competition = rough.refine(known, rough.survey(known), say)
     say("looking at the best motions at the full rate")
     return _judged(full, seen(timestep / FINER), known, competition, levels, began)
@@ -179,7 +179,7 @@ def _timestep(interval: float) -> float:
 def _judged(
     full: Seeker,
     exact: Experiment,
-    known: Told,
+    known: Identifiable,
     competition: Competition,
     levels: Mapping[str, float],
     began: float,
@@ -187,7 +187,7 @@ def _judged(
     """The best of what was found and of the usual motions, with all that is to be said about it."""
     experiment, criterion = full.experiment, full.settings.criterion
     usual = full.drive.usual()
-    searched = full.shrunk(np.array([best.coefficients for best in competition.found]))
+    searched = full.shrunk(np.array([best.coefficients for best in competition.candidates]))
     trials = np.concatenate([searched, full.largest(np.array(list(usual.values())))])
     motions = full.drive.motions(experiment, trials)
     information = exactly(experiment, motions)

@@ -72,10 +72,10 @@ class InputLimits:
 Some = TypeVar("Some", JointLimits, InputLimits)
 
 
-def _fields(own: Some) -> list[tuple[str, Some]]:
+def _fields(limits: Some) -> list[tuple[str, Some]]:
     """Each number that is limited, and a limit of that alone."""
-    given = {field.name: getattr(own, field.name) for field in dataclasses.fields(own)}
-    return [(name, type(own)(**{name: value})) for name, value in given.items() if value is not None]
+    given = {field.name: getattr(limits, field.name) for field in dataclasses.fields(limits)}
+    return [(name, type(limits)(**{name: value})) for name, value in given.items() if value is not None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,22 +121,22 @@ class Limits:
 
     def apart(self) -> list[tuple[str, Limits]]:
         """Each limit by itself, and its name."""
-        found = [
-            (f"the {field} of {name}", Limits(joints={name: one}))
-            for name, own in self.joints.items()
-            for field, one in _fields(own)
+        listed = [
+            (f"the {field} of {name}", Limits(joints={name: limit}))
+            for name, joint in self.joints.items()
+            for field, limit in _fields(joint)
         ]
-        found += [
-            (f"the {field} of {name}", Limits(inputs={name: one}))
-            for name, own in self.inputs.items()
-            for field, one in _fields(own)
+        listed += [
+            (f"the {field} of {name}", Limits(inputs={name: limit}))
+            for name, signal in self.inputs.items()
+            for field, limit in _fields(signal)
         ]
         balls = self.spheres
-        found += [(f"plane {i}", Limits(spheres=balls, planes=(plane,))) for i, plane in enumerate(self.planes, 1)]
-        found += [(f"box {i}", Limits(spheres=balls, boxes=(box,))) for i, box in enumerate(self.boxes, 1)]
+        listed += [(f"plane {i}", Limits(spheres=balls, planes=(plane,))) for i, plane in enumerate(self.planes, 1)]
+        listed += [(f"box {i}", Limits(spheres=balls, boxes=(box,))) for i, box in enumerate(self.boxes, 1)]
         if self.self_distance is not None:
-            found.append(("self_distance", Limits(spheres=balls, self_distance=self.self_distance)))
-        return found
+            listed.append(("self_distance", Limits(spheres=balls, self_distance=self.self_distance)))
+        return listed
 
     def check(self, mechanism: Mechanism, where: str = "limits") -> None:
         """Raise unless every name is one of the mechanism and every range leaves room."""
@@ -149,10 +149,10 @@ class Limits:
             for name in given:
                 if name not in known:
                     raise DesignError(f"{where}: there is no {kind} {name!r}{nearest(name, known)}")
-        for name, own in self.joints.items():
-            _check_pair(own.position, f"{where}: joints.{name}.position")
+        for name, joint in self.joints.items():
+            _check_pair(joint.position, f"{where}: joints.{name}.position")
             for key in ("speed", "acceleration", "torque"):
-                _check_positive(getattr(own, key), f"{where}: joints.{name}.{key}")
+                _check_positive(getattr(joint, key), f"{where}: joints.{name}.{key}")
         for name, signal in self.inputs.items():
             _check_pair(signal.range, f"{where}: inputs.{name}.range")
             _check_positive(signal.rate, f"{where}: inputs.{name}.rate")
@@ -175,7 +175,7 @@ def rated(limits: Limits, model: ModelFile, start: Mapping[str, float]) -> tuple
     """
     joints, said = dict(limits.joints), []
     for name, rating in model.ratings.items():
-        own, rest = joints.get(name, JointLimits()), start.get(name, 0.0)
+        given, rest = joints.get(name, JointLimits()), start.get(name, 0.0)
         room = rating.position
         if room is not None and model.mechanism.joints[name].kind.axis_kind == "rotation":
             room = max(room[0], rest - REACH), min(room[1], rest + REACH)
@@ -183,10 +183,10 @@ def rated(limits: Limits, model: ModelFile, start: Mapping[str, float]) -> tuple
         taken = {
             key: value
             for key, value in dataclasses.asdict(stated).items()
-            if value is not None and getattr(own, key) is None
+            if value is not None and getattr(given, key) is None
         }
         if taken:
-            joints[name] = dataclasses.replace(own, **taken)
+            joints[name] = dataclasses.replace(given, **taken)
             said.append(f"{name}: {', '.join(f'{key} {_in_words(value)}' for key, value in taken.items())}")
     return dataclasses.replace(limits, joints=joints), said
 
@@ -211,34 +211,36 @@ def read_limits(path: str | os.PathLike[str], mechanism: Mechanism) -> Limits:
     for key in table:
         if key not in fields:
             raise DesignError(f"{path}: {key} is not a key of limits{nearest(key, fields)}")
-    found = Limits(
+    limits = Limits(
         joints={
-            name: _record(JointLimits, own, f"{path}: joints.{name}") for name, own in _tables(table, "joints", path)
+            name: _record(JointLimits, joint, f"{path}: joints.{name}")
+            for name, joint in _tables(table, "joints", path)
         },
         inputs={
-            name: _record(InputLimits, own, f"{path}: inputs.{name}") for name, own in _tables(table, "inputs", path)
+            name: _record(InputLimits, signal, f"{path}: inputs.{name}")
+            for name, signal in _tables(table, "inputs", path)
         },
-        spheres=tuple(_record(Sphere, own, f"{path}: spheres") for own in _list(table, "spheres", path)),
-        planes=tuple(_record(Plane, own, f"{path}: planes") for own in _list(table, "planes", path)),
-        boxes=tuple(_record(Box, own, f"{path}: boxes") for own in _list(table, "boxes", path)),
+        spheres=tuple(_record(Sphere, entry, f"{path}: spheres") for entry in _list(table, "spheres", path)),
+        planes=tuple(_record(Plane, entry, f"{path}: planes") for entry in _list(table, "planes", path)),
+        boxes=tuple(_record(Box, entry, f"{path}: boxes") for entry in _list(table, "boxes", path)),
         self_distance=None
         if "self_distance" not in table
         else _number(table["self_distance"], f"{path}: self_distance"),
     )
-    found.check(mechanism, str(path))
-    return found
+    limits.check(mechanism, str(path))
+    return limits
 
 
 # How many numbers a key has; one where it is not named.
 _SIZES = {"position": 2, "range": 2, "center": 3, "point": 3, "normal": 3, "lower": 3, "upper": 3}
 
 
-def _record(kind: type, own: Any, where: str) -> Any:
-    if not isinstance(own, Mapping):
+def _record(kind: type, entry: Any, where: str) -> Any:
+    if not isinstance(entry, Mapping):
         raise DesignError(f"{where} must be a table")
     fields = {field.name: field for field in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
-    for key, value in own.items():
+    for key, value in entry.items():
         if key not in fields:
             raise DesignError(f"{where}: {key} is not a key of this table{nearest(key, fields)}")
         if key == "body":
@@ -254,17 +256,17 @@ def _record(kind: type, own: Any, where: str) -> Any:
 
 
 def _tables(table: Mapping[str, Any], key: str, path: object) -> list[tuple[str, Any]]:
-    own = table.get(key, {})
-    if not isinstance(own, Mapping):
+    tables = table.get(key, {})
+    if not isinstance(tables, Mapping):
         raise DesignError(f"{path}: {key} must be tables, such as [{key}.NAME]")
-    return list(own.items())
+    return list(tables.items())
 
 
 def _list(table: Mapping[str, Any], key: str, path: object) -> list[Any]:
-    own = table.get(key, [])
-    if not isinstance(own, list):
+    entries = table.get(key, [])
+    if not isinstance(entries, list):
         raise DesignError(f"{path}: {key} must be written [[{key}]]")
-    return own
+    return entries
 
 
 def _number(value: Any, where: str) -> float:

@@ -49,7 +49,7 @@ class Evaluate(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class Candidate:
     """Where a search ended."""
 
     coefficients: Float[np.ndarray, " n"]
@@ -72,16 +72,16 @@ class Found:
 
 def minimise(
     evaluate: Evaluate,
-    start: Float[np.ndarray, " n"] | Found,
+    start: Float[np.ndarray, " n"] | Candidate,
     iterations: int,
     until: float = np.inf,
-    report: Callable[[Found], None] | None = None,
-) -> Found:
+    report: Callable[[Candidate], None] | None = None,
+) -> Candidate:
     """The best coefficients near a start, after so many iterations at most.
 
     ``start`` may be where an earlier search ended, which goes on. A time of the performance counter [s] ends it early.
     """
-    best = start if isinstance(start, Found) else begin(evaluate, start)
+    best = start if isinstance(start, Candidate) else begin(evaluate, start)
     before, radius, idle, done, used = best.iterations, best.radius, 0, best.done, 0
     while used < iterations and not done and time.perf_counter() < until:
         used += 1
@@ -92,7 +92,7 @@ def minimise(
         again = np.array([model.step(part * radius, *bent) for part, *bent in zip(PARTS, steps, first[1], strict=True)])
         trials = here + np.concatenate([steps, again])
         values = [np.concatenate(pair) for pair in zip(first, evaluate(here + again), strict=True)]
-        tried = [_found(*each) for each in zip(trials, *values, strict=True)]
+        tried = [_candidate(*each) for each in zip(trials, *values, strict=True)]
         chosen = int(np.argmin([one.merit for one in tried]))
         gain = best.merit - tried[chosen].merit
         if gain > 0.0:
@@ -105,17 +105,17 @@ def minimise(
     return dataclasses.replace(best, radius=radius, done=done, iterations=before + used)
 
 
-def begin(evaluate: Evaluate, start: Float[np.ndarray, " n"]) -> Found:
+def begin(evaluate: Evaluate, start: Float[np.ndarray, " n"]) -> Candidate:
     """A start, evaluated."""
     objectives, constraints = evaluate(start[None])
-    return _found(start, objectives[0], constraints[0])
+    return _candidate(start, objectives[0], constraints[0])
 
 
 @dataclasses.dataclass(frozen=True)
 class Competition:
     """Searches from several starts, and how they ended."""
 
-    found: list[Found]
+    candidates: list[Candidate]
     """The best first."""
     evaluations: int
     """Sets of coefficients that were looked at."""
@@ -128,7 +128,7 @@ def compete(
     starts: Sequence[Float[np.ndarray, " n"]],
     evaluations: int,
     seconds: float,
-    report: Callable[[int, Found], None],
+    report: Callable[[int, Candidate], None],
 ) -> Competition:
     """Searches from several starts, the best half of which goes on at a time, twice as long.
 
@@ -136,28 +136,28 @@ def compete(
     searches of a round, all of them for the last one. Some seconds end them whatever happens.
     """
     until = time.perf_counter() + seconds
-    found = [begin(evaluate, start) for start in starts]
+    candidates = [begin(evaluate, start) for start in starts]
     each = len(starts[0]) + 1 + 2 * len(PARTS)
     alive, some, left = list(range(len(starts))), FIRST_ROUND, max(evaluations // each, 1)
     while alive and left > 0:
         last = len(alive) == 1
         length = left if last else min(some, max(left // (2 * len(alive)), 1))
         for number in alive:
-            used = found[number].iterations
-            told = functools.partial(report, number)
-            found[number] = minimise(evaluate, found[number], min(length, left), until, told)
-            left -= found[number].iterations - used
+            used = candidates[number].iterations
+            reporting = functools.partial(report, number)
+            candidates[number] = minimise(evaluate, candidates[number], min(length, left), until, reporting)
+            left -= candidates[number].iterations - used
         if last:
             break
-        ranked = sorted(alive, key=lambda number: found[number].merit)
+        ranked = sorted(alive, key=lambda number: candidates[number].merit)
         alive, some = ranked[: len(alive) // 2], 2 * some
-    looked = len(starts) + each * sum(one.iterations for one in found)
+    looked = len(starts) + each * sum(one.iterations for one in candidates)
     late = time.perf_counter() > until
-    return Competition(sorted(found, key=lambda best: best.merit), looked, late)
+    return Competition(sorted(candidates, key=lambda best: best.merit), looked, late)
 
 
-def _found(coefficients: np.ndarray, objectives: np.ndarray, constraints: np.ndarray) -> Found:
-    return Found(coefficients, float(np.max(objectives)), float(np.max(constraints)))
+def _candidate(coefficients: np.ndarray, objectives: np.ndarray, constraints: np.ndarray) -> Candidate:
+    return Candidate(coefficients, float(np.max(objectives)), float(np.max(constraints)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,11 +176,11 @@ class _Model:
         return cls(objectives[0], constraints[0], *slopes)
 
     def step(
-        self, radius: float, taken: np.ndarray | None = None, found: Float[np.ndarray, " k"] | None = None
+        self, radius: float, taken: np.ndarray | None = None, ending: Float[np.ndarray, " k"] | None = None
     ) -> Float[np.ndarray, " n"]:
-        """d of the linear program; with the constraints that a step has ``found``, through these. No step: zero."""
+        """d of the linear program, through the constraints at the ``ending`` of a step ``taken``. No step: zero."""
         across = self.constraint_slopes
-        limits = self.constraints if found is None else found - across @ taken
+        limits = self.constraints if ending is None else ending - across @ taken
         size = len(self.objective_slopes[0])
         steepest = np.max(np.abs(np.concatenate([self.objective_slopes, across])), axis=0)
         reach = radius / np.maximum(steepest, 1.0)

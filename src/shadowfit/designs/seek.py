@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.designs.constraints import SMALLEST, broken, largest_factors, moving_violations, violations
-from shadowfit.designs.criteria import Told, told
+from shadowfit.designs.criteria import Identifiable, identifiable
 from shadowfit.designs.drives import Drive, JointMotion
 from shadowfit.designs.errors import DesignError
 from shadowfit.designs.experiment import Experiment, typical_force_noise
 from shadowfit.designs.information import exactly, informations
 from shadowfit.designs.motions import Motions
-from shadowfit.designs.search import Competition, Found, compete
+from shadowfit.designs.search import Candidate, Competition, compete
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.setup import Setup
 
@@ -51,12 +51,12 @@ class Seeker:
         return self._broken(coefficients, self.drive.motions(self.experiment, coefficients))
 
     def _broken(self, coefficients: Coefficients, motions: Motions) -> Float[np.ndarray, "count k"]:
-        found = violations(self.experiment, self.setup.limits, motions)
+        excess = violations(self.experiment, self.setup.limits, motions)
         if self.fine is None or not isinstance(self.drive, JointMotion):
-            return found
+            return excess
         # Between long steps a fast motion would go unseen.
         coordinates = self.drive.coordinates(self.fine, coefficients)
-        return np.hstack([found, moving_violations(self.fine, self.setup.limits, coordinates)])
+        return np.hstack([excess, moving_violations(self.fine, self.setup.limits, coordinates)])
 
     def largest(self, coefficients: Coefficients) -> Coefficients:
         """Motions as large as the limits allow; zero where they allow none."""
@@ -65,10 +65,10 @@ class Seeker:
     def shrunk(self, coefficients: Coefficients) -> Coefficients:
         """Motions that are smaller where limits would be broken, and as they are elsewhere."""
         broken = np.max(self.constrain(coefficients), axis=1) > 0.0
-        found = np.array(coefficients)
+        shrunk = np.array(coefficients)
         if broken.any():
-            found[broken] *= largest_factors(self.constrain, found[broken], 1.0)[:, None]
-        return found
+            shrunk[broken] *= largest_factors(self.constrain, shrunk[broken], 1.0)[:, None]
+        return shrunk
 
     def force_noise(self, given: Mapping[str, float]) -> dict[str, float]:
         """Errors of all joints' forces: a hundredth of what a usual motion needs, unless given."""
@@ -94,16 +94,16 @@ class Seeker:
         motions = self.drive.motions(self.experiment, coefficients)
         return " and ".join(broken(self.experiment, self.setup.limits, motions))
 
-    def can_tell(self, halved: Experiment, given: Float[np.ndarray, "p p"]) -> Told:
+    def identifiable(self, halved: Experiment, given: Float[np.ndarray, "p p"]) -> Identifiable:
         """What motions can tell, from some usual and random ones; ``halved`` has half the time-step."""
         some = self.largest(self._tried(POOLED))
         some = some[np.any(some != 0.0, axis=1)]
         if not len(some):
             self.refuse()
-        together = tuple(exactly(own, self.drive.motions(own, some)).sum(axis=0) for own in (self.experiment, halved))
-        return told(self.experiment.labels, self.experiment.scale, (together[0], together[1]), given)
+        together = tuple(exactly(e, self.drive.motions(e, some)).sum(axis=0) for e in (self.experiment, halved))
+        return identifiable(self.experiment.labels, self.experiment.scale, (together[0], together[1]), given)
 
-    def survey(self, known: Told) -> list[Float[np.ndarray, " n"]]:
+    def survey(self, known: Identifiable) -> list[Float[np.ndarray, " n"]]:
         """Starts of the search, the best first."""
         starts = self.largest(self._tried(DRAWN))
         starts = starts[np.any(starts != 0.0, axis=1)]
@@ -119,7 +119,7 @@ class Seeker:
         usual = list(self.drive.usual().values())
         return np.array([*usual, *(self.drive.drawn(random) for _ in range(count - len(usual)))])
 
-    def refine(self, known: Told, ranked: Sequence[Float[np.ndarray, " n"]], say: Progress) -> Competition:
+    def refine(self, known: Identifiable, ranked: Sequence[Float[np.ndarray, " n"]], say: Progress) -> Competition:
         """The search from the best starts."""
 
         def evaluate(coefficients: Coefficients) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +129,7 @@ class Seeker:
 
         starts = ranked[: self.settings.starts]
 
-        def report(number: int, best: Found) -> None:
+        def report(number: int, best: Candidate) -> None:
             bar = 100.0 * np.exp(best.objective)
             say(f"start {number + 1} of {len(starts)}: {self.settings.criterion} {bar:.3g} %")
 

@@ -37,7 +37,7 @@ def systematic(
 ) -> Float[np.ndarray, " p"]:
     """Shift of each parameter, in its unit, of a fit to a recording of a motion without any noise; NaN if unknown.
 
-    ``exact`` is the experiment in steps a FINER-th as long; ``motion`` the one of ``own`` with these coefficients.
+    ``exact`` is the experiment in steps a FINER-th as long; ``motion`` the one with these coefficients.
     """
     recorded = _recorded(experiment, exact, drive, coefficients, motion)
     if not recorded.good[0]:
