@@ -28,7 +28,7 @@ from shadowfit.estimation.spread.shard import Linear, Task
 from shadowfit.estimation.uncertainty.evidence import AT_BOUND, gather
 from shadowfit.estimation.uncertainty.residual_covariance import score_variance
 
-# Information that an own parameter is taken to have at least, in units of one over its squared typical size.
+# Information that an individual parameter is taken to have at least, in units of one over its squared typical size.
 LEAST_INFORMATION = 1e-4
 
 
@@ -42,7 +42,7 @@ class Witness:
     information: Float[np.ndarray, "d d"]
     score: Float[np.ndarray, " d"]
     noise: Float[np.ndarray, "d+q d+q"]
-    """Variance of the gradient of the common and of its own unknowns, in units of σ₀²."""
+    """Variance of the gradient of the common and of its individual unknowns, in units of σ₀²."""
     values: Float[np.ndarray, " q"]
     free: np.ndarray
     pull: quadratic.Pull
@@ -84,7 +84,7 @@ def _witness(
 ) -> Witness:
     """From a recording's information, variance of the score and score, for its parameters as it sees them."""
     roles, here, pull = task.roles, linear.here, linear.pulls[recording]
-    places = problem.parameters.places(recording)[roles.own]
+    places = problem.parameters.places(recording)[roles.individual]
     scale = problem.parameters.spread(lambda p: p.scale)[places]
     flat = problem.parameters.flat(here.point.values)[places]
     lower, upper = (bound[places] for bound in problem.parameters.bounds(here.point.values))
@@ -102,7 +102,7 @@ def _witness(
         follow,
         matrix,
         score,
-        np.block([[spread.common, spread.across], [spread.across.T, spread.own]]),
+        np.block([[spread.common, spread.across], [spread.across.T, spread.individual]]),
         flat,
         free,
         pull,
@@ -127,7 +127,7 @@ def sums(witnesses: tuple[Witness, ...]) -> Sums:
 
 @dataclasses.dataclass(frozen=True)
 class Individual:
-    """A recording's own parameters, and how well it is explained."""
+    """A recording's individual parameters, and how well it is explained."""
 
     values: Float[np.ndarray, " q"]
     std: Float[np.ndarray, " q"]
@@ -165,7 +165,7 @@ class Scatter:
 def individuals(
     witnesses: tuple[Witness, ...], task: Task, inverse: Float[np.ndarray, "d d"], covariance: Float[np.ndarray, "d d"]
 ) -> tuple[list[Individual], Scatter]:
-    """Own parameters of each recording of a shard, and their scatter.
+    """Individual parameters of each recording of a shard, and their scatter.
 
     Args:
         witnesses: the recordings.
@@ -176,10 +176,10 @@ def individuals(
     tied = task.roles.scattering
     k = len(tied)
     listed, scatter = [], Scatter(np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, *inverse.shape)))
-    means = np.zeros((len(task.roles.own), task.roles.size))
+    means = np.zeros((len(task.roles.individual), task.roles.size))
     means[tied, task.roles.mean[tied]] = 1.0
     for one in witnesses:
-        inverse_alone = solve_on(one.model.own, one.free, np.eye(len(one.values)))
+        inverse_alone = solve_on(one.model.individual, one.free, np.eye(len(one.values)))
         assert inverse_alone is not None, "as in testify"
         d = len(one.information)
         spread = inverse_alone @ one.noise[d:, d:] @ inverse_alone + one.follow @ covariance @ one.follow.T

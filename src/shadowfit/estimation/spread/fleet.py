@@ -108,7 +108,7 @@ def fit_fleet(
     """
     double_precision()
     began = time.perf_counter()
-    sources = [InMemory(one) if isinstance(one, Recording) else one for one in recordings]
+    sources = [InMemory(r) if isinstance(r, Recording) else r for r in recordings]
     if not sources:
         raise ProblemError("there is no recording; an estimation needs at least one")
     asked = request(mechanism, free, scatter)
@@ -119,9 +119,11 @@ def fit_fleet(
         facts = [one for some in work.gather(shard.survey, opened, shared=(mechanism,)) for one in some]
         _check(facts, sources, work)
         chosen = (options or Options()).resolved(mechanism)
-        quickest = min(own.pace for own in facts)
+        quickest = min(recording.pace for recording in facts)
         if chosen.timestep is None:
-            chosen = dataclasses.replace(chosen, timestep=default_timestep([own.interval for own in facts], quickest))
+            chosen = dataclasses.replace(
+                chosen, timestep=default_timestep([recording.interval for recording in facts], quickest)
+            )
         if chosen.cutoff is None:
             chosen = dataclasses.replace(chosen, cutoff=default_cutoff(quickest))
         pilot = None if memory is None else memory.recall()
@@ -134,7 +136,7 @@ def fit_fleet(
         work.release(problems)
         fleet = _Fleet(work, task, placed, problems, pilot, settings, _Journal(pilot, progress, memory))
         del opened
-        return fleet.fitted([own.name for own in sources], began)
+        return fleet.fitted([source.name for source in sources], began)
 
 
 class _Journal:
@@ -145,9 +147,9 @@ class _Journal:
 
     def note(self, iteration: Iteration) -> None:
         """An iteration has ended."""
-        found = {name: value for name, value in iteration.parameters.items() if name in self._now.values}
+        common = {name: value for name, value in iteration.parameters.items() if name in self._now.values}
         log = (*(entry for entry in self._now.log if entry.number != iteration.number), iteration)
-        self._keep(dataclasses.replace(self._now, values=self._now.values | found, log=log))
+        self._keep(dataclasses.replace(self._now, values=self._now.values | common, log=log))
         if self._progress is not None:
             self._progress(iteration)
 
@@ -163,7 +165,7 @@ class _Journal:
 
 def _check(facts: Sequence[Facts], sources: Sequence[Source], work: Engine) -> None:
     """Raise where a recording could not be read, and say whether others can."""
-    unread = [(own, source) for own, source in zip(facts, sources, strict=True) if own.error]
+    unread = [(fact, source) for fact, source in zip(facts, sources, strict=True) if fact.error]
     if not unread:
         return
     first, source = unread[0]
@@ -188,18 +190,18 @@ def pilot_fit(
 ) -> Pilot:
     """Levels of the noise and values to start from."""
     double_precision()
-    found = [one for one in shard.read(sources, mechanism) if isinstance(one, Recording)]
+    recordings = [one for one in shard.read(sources, mechanism) if isinstance(one, Recording)]
     with alone():
-        problem = shard.build(found, Task(mechanism, asked, options, asked.roles(mechanism)))
+        problem = shard.build(recordings, Task(mechanism, asked, options, asked.roles(mechanism)))
         estimate = solve(problem, optimiser)
     point = estimate.outcome.linearisation.point
-    values = [problem.parameters.named(point.values, i) for i in range(len(found))]
+    values = [problem.parameters.named(point.values, i) for i in range(len(recordings))]
     mean = {
-        p.name: values[0][p.name] if p.is_rotation else float(np.mean([own[p.name] for own in values]))
+        p.name: values[0][p.name] if p.is_rotation else float(np.mean([named[p.name] for named in values]))
         for p in problem.parameters.parameters
     }
-    spread = {name: float(np.std([own[name] for own in values])) for name in asked.scatter}
-    # The pull of acting forces is that of the pilot's own parameters and steps.
+    spread = {name: float(np.std([named[name] for named in values])) for name in asked.scatter}
+    # The pull of acting forces is that of the pilot's individual parameters and steps.
     return Pilot(dataclasses.replace(estimate.weights, pull=None), mean, spread, estimate.converged)
 
 
@@ -228,15 +230,15 @@ class _Fleet:
             settings = self.settings if number == 0 and not self.pilot.near else self.settings.warm()
             outcome = descend_corrected(system, point, settings, self.journal.note, log[-1].number if log else 0)
             log.extend(outcome.log[1 if log else 0 :])
-            found = self._judged(system, outcome)
-            before, spread = spread, found.spreads(len(names), spread, self._least())
-            settled = np.maximum(SETTLED * before, INSIGNIFICANT * np.nan_to_num(found.spread_std(before)))
+            judgement = self._judged(system, outcome)
+            before, spread = spread, judgement.spreads(len(names), spread, self._least())
+            settled = np.maximum(SETTLED * before, INSIGNIFICANT * np.nan_to_num(judgement.spread_std(before)))
             if not outcome.status.converged or np.all(np.abs(spread - before) <= settled):
                 break
             self.journal.note_spread(dict(zip(self.task.request.scattering, spread.tolist(), strict=True)))
             point = outcome.linearisation.point
         seconds = time.perf_counter() - began
-        return self._estimate(system, dataclasses.replace(outcome, log=tuple(log)), found, names, seconds)
+        return self._estimate(system, dataclasses.replace(outcome, log=tuple(log)), judgement, names, seconds)
 
     def _system(self, recordings: int) -> SpreadSystem:
         """What the optimiser works on, before it is known how much anything scatters."""
@@ -249,7 +251,7 @@ class _Fleet:
             samples=self.work.total(shard.sample_count, self.problems),
             recordings=recordings,
             weights=self.pilot.weights,
-            pull=np.zeros(len(self.task.roles.own)),
+            pull=np.zeros(len(self.task.roles.individual)),
             holds=any(self.work.gather(shard.holds, self.problems)),
         )
 
@@ -263,13 +265,13 @@ class _Fleet:
         return SMALLEST * self._typical()
 
     def _first_spread(self) -> np.ndarray:
-        own = np.array([self.pilot.spread[name] for name in self.task.request.scattering], float)
+        piloted = np.array([self.pilot.spread[name] for name in self.task.request.scattering], float)
         typical = self._typical()
-        return np.where(own > SMALLEST * typical, own, FIRST * typical)
+        return np.where(piloted > SMALLEST * typical, piloted, FIRST * typical)
 
     def _pull(self, spread: np.ndarray) -> np.ndarray:
-        """λ of the own parameters."""
-        weight = np.zeros(len(self.task.roles.own))
+        """λ of the individual parameters."""
+        weight = np.zeros(len(self.task.roles.individual))
         weight[self.task.roles.scattering] = (self.task.reference / spread) ** 2
         return weight
 
@@ -285,38 +287,38 @@ class _Fleet:
         inverse = _inverse(information, free, system)
         covariance = inverse @ (total.noise + prior) @ inverse
         disagreeing = inverse @ total.scores @ inverse / self.task.reference**2
-        told = self.work.gather(evidence.individuals, witnesses, shared=(self.placed, inverse, covariance))
-        scatter = told[0][1]
-        for _, part in told[1:]:
+        by_shard = self.work.gather(evidence.individuals, witnesses, shared=(self.placed, inverse, covariance))
+        scatter = by_shard[0][1]
+        for _, part in by_shard[1:]:
             scatter = scatter + part
-        each = [one for some, _ in told for one in some]
+        each = [one for some, _ in by_shard for one in some]
         return _Judgement(information, covariance, disagreeing, free, scatter, inverse, each, self.task.reference)
 
     def _estimate(
-        self, system: SpreadSystem, outcome: Outcome, found: _Judgement, names: Sequence[str], seconds: float
+        self, system: SpreadSystem, outcome: Outcome, judgement: _Judgement, names: Sequence[str], seconds: float
     ) -> FleetEstimate:
         order = self.task.request.scattering
         spread = np.sqrt((self.task.reference**2) / system.pull[self.task.roles.scattering])
-        error = found.spread_std(spread)
+        error = judgement.spread_std(spread)
         labels = self.task.request.local(self.task.mechanism, 1).labels()
-        own = Individuals(
+        individuals = Individuals(
             tuple(names),
-            tuple(labels[i].removesuffix("@0") for i in self.task.roles.own),
-            np.array([one.values for one in found.each]).reshape(len(names), -1),
-            np.array([one.std for one in found.each]).reshape(len(names), -1),
-            np.array([one.chi for one in found.each]),
+            tuple(labels[i].removesuffix("@0") for i in self.task.roles.individual),
+            np.array([one.values for one in judgement.each]).reshape(len(names), -1),
+            np.array([one.std for one in judgement.each]).reshape(len(names), -1),
+            np.array([one.chi for one in judgement.each]),
         )
         return FleetEstimate(
             self.task.mechanism,
             system.parameters,
             outcome,
             self.pilot.weights,
-            found.information / self.task.reference**2,
-            found.covariance * self.task.reference**2,
-            found.disagreeing * self.task.reference**2,
-            ~found.free,
+            judgement.information / self.task.reference**2,
+            judgement.covariance * self.task.reference**2,
+            judgement.disagreeing * self.task.reference**2,
+            ~judgement.free,
             tuple(Spread(name, float(s), float(e)) for name, s, e in zip(order, spread, error, strict=True)),
-            own,
+            individuals,
             seconds,
         )
 
@@ -337,7 +339,7 @@ class _Judgement:
 
     def spreads(self, count: int, spread: np.ndarray, least: np.ndarray) -> np.ndarray:
         """The spreads that the recordings make more likely."""
-        # Own parameters scatter about a mean that was estimated from them: of one recording nothing is told.
+        # Individual parameters scatter about a mean that was estimated from them: of one recording nothing is told.
         degrees = np.maximum(count - self.scatter.variances * self.reference**2 / spread**2, 1e-3 * count)
         return np.maximum(np.sqrt(self.scatter.squares / degrees), least)
 
@@ -356,5 +358,5 @@ def _inverse(information: np.ndarray, free: np.ndarray, system: SpreadSystem) ->
     """H⁻¹ on the free parameters; those that the data do not tell have a weak information of their own."""
     scale = system.parameters.spread(lambda p: p.scale)
     least = evidence.LEAST_INFORMATION * system.weights.reference**2 / scale**2
-    found = solve_on(information + np.diag(least), free, np.eye(len(free)))
-    return np.zeros_like(information) if found is None else found
+    inverse = solve_on(information + np.diag(least), free, np.eye(len(free)))
+    return np.zeros_like(information) if inverse is None else inverse

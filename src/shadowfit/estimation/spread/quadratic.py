@@ -1,13 +1,13 @@
-"""The quadratic model of a recording, from which its own parameters are eliminated like its states, where it is fitted.
+"""Quadratic model of a recording, from which its individual parameters are eliminated as its states are.
 
 With the states gone, a recording leaves a quadratic model of its parameters. Those that scatter about a mean μ with
 variance ω² add ``λ (θ + δθ − μ − δμ)²``, ``λ = σ₀²/ω²``, which ties them to the common unknowns c. In these and in the
-recording's own unknowns o,
+recording's individual unknowns o,
 
     value + 2 gᵀδ + δᵀHδ,    δ = (δ_c, δ_o),    H = [A  B; Bᵀ  K],
 
-and what is minimised over δ_o leaves ``A − B K⁻¹ Bᵀ`` for the common ones. Own parameters that a bound holds stay where
-they are in this; given δ_c, their step is found within their box.
+and what is minimised over δ_o leaves ``A − B K⁻¹ Bᵀ`` for the common ones. Individual parameters that a bound holds
+stay where they are in this; given δ_c, their step is found within their box.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shadowfit.estimation.spread.roles import Roles
 
 @dataclasses.dataclass(frozen=True)
 class Pull:
-    """What draws a recording's own parameters: their priors, and the means that they scatter about."""
+    """What draws a recording's individual parameters: their priors, and the means that they scatter about."""
 
     prior: Float[np.ndarray, " q"]
     """Weights of the priors."""
@@ -40,10 +40,10 @@ class Pull:
         priors = np.divide(self.prior_gradient**2, self.prior, where=self.prior > 0.0, out=np.zeros_like(self.prior))
         return float(np.sum(priors) + np.sum(self.weight * self.distance**2))
 
-    def change(self, own: Float[np.ndarray, " q"], mean: Float[np.ndarray, " q"]) -> float:
-        """How that changes with steps of the own parameters and of their means."""
-        step = own - mean
-        prior = 2.0 * self.prior_gradient @ own + own @ (self.prior * own)
+    def change(self, individual: Float[np.ndarray, " q"], mean: Float[np.ndarray, " q"]) -> float:
+        """How that changes with steps of the individual parameters and of their means."""
+        step = individual - mean
+        prior = 2.0 * self.prior_gradient @ individual + individual @ (self.prior * individual)
         return float(prior + np.sum(self.weight * step * (2.0 * self.distance + step)))
 
 
@@ -53,35 +53,35 @@ class Model:
 
     common: Float[np.ndarray, "d d"]
     across: Float[np.ndarray, "d q"]
-    own: Float[np.ndarray, "q q"]
+    individual: Float[np.ndarray, "q q"]
     common_gradient: Float[np.ndarray, " d"]
-    own_gradient: Float[np.ndarray, " q"]
+    individual_gradient: Float[np.ndarray, " q"]
 
     def eliminated(
         self, free: Bool[np.ndarray, " q"]
     ) -> tuple[Float[np.ndarray, "d d"], Float[np.ndarray, " d"], float, Float[np.ndarray, "q d"]] | None:
         """Matrix and gradient that are left for the common unknowns, how much the value falls, and ``∂o/∂c``.
 
-        None if the model is not positive definite in the own unknowns that are free.
+        None if the model is not positive definite in the individual unknowns that are free.
         """
-        if not len(self.own):
+        if not len(self.individual):
             return self.common, self.common_gradient, 0.0, np.zeros((0, len(self.common)))
-        right = np.column_stack([self.across.T, self.own_gradient])
-        solved = solve_on(self.own, free, np.where(free[:, None], right, 0.0))
+        right = np.column_stack([self.across.T, self.individual_gradient])
+        solved = solve_on(self.individual, free, np.where(free[:, None], right, 0.0))
         if solved is None:
             return None
         follow = -solved[:, :-1]
         matrix = self.common + self.across @ follow
         gradient = self.common_gradient - self.across @ solved[:, -1]
-        return 0.5 * (matrix + matrix.T), gradient, float(self.own_gradient @ solved[:, -1]), follow
+        return 0.5 * (matrix + matrix.T), gradient, float(self.individual_gradient @ solved[:, -1]), follow
 
     def step(
         self, common: Float[np.ndarray, " d"], lower: Float[np.ndarray, " q"], upper: Float[np.ndarray, " q"]
     ) -> Float[np.ndarray, " q"]:
-        """Best step of the own unknowns within their box for a step of the common ones; none if there is no best."""
-        if not len(self.own):
+        """Best step of the individual unknowns in their box for a step of the common ones; none if there is no best."""
+        if not len(self.individual):
             return np.zeros(0)
-        return box_step(self.own, self.own_gradient + self.across.T @ common, lower, upper).step
+        return box_step(self.individual, self.individual_gradient + self.across.T @ common, lower, upper).step
 
 
 def model(
@@ -91,26 +91,26 @@ def model(
     pull: Pull,
     damping: Float[np.ndarray, " q"] | float = 0.0,
 ) -> Model:
-    """The model of a recording from what its states have left; ``damping`` is added for its own parameters."""
-    common, across = np.zeros((roles.size, roles.size)), np.zeros((roles.size, len(roles.own)))
+    """The model of a recording from what its states have left; ``damping`` is added for its individual parameters."""
+    common, across = np.zeros((roles.size, roles.size)), np.zeros((roles.size, len(roles.individual)))
     common_gradient = np.zeros(roles.size)
     common[np.ix_(roles.common, roles.common)] = matrix[np.ix_(roles.shared, roles.shared)]
-    across[roles.common] = matrix[np.ix_(roles.shared, roles.own)]
+    across[roles.common] = matrix[np.ix_(roles.shared, roles.individual)]
     common_gradient[roles.common] = gradient[roles.shared]
-    own = matrix[np.ix_(roles.own, roles.own)] + np.diag(pull.prior + pull.weight + damping)
-    own_gradient = gradient[roles.own] + pull.prior_gradient + pull.weight * pull.distance
+    individual = matrix[np.ix_(roles.individual, roles.individual)] + np.diag(pull.prior + pull.weight + damping)
+    individual_gradient = gradient[roles.individual] + pull.prior_gradient + pull.weight * pull.distance
     tied = roles.scattering
     means = roles.mean[tied]
     common[means, means] += pull.weight[tied]
     across[means, tied] -= pull.weight[tied]
     common_gradient[means] -= pull.weight[tied] * pull.distance[tied]
-    return Model(common, across, own, common_gradient, own_gradient)
+    return Model(common, across, individual, common_gradient, individual_gradient)
 
 
 def held(
     gradient: Float[np.ndarray, " q"], lower: Float[np.ndarray, " q"], upper: Float[np.ndarray, " q"]
 ) -> Bool[np.ndarray, " q"]:
-    """Own parameters that sit on a bound and are pushed against it."""
+    """Individual parameters that sit on a bound and are pushed against it."""
     return ((lower >= 0.0) & (gradient > 0.0)) | ((upper <= 0.0) & (gradient < 0.0))
 
 

@@ -33,7 +33,7 @@ class Individuals:
 
     recordings: tuple[str, ...]
     names: tuple[str, ...]
-    """Own parameters."""
+    """Individual parameters."""
     values: Float[np.ndarray, "n q"]
     std: Float[np.ndarray, "n q"]
     chi: Float[np.ndarray, " n"]

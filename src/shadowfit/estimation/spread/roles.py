@@ -20,7 +20,7 @@ class Roles:
     """Local places of parameters that all recordings share."""
     common: Int[np.ndarray, " s"]
     """Their places among the common ones."""
-    own: Int[np.ndarray, " q"]
+    individual: Int[np.ndarray, " q"]
     """Local places of what belongs to each recording."""
     mean: Int[np.ndarray, " q"]
     """Of each of these, the place of the mean among the common ones; −1: it has none."""
@@ -31,7 +31,7 @@ class Roles:
 
     @property
     def scattering(self) -> Int[np.ndarray, " k"]:
-        """Which of the own increments scatter about a mean."""
+        """Which of the individual increments scatter about a mean."""
         return np.flatnonzero(self.mean >= 0)
 
 

@@ -106,11 +106,11 @@ def _read(source: Source, mechanism: Mechanism) -> Recording | Facts:
         return Facts(source.name, np.nan, error=str(error), host=socket.gethostname())
 
 
-def survey(found: Iterable[Recording | Facts], mechanism: Mechanism) -> list[Facts]:
+def survey(recordings: Iterable[Recording | Facts], mechanism: Mechanism) -> list[Facts]:
     """Facts about the recordings of a shard."""
     return [
         one if isinstance(one, Facts) else Facts(one.name, one.sample_interval, pace_of(mechanism, one))
-        for one in found
+        for one in recordings
     ]
 
 
@@ -137,16 +137,16 @@ class Stance:
     """Of the common parameters."""
     weights: Weights
     pull: Float[np.ndarray, " q"]
-    """λ of each own parameter; zero where there is no mean."""
+    """λ of each individual parameter; zero where there is no mean."""
     slack: float = 0.0
     """By how much a recording may miss the cost that it was promised (:mod:`settling`)."""
 
 
-def build(found: Sequence[Recording], task: Task) -> Problem:
+def build(recordings: Sequence[Recording], task: Task) -> Problem:
     """The estimation problem of a shard by itself."""
     double_precision()
-    parameters = task.request.local(task.mechanism, len(found))
-    return build_problem(task.mechanism, list(found), parameters, task.options)
+    parameters = task.request.local(task.mechanism, len(recordings))
+    return build_problem(task.mechanism, list(recordings), parameters, task.options)
 
 
 def sample_count(problem: Problem) -> int:
@@ -162,13 +162,13 @@ class Motion:
     change: float = 0.0
     """Of the model's cost, in the step that led here."""
     largest: float = 0.0
-    """Largest step of a state [m, rad], or relative one of an own parameter, in that step."""
+    """Largest step of a state [m, rad], or relative one of an individual parameter, in that step."""
     expected: Expectation = NOT_HELD
     """What that step promised of each recording."""
 
     def __sizeof__(self) -> int:
         """Of the arrays, which tells a cluster what it costs to move it."""
-        poses = [own.pose for own in (*self.point.nodes, *self.expected.before)]
+        poses = [node.pose for node in (*self.point.nodes, *self.expected.before)]
         return 1000 + 2 * sum(np.asarray(p.position).nbytes + np.asarray(p.orientation).nbytes for p in poses)
 
 
@@ -212,7 +212,7 @@ class Linear:
 
     def __sizeof__(self) -> int:
         """Of the arrays."""
-        return 1000 + sum(own.pivot.nbytes + own.after.nbytes for own in self.here.normals)
+        return 1000 + sum(normal.pivot.nbytes + normal.after.nbytes for normal in self.here.normals)
 
 
 def linearise(problem: Problem, motion: Motion, task: Task, stance: Stance) -> Linear:
@@ -225,9 +225,9 @@ def linearise(problem: Problem, motion: Motion, task: Task, stance: Stance) -> L
 
 
 def _pull(problem: Problem, here: Linearisation, roles: Roles, stance: Stance, recording: int) -> Pull:
-    places = problem.parameters.places(recording)[roles.own]
+    places = problem.parameters.places(recording)[roles.individual]
     tied = roles.scattering
-    weight, distance = stance.pull, np.zeros(len(roles.own))
+    weight, distance = stance.pull, np.zeros(len(roles.individual))
     values = problem.parameters.flat(here.point.values)[places]
     distance[tied] = values[tied] - stance.values.numbers[roles.mean_numbers]
     # The prior of a parameter that scatters is that of its mean.
@@ -279,7 +279,7 @@ def report(linear: Linear, task: Task) -> Report:
         parts = quadratic.model(roles, normal.corner[:-1, :-1], normal.corner[:-1, -1], pull)
         diagonal += np.diagonal(parts.common)
         gradient += parts.common_gradient
-        norms += [float(np.hypot.reduce(normal.gradient().ravel())), float(np.hypot.reduce(parts.own_gradient))]
+        norms += [float(np.hypot.reduce(normal.gradient().ravel())), float(np.hypot.reduce(parts.individual_gradient))]
         largest = max(largest, float(normal.diagonal().max(initial=0.0)))
     cost = here.cost
     return Report(
@@ -298,7 +298,7 @@ def report(linear: Linear, task: Task) -> Report:
 
 
 def reduce(problem: Problem, linear: Linear, task: Task, restraint: Restraint) -> front.Reduced:
-    """The shard's share of the system of the common unknowns, damped; states and own parameters are eliminated."""
+    """The shard's share of the damped system of the common unknowns, without states and individual parameters."""
     with alone():
         parts = [_eliminated(problem, linear, task, restraint, i) for i in range(len(problem.tracks))]
         return front.join(parts, [np.arange(task.roles.size)] * len(parts), task.roles.size)
@@ -314,9 +314,9 @@ def _model(
 ) -> quadratic.Model:
     """The damped model of a recording without its states."""
     roles = task.roles
-    places = problem.parameters.places(recording)[roles.own]
+    places = problem.parameters.places(recording)[roles.individual]
     normal = linear.here.normals[recording]
-    diagonal = normal.parameter_diagonal()[roles.own]
+    diagonal = normal.parameter_diagonal()[roles.individual]
     sizes = typical_sizes(problem.parameters, linear.here)[places]
     scale = problem.parameters.spread(lambda p: p.scale)[places]
     damping = parameter_damping(restraint, diagonal, scale, sizes)
@@ -324,8 +324,8 @@ def _model(
 
 
 def _box(problem: Problem, linear: Linear, task: Task, recording: int) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest steps of a recording's own parameters."""
-    places = problem.parameters.places(recording)[task.roles.own]
+    """Smallest and largest steps of a recording's individual parameters."""
+    places = problem.parameters.places(recording)[task.roles.individual]
     lower, upper = problem.parameters.bounds(linear.here.point.values)
     return lower[places], upper[places]
 
@@ -334,9 +334,9 @@ def _eliminated(problem: Problem, linear: Linear, task: Task, restraint: Restrai
     left = _factored(linear, recording, restraint).reduced()
     if not left.ok:
         return quadratic.failed(task.roles.size)
-    found = _model(problem, linear, task, restraint, recording, left)
-    free = ~quadratic.held(found.own_gradient, *_box(problem, linear, task, recording))
-    eliminated = found.eliminated(free)
+    model = _model(problem, linear, task, restraint, recording, left)
+    free = ~quadratic.held(model.individual_gradient, *_box(problem, linear, task, recording))
+    eliminated = model.eliminated(free)
     if eliminated is None:
         return quadratic.failed(task.roles.size)
     matrix, gradient, fall, _ = eliminated
@@ -351,20 +351,20 @@ def move(problem: Problem, linear: Linear, task: Task, restraint: Restraint, ste
         change, largest, costs = 0.0, 0.0, []
         for recording, normal in enumerate(linear.here.normals):
             factor = _factored(linear, recording, restraint)
-            found = _model(problem, linear, task, restraint, recording, factor.reduced())
-            mine = found.step(step, *_box(problem, linear, task, recording))
-            local = np.zeros(len(roles.shared) + len(roles.own))
-            local[roles.shared], local[roles.own] = step[roles.common], mine
+            model = _model(problem, linear, task, restraint, recording, factor.reduced())
+            mine = model.step(step, *_box(problem, linear, task, recording))
+            local = np.zeros(len(roles.shared) + len(roles.individual))
+            local[roles.shared], local[roles.individual] = step[roles.common], mine
             places = parameters.places(recording)
             increments[places] = local
             states.append(factor.states(local))
             promised = normal.change(states[-1], local)
             costs.append(normal.cost + promised)
             change += promised
-            mean = np.zeros(len(roles.own))
+            mean = np.zeros(len(roles.individual))
             mean[roles.scattering] = step[roles.mean[roles.scattering]]
             change += linear.pulls[recording].change(mine, mean)
-            relative = np.abs(mine) / typical_sizes(parameters, linear.here)[places[roles.own]]
+            relative = np.abs(mine) / typical_sizes(parameters, linear.here)[places[roles.individual]]
             largest = max(largest, float(np.max(np.abs(states[-1]))), float(np.max(relative, initial=0.0)))
         moved = objective.plus(problem, linear.point, tuple(states), increments)
         # The paper's method takes its steps as they are.

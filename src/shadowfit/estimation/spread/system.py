@@ -76,7 +76,7 @@ class SpreadSystem:
     recordings: int
     weights: Weights
     pull: Float[np.ndarray, " q"]
-    """λ of the own parameters."""
+    """λ of the individual parameters."""
     holds: bool
     """Whether widths of dry friction are held."""
 
@@ -138,7 +138,7 @@ class SpreadSystem:
         step = self.engine.total(shard.step_of, motions)
         change = step.change + float(2.0 * here.prior_gradient @ box.step + box.step @ here.prior_matrix @ box.step)
         if change > ROUNDING * here.cost.total:
-            return None  # own parameters met a bound that was not reckoned with
+            return None  # individual parameters met a bound that was not reckoned with
         relative = np.abs(box.step) / typical_sizes(self.parameters, here)
         largest = max(float(np.max(relative, initial=0.0)), step.largest)
         return Proposal(motions, box.step, change, largest, box, reduced.matrix + here.prior_matrix)
