@@ -47,14 +47,14 @@ def test_likelihood_is_the_restricted_one_of_the_dense_problem():
 
 def test_planted_group_is_found_with_its_size_and_the_other_is_not_there():
     found = [components.chosen(rows_of(*tables(seed, 0.2, 0.0))) for seed in range(20)]
-    assert all(one.found == (0,) for one in found)
+    assert all(one.present == (0,) for one in found)
     sizes = np.sqrt([one.ratio[0] * one.variance for one in found])
     assert np.sqrt(np.mean(sizes**2)) == pytest.approx(0.2, rel=0.25)
     assert np.sqrt(np.mean([one.variance for one in found])) == pytest.approx(0.5, rel=0.03)
 
 
 def test_nothing_is_found_where_nothing_is():
-    assert all(components.chosen(rows_of(*tables(seed, 0.0, 0.0))).found == () for seed in range(30))
+    assert all(components.chosen(rows_of(*tables(seed, 0.0, 0.0))).present == () for seed in range(30))
 
 
 def test_what_is_gained_is_the_fall_of_the_likelihood():

@@ -23,7 +23,7 @@ from shadowfit.dynamics.discretization import SCHEMES, Discretization
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.joint_contacts import impulse_count
 from shadowfit.dynamics.state import State, with_world
-from shadowfit.dynamics.velocity_branches import Solved, branch_count, solve_on, towards
+from shadowfit.dynamics.velocity_branches import branch_count, solve_on, towards
 from shadowfit.geometry import Pose
 from shadowfit.kernels import is_own
 from shadowfit.kernels.kernel import LARGEST
@@ -86,11 +86,11 @@ def run(
         velocity = velocity - 0.5 * (after[2][..., 0, :, :] - velocity)
     else:
         command = command[..., :-1, :]
-    found = advance(velocity, status, command)
+    after = advance(velocity, status, command)
     time = zero.ndim
-    first = [position, orientation, velocity, status, *(np.zeros_like(x.take(0, time)) for x in found[4:])]
+    first = [position, orientation, velocity, status, *(np.zeros_like(x.take(0, time)) for x in after[4:])]
     places, turns, speeds, statuses, *impulses = (
-        np.concatenate([np.expand_dims(a, time), b], axis=time) for a, b in zip(first, found, strict=True)
+        np.concatenate([np.expand_dims(a, time), b], axis=time) for a, b in zip(first, after, strict=True)
     )
     return Run(State(Pose(places, turns), speeds), statuses.astype(int), tuple(impulses))
 
@@ -104,12 +104,12 @@ class _Sizes(NamedTuple):
 
 
 @functools.cache
-def _stepper(structure: Any, own: bool, sizes: _Sizes, discretization: Discretization) -> Sequence:
+def _stepper(structure: Any, is_own: bool, sizes: _Sizes, discretization: Discretization) -> Sequence:
     bodies, number = sizes.bodies, np.zeros(())
     places, turns, speeds = np.zeros((bodies, 3)), np.zeros((bodies, 4)), np.zeros((bodies, 6))
     iterated = [speeds, np.zeros(sizes.branches), number]
     layout = Layout([places, turns, speeds, number], iterated, [np.zeros(sizes.inputs)])
-    key = f"compliant step {discretization} {structure}" if own else None
+    key = f"compliant step {discretization} {structure}" if is_own else None
     return Sequence(functools.partial(_step, structure, discretization), layout, key)
 
 
@@ -124,10 +124,14 @@ def _step(
     position, orientation, velocity, failed, iterate, branches, count, command = varying
     state = State(Pose(position, orientation), velocity)
     _, last = with_world(state.pose, iterate)
-    found = _round(elements, state, command, timestep, last, branches, discretization)
-    new = found.velocity[:-1]
+    if discretization == "exact":
+        problem = exact.velocity_problem(elements, state, command, timestep, last)
+    else:
+        problem = spook.velocity_problem(elements, state, command, timestep)
+    solved = solve_on(elements, problem, branches)
+    new = solved.velocity[:-1]
     fast = 1.0 + jnp.max(jnp.abs(iterate))
-    left = found.violation / fast
+    left = solved.violation / fast
     if discretization == "exact":
         left = jnp.maximum(left, jnp.max(jnp.abs(new - iterate)) / fast)
     settled = left <= exact.TOLERANCE
@@ -147,26 +151,10 @@ def _step(
         *states,
         status,
         jnp.where(again, new, states[2]),
-        towards(branches, found.branches, count),
+        towards(branches, solved.branches, count),
         jnp.where(again, count + 1.0, 0.0),
         again.astype(float),
         *states,
         status,
-        *found.impulses,
+        *solved.impulses,
     ]
-
-
-def _round(
-    elements: Elements,
-    state: State,
-    command: Array,
-    timestep: Array,
-    last: Float[Array, "bodies+1 6"],
-    branches: Float[Array, "k"],
-    discretization: Discretization,
-) -> Solved:
-    if discretization == "exact":
-        problem = exact.velocity_problem(elements, state, command, timestep, last)
-    else:
-        problem = spook.velocity_problem(elements, state, command, timestep)
-    return solve_on(elements, problem, branches)

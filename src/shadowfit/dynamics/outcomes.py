@@ -56,8 +56,8 @@ def outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome]:
     """All trajectories, which have the same number of steps."""
     if steps.joints == "rigid":
         return rigid_outcomes(steps, starts)
-    found = compliant_outcomes(steps, starts)
-    return [by_xla(steps, start) if own is None else own for start, own in zip(starts, found, strict=True)]
+    outcomes = compliant_outcomes(steps, starts)
+    return [outcome or by_xla(steps, start) for start, outcome in zip(starts, outcomes, strict=True)]
 
 
 def rigid_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome]:
@@ -65,26 +65,26 @@ def rigid_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome]:
     mechanism, timestep = steps.mechanism, steps.timestep
     tree, commands = tree_of(mechanism), _commands(steps, starts)
     together = rigid.run(tree, mechanism, _stacked(starts), commands, timestep)
-    found = []
-    for place, command in enumerate(commands):
-        own: rigid.Run = jax.tree.map(lambda x, place=place: x[place], together)
-        good, status = _solved(own.status[: len(command)])
-        velocity = own.velocity[:good]
+    outcomes = []
+    for number, command in enumerate(commands):
+        run: rigid.Run = jax.tree.map(lambda x, number=number: x[number], together)
+        good, status = _solved(run.status[: len(command)])
+        velocity = run.velocity[:good]
         # The velocity of a step that failed means nothing.
-        last = own.velocity[good] if status == Status.SOLVED else velocity[-1]
+        last = run.velocity[good] if status == Status.SOLVED else velocity[-1]
         following = np.concatenate([velocity[1:], last[None]])
-        pose = Pose(own.position[:good], own.orientation[:good])
+        pose = Pose(run.position[:good], run.orientation[:good])
         synchronous = State(pose, 0.5 * (velocity + following))
         report = None
         if steps.diagnostics:
-            impulses = rigid.multipliers(tree, mechanism, own, command, timestep)
+            impulses = rigid.multipliers(tree, mechanism, run, command, timestep)
             energies = observe.energies_and_gaps(mechanism, synchronous)
             report = Diagnostics(jax.tree.map(lambda x, good=good: x[:good], impulses), *energies)
         instants = Instant((following - velocity) / timestep, command[:good])
         readings = observe.readings(mechanism, synchronous, instants)
         time = timestep * np.arange(good)
-        found.append(Outcome(Trajectory(time, State(pose, velocity), readings, own.status[:good], report), status))
-    return found
+        outcomes.append(Outcome(Trajectory(time, State(pose, velocity), readings, run.status[:good], report), status))
+    return outcomes
 
 
 def compliant_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome | None]:
@@ -94,13 +94,13 @@ def compliant_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome | 
     together = compliant.run(mechanism, elements, _stacked(starts), commands, timestep, steps.discretization)
     if together is None:
         return [None] * len(starts)
-    found: list[Outcome | None] = []
-    for place, command in enumerate(commands):
-        states, statuses, multipliers = jax.tree.map(lambda x, place=place: x[place], together)
+    outcomes: list[Outcome | None] = []
+    for number, command in enumerate(commands):
+        states, statuses, multipliers = jax.tree.map(lambda x, number=number: x[number], together)
         good, status = _solved(statuses[: len(command)])
         if status != Status.SOLVED and complementary_count(elements):
             # Whether the step has a solution is for Lemke's method to say.
-            found.append(None)
+            outcomes.append(None)
             continue
         synchronous, velocity = states, states.velocity
         if SCHEMES[steps.discretization].staggered:
@@ -116,8 +116,8 @@ def compliant_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome | 
         readings = observe.readings(mechanism, synchronous, Instant(acceleration, command))
         kept = State(states.pose[:count], velocity[:count])
         run = Trajectory(timestep * np.arange(count), kept, readings, statuses[:count], report)
-        found.append(Outcome(jax.tree.map(lambda x, good=good: x[:good], run), status))
-    return found
+        outcomes.append(Outcome(jax.tree.map(lambda x, good=good: x[:good], run), status))
+    return outcomes
 
 
 def by_xla(steps: Steps, start: Start) -> Outcome:

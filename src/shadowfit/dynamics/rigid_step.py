@@ -243,8 +243,8 @@ def multipliers(
     response = _response(tree, mechanism, now)
     closing = loop_step.acting(tree, mechanism, now, moving, reaction, response) if tree.loops else None
     wrenches = _transmitted(tree, mechanism, moving, _missing(links, elements, moving, closing), contacts)
-    own = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response)).by_group
-    return own if closing is None else closing.among(tree, mechanism, elements, own)
+    by_group = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response)).by_group
+    return by_group if closing is None else closing.among(tree, mechanism, elements, by_group)
 
 
 def moved(tree: Tree, motion: Pose, increment: Float[Array, "d"]) -> Pose:
@@ -252,18 +252,18 @@ def moved(tree: Tree, motion: Pose, increment: Float[Array, "d"]) -> Pose:
     positions, orientations = list(motion.position), list(motion.orientation)
     start = 0
     for link in tree.links:
-        own = dict(zip(link.freedom, increment[start : start + len(link.freedom)], strict=True))
+        changes = dict(zip(link.freedom, increment[start : start + len(link.freedom)], strict=True))
         start += len(link.freedom)
-        shift = [own.get(i, jnp.zeros(())) for i in range(3)]
+        shift = [changes.get(i, jnp.zeros(())) for i in range(3)]
         positions[link.body] = motion.position[link.body] + jnp.stack(shift)
         turning = _turning(link)
         if len(turning) == 1:
             # About one axis half the angle is all there is to a quaternion.
-            half = 0.5 * own[turning[0]]
+            half = 0.5 * changes[turning[0]]
             vector = [jnp.sin(half) if 3 + i == turning[0] else jnp.zeros(()) for i in range(3)]
             turn: Array = jnp.stack([jnp.cos(half), *vector])
         elif turning:
-            turn = rotations.exp(_rotation(own))
+            turn = rotations.exp(_rotation(changes))
         else:
             continue
         orientations[link.body] = rotations.normalise(rotations.multiply(turn, motion.orientation[link.body]))
@@ -274,27 +274,27 @@ def _turning(link: Link) -> list[int]:
     return [i for i in link.freedom if i >= 3]
 
 
-def _rotation(own: dict[int, Array]) -> Float[Array, "3"]:
-    return jnp.stack([own.get(i, jnp.zeros(())) for i in (3, 4, 5)])
+def _rotation(changes: dict[int, Array]) -> Float[Array, "3"]:
+    return jnp.stack([changes.get(i, jnp.zeros(())) for i in (3, 4, 5)])
 
 
 def _turned(tree: Tree, twists: tuple[Array, ...], increment: Float[Array, "d"]) -> list[Float[Array, "6"]]:
     """Twists at ``q ⊞ δ`` by changes of δ; the left Jacobian of a rotation vector leads from these to changes there."""
-    found: list[Array] = []
+    turned: list[Array] = []
     for link in tree.links:
-        start = len(found)
+        start = len(turned)
         count = len(link.freedom)
         turning = [start + k for k, i in enumerate(link.freedom) if i >= 3]
-        own = list(twists[start : start + count])
+        of_link = list(twists[start : start + count])
         if len(turning) > 1:
             vector = _rotation(dict(zip(link.freedom, increment[start : start + count], strict=True)))
             jacobian = rotations.left_jacobian(vector)
             axes = [i - 3 for i in link.freedom if i >= 3]
             for place, axis in zip(turning, axes, strict=True):
                 parts = [jacobian[other, axis] * twists[at] for at, other in zip(turning, axes, strict=True)]
-                own[place - start] = jnp.sum(jnp.stack(parts), axis=0)
-        found += own
-    return found
+                of_link[place - start] = jnp.sum(jnp.stack(parts), axis=0)
+        turned += of_link
+    return turned
 
 
 def _matrix(

@@ -69,13 +69,13 @@ def solve_on(elements: Elements, problem: VelocityProblem, branches: Float[Array
     parts = _Parts.of(elements, problem, system, branches)
     # Rows of joints come first: their block is symmetric but for small angles and scales of rows, and needs no search
     # for pivots. Behind it a pivot vanishes where friction jams, and there is no solution then.
-    found = small_solve(parts.matrix, -parts.constant[:, None], definite=True)[:, 0]
+    solution = small_solve(parts.matrix, -parts.constant[:, None], definite=True)[:, 0]
     joints = system.joints
-    velocity, impulses = behind(elements, problem, found[:joints])
+    velocity, impulses = behind(elements, problem, solution[:joints])
     if system.points is not None:
-        pushed = (found[joints:] @ system.rows[joints:]).reshape(-1, 6)
+        pushed = (solution[joints:] @ system.rows[joints:]).reshape(-1, 6)
         velocity = jnp.asarray(velocity).at[:-1].add(jnp.einsum("bij,bj->bi", problem.inverse_mass[:-1], pushed))
-    branches, off = parts.repaired(found)
+    branches, off = parts.repaired(solution)
     return Solved(velocity, impulses, branches, jnp.max(jnp.abs(jnp.append(off, 0.0))))
 
 
@@ -127,10 +127,10 @@ class _Parts(eqx.Module):
                 row += group.rows
                 if limit is None:
                     continue
-                own = _DryGroup(limit.weights[member], limit.level[member], tuple(gaps.tolist()), row - 1)
-                stop = start + own.size
-                matrix[row - 1], constant[row - 1] = own.equation(system, branches[start:stop])
-                dry.append(own)
+                joint = _DryGroup(limit.weights[member], limit.level[member], tuple(gaps.tolist()), row - 1)
+                stop = start + joint.size
+                matrix[row - 1], constant[row - 1] = joint.equation(system, branches[start:stop])
+                dry.append(joint)
                 start = stop
         if system.points is not None:
             _write_points(system, branches[start:], matrix, constant)
@@ -140,10 +140,10 @@ class _Parts(eqx.Module):
     def repaired(self, impulses: Float[Array, "r"]) -> tuple[Float[Array, "k"], Float[Array, "s"]]:
         """Branches of the projection of ``x − ρ w``, and how far it is from x, as speeds ``(x − P)/ρ``."""
         left = self.system.matrix @ impulses + self.system.constant
-        found = [own.repaired(self.system, impulses, left) for own in self.dry]
+        repaired = [joint.repaired(self.system, impulses, left) for joint in self.dry]
         if self.system.points is not None:
-            found.append(_repaired_points(self.system, self.system.points, impulses, left))
-        branches, off = zip(*found, strict=True) if found else ([jnp.zeros(0)], [jnp.zeros(0)])
+            repaired.append(_repaired_points(self.system, self.system.points, impulses, left))
+        branches, off = zip(*repaired, strict=True) if repaired else ([jnp.zeros(0)], [jnp.zeros(0)])
         return jnp.concatenate(branches), jnp.concatenate(off)
 
 
@@ -174,10 +174,10 @@ class _DryGroup(eqx.Module):
         # Loads that do not matter have no branches.
         signs = jnp.where((loads < 0.0) & (self.weights > 0.0), -1.0, 1.0)
         limit = jnp.sum(self.weights * jnp.abs(loads)) + self.level
-        own, mobility = impulses[self.tangent], system.matrix[self.tangent, self.tangent]
-        trial = own - left[self.tangent] / mobility
+        impulse, mobility = impulses[self.tangent], system.matrix[self.tangent, self.tangent]
+        trial = impulse - left[self.tangent] / mobility
         slip = jnp.where(jnp.abs(trial) <= limit, 0.0, -jnp.sign(trial))
-        off = mobility * (own - jnp.clip(trial, -limit, limit))
+        off = mobility * (impulse - jnp.clip(trial, -limit, limit))
         # What has no friction slides, whichever way.
         return jnp.append(signs, jnp.where(limit == 0.0, 1.0, slip)), off[None]
 
@@ -227,13 +227,13 @@ def _repaired_points(system: _System, points: Points, impulses: Array, left: Arr
     normal, mobility = impulses[normals], jnp.diag(system.matrix)[normals]
     trial = normal - left[normals] / mobility
     touching = trial > 0.0
-    found, off = [jnp.where(touching, 1.0, 0.0)], [mobility * (normal - jnp.maximum(trial, 0.0))]
+    branches, off = [jnp.where(touching, 1.0, 0.0)], [mobility * (normal - jnp.maximum(trial, 0.0))]
     for j, i in enumerate(points.frictional):
         pair = slice(joints + count + 2 * j, joints + count + 2 * j + 2)
         # One step for both tangents: a bound of the largest eigenvalue of their coupling.
         widest = jnp.max(jnp.sum(jnp.abs(system.matrix[pair, pair]), axis=1))
         along = impulses[pair] - left[pair] / widest
         limit = points.coefficient[j] * jnp.maximum(normal[i], 0.0)
-        found.append(jnp.where(touching[i], slip_of(along, limit), 0.0))
+        branches.append(jnp.where(touching[i], slip_of(along, limit), 0.0))
         off.append(widest * (impulses[pair] - projected(along, limit)))
-    return jnp.concatenate(found), jnp.concatenate(off)
+    return jnp.concatenate(branches), jnp.concatenate(off)

@@ -86,23 +86,25 @@ class Sequence:
             single = self(settings, constants, [np.asarray(x)[None] for x in start], [x[None] for x in given])
             return [x[0] for x in single]
         count, times = given[0].shape[:2]
-        found = [np.empty((count, times, *shape)) for shape in code.shapes[self.layout.kept + 1 :]]
+        outputs = [np.empty((count, times, *shape)) for shape in code.shapes[self.layout.kept + 1 :]]
         groups = [slice(i, i + LANES) for i in range(0, count, LANES)]
 
         def run(group: slice) -> None:
-            own = [x[group] for x in start], [x[group] for x in given], [x[group] for x in found]
-            self._run(settings, constants, *own)
+            some = [x[group] for x in start], [x[group] for x in given], [x[group] for x in outputs]
+            self._run(settings, constants, *some)
 
         if count <= LANES:
             run(slice(0, count))
-            return found
+            return outputs
         self.code(settings, constants, LANES)
         with concurrent.futures.ThreadPoolExecutor(processors.threads()) as threads:
             list(threads.map(run, groups))
-        return found
+        return outputs
 
-    def _run(self, settings: Leaves, constants: Leaves, start: Leaves, given: Leaves, found: list[np.ndarray]) -> None:
-        """A few trajectories, side by side, whose outputs are put into ``found``; unused lanes repeat the last one."""
+    def _run(
+        self, settings: Leaves, constants: Leaves, start: Leaves, given: Leaves, outputs: list[np.ndarray]
+    ) -> None:
+        """A few trajectories, side by side, written into ``outputs``; unused lanes repeat the last one."""
         count, times = len(start[0]), given[0].shape[1]
         lanes = 1 if count == 1 else LANES
         code = self.code(settings, constants, lanes)
@@ -113,14 +115,14 @@ class Sequence:
         carry[: len(carried)] = carried
         columns = [np.asarray(x, float).reshape(count, times, -1) for x in given]
         varying = np.ascontiguousarray(np.moveaxis(np.concatenate(columns, axis=2)[who], 0, 2))
-        sizes = [int(np.prod(x.shape[2:], dtype=int)) for x in found]
+        sizes = [int(np.prod(x.shape[2:], dtype=int)) for x in outputs]
         results = np.zeros((times, sum(sizes), lanes))
         values = _flat(settings)
         known = np.concatenate([values[~_shaping(values)], _flat(constants)])
         code.loaded("program", known, varying, results, np.empty(code.scratch), carry, times, results.shape[1])
         by_trajectory = np.moveaxis(results, 2, 0)[:count]
-        for own, part in zip(found, np.split(by_trajectory, np.cumsum(sizes)[:-1], axis=2), strict=True):
-            own.reshape(count, times, -1)[:] = part
+        for output, part in zip(outputs, np.split(by_trajectory, np.cumsum(sizes)[:-1], axis=2), strict=True):
+            output.reshape(count, times, -1)[:] = part
 
     @functools.cached_property
     def _by_xla(self) -> Callable[..., list[np.ndarray]]:

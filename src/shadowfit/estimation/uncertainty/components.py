@@ -63,7 +63,7 @@ class Sizes:
     """Of −2 log L, by all of them."""
 
     @property
-    def found(self) -> tuple[int, ...]:
+    def present(self) -> tuple[int, ...]:
         """Numbers of the groups that are there."""
         return tuple(np.flatnonzero(self.ratio > 0.0).tolist())
 

@@ -78,7 +78,7 @@ class Evidence:
     @functools.cached_property
     def data(self) -> Float[np.ndarray, "p p"]:
         """H of the data alone, without priors."""
-        return self._joined([own.information for own in self.projections])
+        return self._joined([recording.information for recording in self.projections])
 
     @functools.cached_property
     def information(self) -> Float[np.ndarray, "p p"]:
@@ -89,8 +89,8 @@ class Evidence:
     def gradient(self) -> Float[np.ndarray, " p"]:
         """``Tᵀr`` with the priors' part: zero at a minimum, except for parameters on a bound or bodies on an edge."""
         total = self.prior_gradient.copy()
-        for place, own in zip(self.places, self.projections, strict=True):
-            np.add.at(total, place, own.gradient)
+        for place, recording in zip(self.places, self.projections, strict=True):
+            np.add.at(total, place, recording.gradient)
         return total
 
     @functools.cached_property
@@ -117,9 +117,9 @@ class Evidence:
         """Standard deviation that its prior alone gives each parameter; infinite where there is none."""
         known = self.prior - np.diag(self.pull)
         here = np.diagonal(known) > 0.0
-        found = np.full(len(known), np.inf)
-        found[here] = self.reference * np.sqrt(np.diagonal(np.linalg.inv(known[np.ix_(here, here)])))
-        return found
+        std = np.full(len(known), np.inf)
+        std[here] = self.reference * np.sqrt(np.diagonal(np.linalg.inv(known[np.ix_(here, here)])))
+        return std
 
     def bread(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
         """H⁻¹ on the free parameters, without the directions that the data do not tell; zero elsewhere."""
@@ -186,8 +186,8 @@ class Evidence:
             return self.matrix * self.reference**2
         assumed = self.reference**2
         parts = [
-            score_variance(layout, own, self.impulse_ratio, assumed)
-            for layout, own in zip(self.layouts, self.projections, strict=True)
+            score_variance(layout, recording, self.impulse_ratio, assumed)
+            for layout, recording in zip(self.layouts, self.projections, strict=True)
         ]
         return self.prior * assumed + self._joined(parts)
 
@@ -195,9 +195,9 @@ class Evidence:
     def _added_by_memory(self) -> Float[np.ndarray, "p p"]:
         """What the correlation in time of errors adds to it."""
         impulses, parts = self.layouts[0][0].size, []
-        for own in self.projections:
-            variances = row_variances(impulses, self.impulse_ratio, own.residual.shape[1], self.reference**2)
-            parts.append(added_variance(own, variances))
+        for recording in self.projections:
+            variances = row_variances(impulses, self.impulse_ratio, recording.residual.shape[1], self.reference**2)
+            parts.append(added_variance(recording, variances))
         return self._joined(parts)
 
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
@@ -213,7 +213,8 @@ class Evidence:
         assumed = self.reference**2
         spread = [noise.plain() if kind == "paper" else noise.covariance(assumed) for noise in self.noise]
         parts = [
-            propagated(layout, own, spread, assumed) for layout, own in zip(self.layouts, self.projections, strict=True)
+            propagated(layout, recording, spread, assumed)
+            for layout, recording in zip(self.layouts, self.projections, strict=True)
         ]
         degrees = np.inf if kind == "paper" else max(sum(noise.degrees for noise in self.noise), 1.0)
         return known + self._joined(parts), degrees
@@ -226,10 +227,10 @@ class Evidence:
         back = np.zeros((len(free), strong.shape[1]))
         back[free] = strong * np.sqrt(values) / self.scale[free, None]
         runs = []
-        for place, own in zip(self.places, self.projections, strict=True):
+        for place, recording in zip(self.places, self.projections, strict=True):
             # Weights of 1e300 overflow here, and their error bars are then unknown.
             with np.errstate(over="ignore", invalid="ignore"):
-                run = long_run_covariance(own.scores @ root[place])
+                run = long_run_covariance(recording.scores @ root[place])
                 runs.append(dataclasses.replace(run, covariance=back[place] @ run.covariance @ back[place].T))
         return runs
 
@@ -320,6 +321,6 @@ def projected(problem: Problem, here: Linearisation, weights: Weights, recording
     """Rows of one recording, states projected out."""
     normal = here.normals[recording]
     factor, ridge = objective.undamped(normal)
-    own = (problem, here.point, weights, recording)
-    chunks = functools.partial(objective.each_chunk, *own)
-    return projection.project(chunks, objective.start_rows_of(*own), factor, problem.tracks[recording].steps, ridge)
+    which = (problem, here.point, weights, recording)
+    chunks = functools.partial(objective.each_chunk, *which)
+    return projection.project(chunks, objective.start_rows_of(*which), factor, problem.tracks[recording].steps, ridge)

@@ -105,7 +105,7 @@ class _Function:
     """Of the coefficients."""
     gain: float
 
-    def told(self) -> Latent:
+    def latent(self) -> Latent:
         size = float(np.sqrt(self.variance * self.candidate.energy))
         return Latent(self.candidate.kind, self.candidate.name, size, self.gain)
 
@@ -158,7 +158,7 @@ def find_latent(problem: Problem, here: Linearisation, weights: Weights, evidenc
     across, final = np.zeros((size, len(variances))), Linear(weights, evidence.projections, evidence.places, free)
     for index, (place, projection) in enumerate(zip(final.places, final.projections, strict=True)):
         across[place] += np.tensordot(projection.rows, final.columns(listed, index), axes=([0, 1], [0, 1]))
-    return Latents(tuple(one.told() for one in functions), (across * variances) @ across.T)
+    return Latents(tuple(function.latent() for function in functions), (across * variances) @ across.T)
 
 
 def _limited(problem: Problem, likely: Linear, function: _Function) -> _Function | None:
@@ -189,7 +189,7 @@ def _explained(problem: Problem, parts: Sequence[Sequence[_Candidate]], linear: 
     if not asked:
         return _Explained(white, ())
     sizes = components.chosen(_compared(problem, linear, asked))
-    there = tuple(_Function(asked[g], sizes.ratio[g] * sizes.variance, sizes.gain[g]) for g in sizes.found)
+    there = tuple(_Function(asked[g], sizes.ratio[g] * sizes.variance, sizes.gain[g]) for g in sizes.present)
     return _Explained(white - sizes.fall, there)
 
 
@@ -206,7 +206,7 @@ def _parts(problem: Problem, listed: Sequence[_Candidate]) -> list[list[_Candida
 
 def _asked(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> list[_Candidate]:
     """Those of some candidates that the data ask for by themselves."""
-    return [part[g] for g in components.chosen(_compared(problem, linear, part)).found] if part else []
+    return [part[g] for g in components.chosen(_compared(problem, linear, part)).present] if part else []
 
 
 def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> components.Rows:

@@ -137,24 +137,24 @@ class LoopRows:
                 reaction = reaction + np.einsum("kmd,kd->km", closed.reacting, missing)
                 pushed = push(reaction, False)
                 axes = rub(pushed)
-            found = self.open.together(at, axes, command[1], steps)
+            rows = self.open.together(at, axes, command[1], steps)
         else:
-            found = self.open.together(at, axes, command[1], steps)
-            reaction = np.einsum("kmd,kd->km", closed.reacting, found[:, :, -1] - pushed.along)
+            rows = self.open.together(at, axes, command[1], steps)
+            reaction = np.einsum("kmd,kd->km", closed.reacting, rows[:, :, -1] - pushed.along)
             pushed = push(reaction, False)
-        return self._projected(found, pushed, push(reaction, True), axes, closed)
+        return self._projected(rows, pushed, push(reaction, True), axes, closed)
 
     def _projected(
         self,
-        found: Float[np.ndarray, "steps d 3*d+p+1"],
+        rows: Float[np.ndarray, "steps d 3*d+p+1"],
         pushed: _Pushed,
         changed: _Pushed,
         axes: Sequence[np.ndarray | None],
         closed: _Closed,
     ) -> Float[np.ndarray, "steps n 3*n+p+1"]:
         """Rows of the tree less the impulses of loops, along what these leave free."""
-        steps, size, _ = found.shape
-        slopes = np.concatenate([found[:, :, :-1], np.zeros((steps, size, self.count))], axis=2) - changed.along
+        steps, size, _ = rows.shape
+        slopes = np.concatenate([rows[:, :, :-1], np.zeros((steps, size, self.count))], axis=2) - changed.along
         for k, link in enumerate(self.rubbing):
             # r has −l, and l the wrench of the tree less that of the loops.
             slopes[:, self._first(link)] += np.einsum(
@@ -164,9 +164,9 @@ class LoopRows:
         by_parameters = slopes[:, :, width : -self.count].copy()
         parts = []
         for t in range(TIMES):
-            own = slopes[:, :, t * size : (t + 1) * size]
-            parts.append(own @ closed.moving[t : t + steps])
-            by_parameters += own @ closed.following[t : t + steps]
+            at_time = slopes[:, :, t * size : (t + 1) * size]
+            parts.append(at_time @ closed.moving[t : t + steps])
+            by_parameters += at_time @ closed.following[t : t + steps]
         moved, by_reaction = np.concatenate([*parts, by_parameters], axis=2), slopes[:, :, -self.count :]
         left = moved
         if self.rubs:
@@ -175,7 +175,7 @@ class LoopRows:
             for _ in range(2):
                 reaction = reaction + closed.reacting @ left
                 left = moved + by_reaction @ reaction
-        missing = found[:, :, -1] - pushed.along
+        missing = rows[:, :, -1] - pushed.along
         return np.swapaxes(middle, 1, 2) @ np.concatenate([left, missing[:, :, None]], axis=2)
 
     # --- the tree ---
@@ -199,11 +199,11 @@ class LoopRows:
 
     def _along(self, axes: Sequence[np.ndarray | None], steps: int) -> Float[np.ndarray, "steps d"]:
         """l."""
-        found = np.zeros((steps, self.tree.size))
+        along = np.zeros((steps, self.tree.size))
         for link, axis in enumerate(axes):
             if axis is not None:
-                found[:, self._first(link)] = axis[:steps, 0]
-        return found
+                along[:, self._first(link)] = axis[:steps, 0]
+        return along
 
     def _by_wrench(self, axis: np.ndarray | None, link: int, steps: int) -> Float[np.ndarray, "steps 6"]:
         """∂l/∂(wrench that the joint carries)."""
@@ -227,8 +227,8 @@ class LoopRows:
                 within, base = [*within, base], order.get(self.tree.links[base].base)
             places = [self._first(w) + c for w in within for c in range(len(self.tree.links[w].freedom))]
             twists = np.concatenate([self._twists(at, w, steps) for w in within], axis=1)
-            own = at.bodies[i][:steps, -36:].reshape(steps, 6, 6)
-            mass[np.ix_(range(steps), places, places)] += twists @ own @ np.swapaxes(twists, 1, 2)
+            inertia = at.bodies[i][:steps, -36:].reshape(steps, 6, 6)
+            mass[np.ix_(range(steps), places, places)] += twists @ inertia @ np.swapaxes(twists, 1, 2)
             if len(link.freedom) == 1:
                 mass[:, self._first(i), self._first(i)] += at.links[i][1 : steps + 1, -1]
         (response,) = self._run("response", _response_of, values, [], [mass, closed.rows])
@@ -249,8 +249,8 @@ class LoopRows:
     def _pushed(self, values: Values, timestep: float, varying: Sequence[Array], slopes_wanted: bool) -> _Pushed:
         steps, size, k = len(varying[0]), self.tree.size, len(self.rubbing)
         name, function = ("pushes", _pushes) if slopes_wanted else ("push", _push)
-        (found,) = self._run(name, function, values, [np.asarray(timestep)], varying)
-        return _Pushed(found[:, :size], found[:, size:].reshape(steps, k, 6, *found.shape[2:]))
+        (pushed,) = self._run(name, function, values, [np.asarray(timestep)], varying)
+        return _Pushed(pushed[:, :size], pushed[:, size:].reshape(steps, k, 6, *pushed.shape[2:]))
 
     def _run(
         self,
@@ -282,56 +282,58 @@ class LoopRows:
         return made(self._settings, given, varying, None, None)
 
 
-def _closings(own: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
+def _closings(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
     """C at one node, and derivatives of the gaps by the parameters."""
     motion = Pose(*varying)
-    rows = closing(own.tree, machine.mechanism(), motion).rows
-    _gap, by_parameters = slopes(lambda p: closing(own.tree, machine.moved(p), motion).gap, jnp.zeros(own.layout.size))
+    rows = closing(loop.tree, machine.mechanism(), motion).rows
+    _gap, by_parameters = slopes(
+        lambda p: closing(loop.tree, machine.moved(p), motion).gap, jnp.zeros(loop.layout.size)
+    )
     return rows, by_parameters
 
 
-def _axes(own: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
+def _axes(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
     """Rows of the loops' own axes by the coordinates, and inertias of shafts along them."""
     mechanism = machine.mechanism()
-    now = place(own.tree, mechanism, Pose(*varying))
-    rows, inertia = loops.axes(loops.closing(own.tree, mechanism), now.pose)
-    return rows @ now.twists.reshape(-1, own.tree.size), inertia
+    now = place(loop.tree, mechanism, Pose(*varying))
+    rows, inertia = loops.axes(loops.closing(loop.tree, mechanism), now.pose)
+    return rows @ now.twists.reshape(-1, loop.tree.size), inertia
 
 
-def _response_of(own: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> Array:
-    del own, machine
+def _response_of(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> Array:
+    del loop, machine
     return loops.response(*varying)
 
 
-def _push(own: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
-    return _on_tree(own, machine, constants[0], varying, jnp.zeros(_width(own)))
+def _push(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
+    return _on_tree(loop, machine, constants[0], varying, jnp.zeros(_width(loop)))
 
 
-def _pushes(own: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
-    return slopes(lambda x: _on_tree(own, machine, constants[0], varying, x), jnp.zeros(_width(own)))[1]
+def _pushes(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
+    return slopes(lambda x: _on_tree(loop, machine, constants[0], varying, x), jnp.zeros(_width(loop)))[1]
 
 
-def _width(own: LoopRows) -> int:
+def _width(loop: LoopRows) -> int:
     """Increments of three configurations, of the parameters and of λ."""
-    return TIMES * own.tree.size + own.layout.size + own.count
+    return TIMES * loop.tree.size + loop.layout.size + loop.count
 
 
 def _on_tree(
-    own: LoopRows, machine: Parametrised, timestep: Array, varying: list[Any], increments: Array
+    loop: LoopRows, machine: Parametrised, timestep: Array, varying: list[Any], increments: Array
 ) -> Float[Array, "d+6*k"]:
     """Impulses of the joints that close loops along the coordinates, and wrenches on what hangs on joints that rub."""
     position, orientation, command, command_slopes, reaction, mobility = varying
-    tree, width = own.tree, TIMES * own.tree.size
-    moves, parameters, more = jnp.split(increments, [width, width + own.layout.size])
+    tree, width = loop.tree, TIMES * loop.tree.size
+    moves, parameters, more = jnp.split(increments, [width, width + loop.layout.size])
     mechanism = machine.moved(parameters)
     spread = moves.reshape(TIMES, tree.size) @ tree.selection()
     moved = Pose(position, orientation).plus(spread.reshape(TIMES, len(tree.links), 6))
     before, now, after = (place(tree, mechanism, moved[t]) for t in range(TIMES))
     old, new = now.pose.minus(before.pose) / timestep, after.pose.minus(now.pose) / timestep
-    acting = command + command_slopes @ parameters[np.array(own.layout.inputs, int)]
+    acting = command + command_slopes @ parameters[np.array(loop.layout.inputs, int)]
     closers, acted = loops.closing(tree, mechanism), reaction + more
     axes = loops.along_axes(closers, Moving(now.pose, old, new, acting, timestep), acted, mobility)
     pushed = loops.on_bodies(closers, now.pose, acted, axes)
     about = jnp.concatenate([pushed[:, :3], pushed[:, 3:] + jnp.cross(now.pose.position, pushed[:, :3])], axis=1)
-    carried = [about[np.array(tree.hanging_on(tree.links[link].body))].sum(0) for link in own.rubbing]
+    carried = [about[np.array(tree.hanging_on(tree.links[link].body))].sum(0) for link in loop.rubbing]
     return jnp.concatenate([jnp.einsum("bid,bi->d", now.twists, pushed), *carried])
