@@ -84,6 +84,18 @@ def test_right_torques_are_not_doubted(mechanism, recording):
     assert all(own.torque == pytest.approx(1.0, rel=0.1) for own in found.balances[0])
 
 
+def test_a_centre_of_mass_on_the_other_side_is_no_wrong_sign(mechanism):
+    """A wrist's torque is mostly friction's, which has a sign of its own."""
+    rubbing = mechanism.set({"joint2.viscous": 3.0 * mechanism.get("joint2.viscous") + 1.0})
+    recording = driven(rubbing, STEPS)
+    file = mechanism.set({"link2.com.x": -mechanism.get("link2.com.x"), "link2.com.z": -mechanism.get("link2.com.z")})
+    said = [notice.text for notice in check(file, [recording], {}).notices if "opposite sign" in notice.text]
+    assert not said
+    turned = {**recording.channels, "u2": -recording.channels["u2"]}
+    found = check(file, [dataclasses.replace(recording, channels=turned)], {})
+    assert any("opposite sign" in notice.text and notice.text.startswith("joint2") for notice in found.notices)
+
+
 def test_a_missing_rotor_is_no_wrong_unit(mechanism):
     """A wrist whose rotor is many times its link: without weight to carry its torque tells no factor."""
     light = mechanism.set({"gravity.acceleration": 0.0})

@@ -99,7 +99,7 @@ def _log_odds(
     basis = _span(others)
     left = count - basis.shape[1] - losses.shape[1]
     work, losses = (_beside(basis, own) for own in (work, losses))
-    forward, back = (_left_over(sign * losses, work[:, 0]) for sign in (1.0, -1.0))
+    forward, back = (left_over(sign * losses, work[:, 0]) for sign in (1.0, -1.0))
     if left < 1 or forward == 0.0 or back == 0.0:
         return 0.0
     told = left * math.log(forward / back)
@@ -159,7 +159,7 @@ def _beside(basis: Float[np.ndarray, "k r"], columns: Float[np.ndarray, "k c"]) 
     return np.where(np.linalg.norm(rest, axis=0) > NOTHING * np.linalg.norm(columns, axis=0), rest, 0.0)
 
 
-def _left_over(columns: Float[np.ndarray, "k c"], target: Float[np.ndarray, " k"]) -> float:
+def left_over(columns: Float[np.ndarray, "k c"], target: Float[np.ndarray, " k"]) -> float:
     """Norm of what columns leave of a target with coefficients that are not negative."""
     size = np.linalg.norm(columns, axis=0)
     scaled = columns[:, size > 0.0] / size[size > 0.0]

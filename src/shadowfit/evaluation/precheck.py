@@ -31,7 +31,7 @@ from shadowfit.estimation.result import Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
-from shadowfit.evaluation.arrow_of_time import direction
+from shadowfit.evaluation.arrow_of_time import direction, left_over
 from shadowfit.evaluation.notices import Notice, ordered
 from shadowfit.evaluation.torques import driven_joints
 from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
@@ -74,6 +74,8 @@ class Balance:
     machine that is as its model says, friction aside. None: no torque is an input, or they have nothing in common."""
     by_inertia: bool = False
     """Whether another inertia of the axis itself, such as a rotor's, would explain a factor far from one as well."""
+    opposite: bool = False
+    """Whether the measured torque makes sense with the other sign only."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,9 +161,10 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
         driven = idle.missing[:, i, 0] - missing
         needed = inertia - gravity
         explained, coefficients = _explain(inertia, gravity, driven, speed)
-        along, torque, by_inertia = _torque_factor(needed, driven, speed) if name in drives else (0.0, None, False)
+        torques = _torque_factor(needed, driven, speed) if name in drives else (0.0, None, False, False)
+        along, torque, by_inertia, opposite = torques
         shown, given = max(explained, along), needed - missing
-        balances.append(Balance(name, unit, time, needed, given, shown, coefficients, torque, by_inertia))
+        balances.append(Balance(name, unit, time, needed, given, shown, coefficients, torque, by_inertia, opposite))
     return balances
 
 
@@ -200,18 +203,20 @@ def _explain(
     return 1.0 - left / total, counts
 
 
-def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> tuple[float, float | None, bool]:
+def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> tuple[float, float | None, bool, bool]:
     """Least squares of what the motion needs on measured torque and friction: part explained, and the torque's factor.
 
     ``Q_inertia − Q_gravity = k τ − b q̇ − c sign q̇``. An arm that is led along its path shows little of its inertia, but
-    carries its weight: where the torque explains the need, its sign and size are known. Last, whether a rotor that the
-    model does not have, ``− J q̈``, would do as well as a factor far from one.
+    carries its weight: where the torque explains the need, its size is known. Its sign is told by friction, too
+    (:func:`_opposite`); a factor of another sign (of a wrist whose centre of mass is on the other side than in the
+    file) is nothing to go by. Then, whether a rotor that the model does not have, ``− J q̈``, would do as well as a
+    factor far from one; and whether the torque has the wrong sign.
     """
     inner = slice(2, -2)
     target, torque = needed[inner], driven[inner]
     total = float(target @ target)
     if total == 0.0 or not torque.any():
-        return 0.0, None, False
+        return 0.0, None, False, False
     columns = np.stack([torque, -speed[inner], -np.sign(speed[inner]), -np.gradient(speed)[inner]], axis=1)
     scale = np.linalg.norm(columns, axis=0)
     columns = columns / np.where(scale > 0.0, scale, 1.0)
@@ -229,7 +234,21 @@ def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) ->
     mostly_inertia = most - turning > 0.5 * (1.0 - turning) and abs(np.log(abs(beside[0] / scale[0]))) > np.log(
         MISJUDGED
     )
-    return whole, float(solution[0] / scale[0]) if belongs else None, not mostly_inertia
+    factor = float(solution[0] / scale[0])
+    opposite = _opposite(target, torque, columns[:, 1:])
+    return whole, factor if belongs and (factor < 0.0) == opposite else None, not mostly_inertia, opposite
+
+
+def _opposite(needed: np.ndarray, torque: np.ndarray, losses: np.ndarray) -> bool:
+    """Whether a torque makes more sense with the other sign.
+
+    ``± τ = k Q + b q̇ + c sign q̇ + J q̈`` with k, b, c, J ≥ 0: friction takes energy out of the motion whatever the start
+    values are. The torque with the other sign must be explained, and leave less than half of what the recorded one
+    does (``losses`` are columns of −q̇, −sign q̇ and −q̈).
+    """
+    table = np.column_stack([needed, -losses])
+    as_recorded, turned = (left_over(table, sign * torque) ** 2 for sign in (1.0, -1.0))
+    return turned < 0.5 * as_recorded and turned < (1.0 - POOR) * float(torque @ torque)
 
 
 def _about(balance: Balance, where: str) -> Iterator[Notice]:
@@ -242,7 +261,7 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
             "of the forces that the motion shows",
             "Compare the curves: a swapped or wrong column, a delay, noise, or something that the model does not have",
         )
-    if coefficients.get("input", 0.0) < 0.0 and balance.torque is None:
+    if coefficients.get("input", 0.0) < 0.0 and balance.torque is None and not balance.opposite:
         yield Notice(
             "red",
             f"{balance.name}{where} moves against its input",
@@ -286,16 +305,16 @@ def _backwards(here: Estimate, index: int, where: str) -> list[Notice]:
 
 def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:
     """Sign and unit of a measured torque, from the torque that the motion needs."""
+    if balance.opposite:
+        factor = "" if balance.torque is None else f" (factor {balance.torque:.2g})"
+        yield Notice(
+            "red",
+            f"{balance.name}{where}: the measured torque has the opposite sign of what the motion needs{factor}",
+            "Turn the sign of the torque (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
+        )
     if balance.torque is None:
         return
     size = abs(balance.torque)
-    if balance.torque < 0.0:
-        yield Notice(
-            "red",
-            f"{balance.name}{where}: the measured torque has the opposite sign of what the motion needs (factor "
-            f"{balance.torque:.2g})",
-            "Turn the sign of the torque (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
-        )
     if abs(np.log(size)) > np.log(MISJUDGED):
         unit = min(UNITS, key=lambda ratio: abs(abs(np.log(size)) - np.log(ratio)))
         near = abs(abs(np.log(size)) - np.log(unit)) < np.log(MISJUDGED)
