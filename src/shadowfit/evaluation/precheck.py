@@ -31,8 +31,9 @@ from shadowfit.estimation.result import Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
-from shadowfit.evaluation.arrow_of_time import direction, left_over
+from shadowfit.evaluation.arrow_of_time import direction
 from shadowfit.evaluation.notices import Notice, ordered
+from shadowfit.evaluation.torque_balance import MISJUDGED, NO_TORQUE, POOR, TorqueBalance, torque_balance
 from shadowfit.evaluation.torques import driven_joints
 from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
 from shadowfit.mechanism import Mechanism
@@ -40,15 +41,13 @@ from shadowfit.recordings import Recording
 from shadowfit.recordings.smoothness import roughness
 
 # Part of the variance of the inertial force that the others explain: below, the motion is another machine's.
-POOR, FOREIGN = 0.6, 0.2
+FOREIGN = 0.2
 # A coefficient counts if it is this many of its standard errors from zero.
 SURE = 6.0
 # Columns weaker than this fraction of the inertial force are rounding.
 NOTHING = 1e-6
 # Start values may be off; a factor beyond this is one between units, and the nearest of these is named.
 OFF = 20.0
-# Measured torques over the model's: start values of friction and inertia do not make more of it.
-MISJUDGED = 5.0
 UNITS = {57.29578: "degrees and radians", 1000.0: "a unit and its thousandth"}
 # Position samples that differ from their neighbours as much as from all others are noise, or in the wrong order.
 SHUFFLED = 0.5
@@ -69,13 +68,8 @@ class Balance:
     """Part of the variance of the inertial force that gravity, inputs and friction can explain."""
     coefficients: dict[str, float]
     """``gravity``, ``input``, ``viscous`` and ``dry``, where they count."""
-    torque: float | None = None
-    """Factor between the torque that the motion needs and the measured one, where they belong together: one for a
-    machine that is as its model says, friction aside. None: no torque is an input, or they have nothing in common."""
-    by_inertia: bool = False
-    """Whether another inertia of the axis itself, such as a rotor's, would explain a factor far from one as well."""
-    opposite: bool = False
-    """Whether the measured torque makes sense with the other sign only."""
+    torque: TorqueBalance = NO_TORQUE
+    """Of a joint whose torque is an input."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,10 +155,12 @@ def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
         driven = idle.missing[:, i, 0] - missing
         needed = inertia - gravity
         explained, coefficients = _explain(inertia, gravity, driven, speed)
-        torques = _torque_factor(needed, driven, speed) if name in drives else (0.0, None, False, False)
-        along, torque, by_inertia, opposite = torques
-        shown, given = max(explained, along), needed - missing
-        balances.append(Balance(name, unit, time, needed, given, shown, coefficients, torque, by_inertia, opposite))
+        torque = torque_balance(needed, driven, speed) if name in drives else NO_TORQUE
+        if torque.explained > POOR:
+            # What the torque is made of tells more of its sign and unit than the inertia's share of it.
+            coefficients.pop("input", None)
+        shown, given = max(explained, torque.explained), needed - missing
+        balances.append(Balance(name, unit, time, needed, given, shown, coefficients, torque))
     return balances
 
 
@@ -203,54 +199,6 @@ def _explain(
     return 1.0 - left / total, counts
 
 
-def _torque_factor(needed: np.ndarray, driven: np.ndarray, speed: np.ndarray) -> tuple[float, float | None, bool, bool]:
-    """Least squares of what the motion needs on measured torque and friction: part explained, and the torque's factor.
-
-    ``Q_inertia − Q_gravity = k τ − b q̇ − c sign q̇``. An arm that is led along its path shows little of its inertia, but
-    carries its weight: where the torque explains the need, its size is known. Its sign is told by friction, too
-    (:func:`_opposite`); a factor of another sign (of a wrist whose centre of mass is on the other side than in the
-    file) is nothing to go by. Then, whether a rotor that the model does not have, ``− J q̈``, would do as well as a
-    factor far from one; and whether the torque has the wrong sign.
-    """
-    inner = slice(2, -2)
-    target, torque = needed[inner], driven[inner]
-    total = float(target @ target)
-    if total == 0.0 or not torque.any():
-        return 0.0, None, False, False
-    columns = np.stack([torque, -speed[inner], -np.sign(speed[inner]), -np.gradient(speed)[inner]], axis=1)
-    scale = np.linalg.norm(columns, axis=0)
-    columns = columns / np.where(scale > 0.0, scale, 1.0)
-
-    def explained(*chosen: int) -> tuple[float, np.ndarray]:
-        table = columns[:, list(chosen)]
-        solution = np.linalg.lstsq(table, target, rcond=None)[0]
-        return 1.0 - float(np.sum((target - table @ solution) ** 2)) / total, solution
-
-    whole, solution = explained(0, 1, 2)
-    friction, turning = explained(1, 2)[0], explained(1, 2, 3)[0]
-    # Of what friction leaves, the torque has to explain the greater part.
-    belongs = whole > POOR and whole - friction > 0.5 * (1.0 - friction)
-    most, beside = explained(0, 1, 2, 3)
-    mostly_inertia = most - turning > 0.5 * (1.0 - turning) and abs(np.log(abs(beside[0] / scale[0]))) > np.log(
-        MISJUDGED
-    )
-    factor = float(solution[0] / scale[0])
-    opposite = _opposite(target, torque, columns[:, 1:])
-    return whole, factor if belongs and (factor < 0.0) == opposite else None, not mostly_inertia, opposite
-
-
-def _opposite(needed: np.ndarray, torque: np.ndarray, losses: np.ndarray) -> bool:
-    """Whether a torque makes more sense with the other sign.
-
-    ``± τ = k Q + b q̇ + c sign q̇ + J q̈`` with k, b, c, J ≥ 0: friction takes energy out of the motion whatever the start
-    values are. The torque with the other sign must be explained, and leave less than half of what the recorded one
-    does (``losses`` are columns of −q̇, −sign q̇ and −q̈).
-    """
-    table = np.column_stack([needed, -losses])
-    as_recorded, turned = (left_over(table, sign * torque) ** 2 for sign in (1.0, -1.0))
-    return turned < 0.5 * as_recorded and turned < (1.0 - POOR) * float(torque @ torque)
-
-
 def _about(balance: Balance, where: str) -> Iterator[Notice]:
     """What the forces of one joint say."""
     coefficients = balance.coefficients
@@ -261,7 +209,7 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
             "of the forces that the motion shows",
             "Compare the curves: a swapped or wrong column, a delay, noise, or something that the model does not have",
         )
-    if coefficients.get("input", 0.0) < 0.0 and balance.torque is None and not balance.opposite:
+    if coefficients.get("input", 0.0) < 0.0:
         yield Notice(
             "red",
             f"{balance.name}{where} moves against its input",
@@ -269,8 +217,6 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
         )
     yield from _about_torque(balance, where)
     for name, thing in (("input", "the input"), ("gravity", "gravity")):
-        if name == "input" and balance.torque is not None:
-            continue
         off = abs(np.log(abs(coefficients.get(name, 1.0))))
         if off > np.log(OFF) and balance.explained > POOR:
             unit = min(UNITS, key=lambda ratio: abs(off - np.log(ratio)))
@@ -305,21 +251,22 @@ def _backwards(here: Estimate, index: int, where: str) -> list[Notice]:
 
 def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:
     """Sign and unit of a measured torque, from the torque that the motion needs."""
-    if balance.opposite:
-        factor = "" if balance.torque is None else f" (factor {balance.torque:.2g})"
+    torque = balance.torque
+    if torque.opposite:
+        factor = "" if torque.factor is None else f" (factor {torque.factor:.2g})"
         yield Notice(
             "red",
             f"{balance.name}{where}: the measured torque has the opposite sign of what the motion needs{factor}",
             "Turn the sign of the torque (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
         )
-    if balance.torque is None:
+    if torque.factor is None:
         return
-    size = abs(balance.torque)
+    size = abs(torque.factor)
     if abs(np.log(size)) > np.log(MISJUDGED):
         unit = min(UNITS, key=lambda ratio: abs(abs(np.log(size)) - np.log(ratio)))
         near = abs(abs(np.log(size)) - np.log(unit)) < np.log(MISJUDGED)
         hint = f" ({UNITS[unit]} differ by {unit:.4g})" if near else ""
-        if balance.by_inertia:
+        if torque.by_inertia:
             yield Notice(
                 "amber",
                 f"{balance.name}{where}: the accelerations need {size:.2g} times the measured torque, friction aside",
