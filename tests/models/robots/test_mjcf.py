@@ -155,7 +155,7 @@ def test_a_joint_that_follows_another_is_held(tmp_path):
     [
         (FOUR_BAR.replace('mass="1"', 'mass="x"', 1), "MuJoCo refuses the file"),
         (FOUR_BAR.replace("</mujoco>", ""), "robot.xml:14: not valid XML"),
-        (FOUR_BAR.replace('"0.01 0.02 0.02"', '"0.01 0.02 0.05"'), "MuJoCo refuses the file"),
+        (FOUR_BAR.replace('"0.01 0.02 0.02"', '"0.01 0.02 0.05"', 1), "the nearest possible one is diaginertia="),
         ("<mujoco/>", "nothing in this robot has mass"),
     ],
 )
@@ -163,6 +163,18 @@ def test_mistakes(text, message, tmp_path):
     with pytest.raises(ModelFileError) as raised:
         read_model(write(tmp_path, text, "robot.xml"))
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("stated", ['diaginertia="0.01 0.02 0.05"', 'fullinertia="0.01 0.05 0.02 0.001 0 0"'])
+def test_impossible_inertias_become_the_nearest_possible_if_that_is_wanted(stated, tmp_path):
+    path = write(tmp_path, FOUR_BAR.replace('diaginertia="0.01 0.02 0.02"', stated, 1), "robot.xml")
+    with pytest.raises(ModelFileError, match=r"robot\.xml:\d+: the inertia of body .* the nearest possible one is"):
+        read_robot(path)
+    robot = read_robot(path, Reading(repair=True))
+    (note,) = [note for note in robot.notes if "nearest possible" in note]
+    assert note.split("=")[0].endswith(stated.split("=")[0])
+    possible = np.linalg.eigvalsh(next(iter(robot.mechanism.bodies.values)).inertia.rows())
+    assert possible[2] < possible[0] + possible[1]
 
 
 def test_without_mujoco_the_command_that_installs_it_is_named(tmp_path, monkeypatch):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
+
+from shadowfit.errors import MechanismError
+from shadowfit.mechanism.body import check_inertia
 
 # A body that states no inertia is taken as a ball of water of its mass: a guess that scales as bodies do.
 DENSITY = 1000.0  # kg/m³
@@ -48,6 +51,40 @@ def ball(mass: float, com: np.ndarray) -> MassProperties:
     """A solid ball of water: ``I = 2/5 m r²`` with ``m = 4/3 π r³ ρ``."""
     radius = (3.0 * mass / (4.0 * np.pi * DENSITY)) ** (1.0 / 3.0)
     return MassProperties(mass, com, 0.4 * mass * radius**2 * np.eye(3))
+
+
+def possible(
+    inertia: np.ndarray, what: str, repair: bool, written: Callable[[np.ndarray], str]
+) -> tuple[np.ndarray, str]:
+    """The inertia, or the nearest possible one with a note if that is wanted.
+
+    ``what`` it is the inertia of, and how a file would have it ``written``.
+
+    Raises:
+        MechanismError: no body has it, with the nearest possible one.
+    """
+    try:
+        check_inertia(inertia, what)
+        return inertia, ""
+    except MechanismError as error:
+        nearest = nearest_possible(inertia)
+        if repair:
+            return nearest, f"{error}; taken as the nearest possible one, {written(nearest)}"
+        raise MechanismError(
+            f"{error}; the nearest possible one is {written(nearest)}. Write that into the file, or put "
+            '`robot = "FILE"` and `repair = true` into a model file (.toml) and use it instead'
+        ) from error
+
+
+def matrix_of(moments: np.ndarray) -> np.ndarray:
+    """The symmetric matrix of ``xx yy zz xy xz yz``."""
+    xx, yy, zz, xy, xz, yz = moments
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def moments_of(matrix: np.ndarray) -> np.ndarray:
+    """``xx yy zz xy xz yz`` of a symmetric matrix."""
+    return matrix[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
 
 
 def nearest_possible(inertia: np.ndarray, slack: float = 1e-6) -> np.ndarray:

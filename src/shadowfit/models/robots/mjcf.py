@@ -7,12 +7,13 @@ import dataclasses
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shadowfit.errors import MechanismError
 from shadowfit.geometry.rotations import to_matrix
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.description import (
@@ -26,7 +27,7 @@ from shadowfit.models.robots.description import (
     RobotJoint,
     RobotSensor,
 )
-from shadowfit.models.robots.inertia import MassProperties
+from shadowfit.models.robots.inertia import MassProperties, matrix_of, moments_of, possible
 
 ROOT = "world"
 # The numbers of MuJoCo's mjtJoint.
@@ -34,15 +35,17 @@ KINDS: tuple[JointKind, ...] = ("free", "ball", "slider", "hinge")
 _LINE = re.compile(r"line (\d+)")
 
 
-def read_mjcf(path: Path, content: bytes | None = None) -> Description:
+def read_mjcf(path: Path, content: bytes | None = None, *, repair: bool = False) -> Description:
     """The robot of an MJCF file; with ``content``, as if that stood in the file.
+
+    With ``repair``, impossible inertias are replaced by the nearest possible.
 
     Raises:
         ModelFileError: MuJoCo is not installed, or refuses the file, in its own words.
     """
     mujoco = import_mujoco(path)
     with _at(path, content) as file:
-        model, notes = _compile(mujoco, file)
+        model, notes = _compile(mujoco, file, repair)
     reader = _Reader(mujoco, model, str(path), notes)
     return reader.description(path.stem)
 
@@ -74,23 +77,64 @@ def _at(path: Path, content: bytes | None) -> Iterator[Path]:
         trial.unlink(missing_ok=True)
 
 
-def _compile(mujoco: Any, path: Path) -> tuple[Any, list[str]]:
+def _compile(mujoco: Any, path: Path, repair: bool) -> tuple[Any, list[str]]:
     try:
         spec = mujoco.MjSpec.from_file(str(path))
+        notes = _make_possible(spec, path, repair)
         try:
-            return spec.compile(), []
+            return spec.compile(), notes
         except ValueError:
             # Meshes are seldom beside a model that was copied; bodies that state their inertia do not need them.
             bare = mujoco.MjSpec.from_file(str(path))
+            _make_possible(bare, path, repair)
             if not _strip(mujoco, bare):
                 raise
-            return bare.compile(), ["meshes, textures and height fields are left out"]
+            return bare.compile(), [*notes, "meshes, textures and height fields are left out"]
+    except ModelFileError:
+        raise
     except ValueError as error:
         words = str(error).strip()
-        line = _LINE.search(words)
-        raise ModelFileError(
-            f"MuJoCo refuses the file: {' '.join(words.split())}", str(path), int(line[1]) if line else None
-        ) from error
+        raise ModelFileError(f"MuJoCo refuses the file: {' '.join(words.split())}", str(path), _line(words)) from error
+
+
+def _line(words: str) -> int | None:
+    """The line that MuJoCo names."""
+    found = _LINE.search(words)
+    return int(found[1]) if found else None
+
+
+def _make_possible(spec: Any, path: Path, repair: bool) -> list[str]:
+    """Give bodies whose stated inertia no body can have the nearest possible one, or refuse them; what was done.
+
+    (MuJoCo refuses them without saying what would be possible; ``balanceinertia`` makes balls of them.)
+    """
+    notes = []
+    for body in spec.bodies if not spec.compiler.balanceinertia else ():
+        if not body.explicitinertial or not body.mass > 0.0:
+            continue
+        full = bool(np.isfinite(body.fullinertia[0]))
+        inertia = matrix_of(body.fullinertia) if full else np.diag(body.inertia)
+        try:
+            nearest, note = possible(inertia, f"the inertia of body {body.name!r}", repair, _written(full))
+        except MechanismError as error:
+            raise ModelFileError(str(error), str(path), _line(body.info)) from error
+        if note:
+            notes.append(note)
+            if full:
+                body.fullinertia = moments_of(nearest)
+            else:
+                body.inertia = np.diagonal(nearest)
+    return notes
+
+
+def _written(full: bool) -> Callable[[np.ndarray], str]:
+    """How a file states an inertia: with products, or in the axes of its frame."""
+
+    def attribute(inertia: np.ndarray) -> str:
+        numbers = moments_of(inertia) if full else np.diagonal(inertia)
+        return f'{"full" if full else "diag"}inertia="{" ".join(f"{number:.6g}" for number in numbers)}"'
+
+    return attribute
 
 
 def _strip(mujoco: Any, spec: Any) -> bool:

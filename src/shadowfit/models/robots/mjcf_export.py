@@ -12,7 +12,7 @@ from shadowfit.models.robots.changes import ROUNDING, Changes, moved
 from shadowfit.models.robots.edits import Editor
 from shadowfit.models.robots.inertia import MassProperties
 from shadowfit.models.robots.markup import Element
-from shadowfit.models.robots.urdf import moments_of
+from shadowfit.models.robots.inertia import moments_of
 
 JOINT_ATTRIBUTES = {
     "viscous": "damping",

@@ -46,7 +46,7 @@ def read_robot(path: Path, reading: Reading | None = None, content: bytes | None
     if root.tag == "robot":
         description = read_urdf(root, repair=reading.repair)
     elif root.tag == "mujoco":
-        description = read_mjcf(path, content)
+        description = read_mjcf(path, content, repair=reading.repair)
     else:
         raise _unknown(root)
     robot = description.welded(reading.weld).without_mimics().driven(reading.drive)

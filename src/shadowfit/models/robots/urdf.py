@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from shadowfit.errors import MechanismError, nearest
-from shadowfit.mechanism.body import check_inertia
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.description import Actuator, Description, JointKind, Link, Mimic, RobotJoint
-from shadowfit.models.robots.inertia import MassProperties, ball, nearest_possible
+from shadowfit.models.robots.inertia import MassProperties, ball, matrix_of, moments_of, possible
 from shadowfit.models.robots.markup import Element
 
 KINDS: dict[str, JointKind] = {
@@ -104,35 +103,15 @@ def _link(element: Element, repair: bool) -> tuple[Link, str]:
             f"link {name!r} has a mass of {value:g} kg but no inertia: it is taken as a ball of water of that mass, "
             f"{assumed.inertia[0, 0]:.3g} kg m²"
         )
-    matrix, note = _possible(name, matrix_of(moments), inertia or inertial, repair)
+    try:
+        matrix, note = possible(matrix_of(moments), f"the inertia of link {name!r}", repair, _written)
+    except MechanismError as error:
+        raise (inertia or inertial).error(str(error)) from error
     return Link(name, MassProperties(value, np.zeros(3), matrix).moved(rotation, position), inertial.line), note
 
 
-def _possible(name: str, matrix: np.ndarray, element: Element, repair: bool) -> tuple[np.ndarray, str]:
-    """The inertia, or the nearest possible one with a note if that is wanted."""
-    try:
-        check_inertia(matrix, f"the inertia of link {name!r}")
-        return matrix, ""
-    except MechanismError as error:
-        nearest = nearest_possible(matrix)
-        written = " ".join(f'{key}="{value:.6g}"' for key, value in zip(MOMENTS, moments_of(nearest), strict=True))
-        if repair:
-            return nearest, f"{error}; taken as the nearest possible one, {written}"
-        raise element.error(
-            f'{error}; the nearest possible one is {written}. Write that into the file, or put `robot = "FILE"` and '
-            "`repair = true` into a model file (.toml) and use it instead"
-        ) from error
-
-
-def matrix_of(moments: np.ndarray) -> np.ndarray:
-    """The symmetric matrix of ``ixx iyy izz ixy ixz iyz``."""
-    xx, yy, zz, xy, xz, yz = moments
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
-def moments_of(matrix: np.ndarray) -> np.ndarray:
-    """``ixx iyy izz ixy ixz iyz`` of a symmetric matrix."""
-    return matrix[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
+def _written(inertia: np.ndarray) -> str:
+    return " ".join(f'{key}="{value:.6g}"' for key, value in zip(MOMENTS, moments_of(inertia), strict=True))
 
 
 def _joint(element: Element, links: dict[str, Element]) -> RobotJoint:

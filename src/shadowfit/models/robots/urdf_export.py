@@ -9,9 +9,9 @@ import numpy as np
 from shadowfit.models.robots.build import Robot
 from shadowfit.models.robots.changes import ROUNDING, Changes, joint_origin, moved
 from shadowfit.models.robots.edits import Editor
-from shadowfit.models.robots.inertia import MassProperties
+from shadowfit.models.robots.inertia import MassProperties, moments_of
 from shadowfit.models.robots.markup import Element
-from shadowfit.models.robots.urdf import MOMENTS, inertial_frame, moments_of
+from shadowfit.models.robots.urdf import MOMENTS, inertial_frame
 
 DYNAMICS = {"viscous": "damping", "coulomb": "friction"}
 
