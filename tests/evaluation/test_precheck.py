@@ -9,6 +9,7 @@ from shadowfit.estimation import Free
 from shadowfit.evaluation.check_page import check_page
 from shadowfit.evaluation.notices import colour
 from shadowfit.evaluation.precheck import check, surely_wrong
+from shadowfit.evaluation.used_channels import used_channels
 from shadowfit.models import load_model
 from shadowfit.recordings.smoothness import roughness
 
@@ -41,6 +42,19 @@ def test_a_recording_of_the_model_passes(model, swing):
     page = check_page(model, [swing], found)
     assert "nothing speaks against a fit" in page
     assert 'id="recording-0"' in page
+
+
+def test_the_columns_that_are_used_are_listed(model, swing):
+    """Where they come from, their range and their grid; columns that the model does not ask for are left out."""
+    grid = 0.01
+    theta = grid * np.rint(swing.channels["theta"] / grid)
+    recording = dataclasses.replace(
+        swing, channels={"theta": theta, "noise": theta}, columns={"theta": "alpha [deg]"}, units={"theta": "rad"}
+    )
+    (one,) = used_channels(model, [recording])
+    assert (one.name, one.column, one.unit, one.samples) == ("theta", "alpha [deg]", "rad", len(theta))
+    assert one.step == pytest.approx(grid)
+    assert (one.low, one.high) == (theta.min(), theta.max())
 
 
 @pytest.mark.parametrize(

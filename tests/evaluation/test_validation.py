@@ -8,7 +8,8 @@ from shadowfit.estimation import Options, fit
 from shadowfit.evaluation import validate
 from shadowfit.evaluation.inputs import recorded_inputs
 from shadowfit.evaluation.rollout import Stepping, roll_out, start_states
-from shadowfit.evaluation.validation import SensorValidation, Validation, saved_options
+from shadowfit.evaluation.torques import TorquePrediction
+from shadowfit.evaluation.validation import SensorValidation, Validation, judged, saved_options
 from shadowfit.models import load_model, read_model
 from shadowfit.recordings import Recording
 
@@ -86,3 +87,27 @@ def test_what_is_not_predicted_is_named():
     assert len(one(0.3).failures()) == 1
     assert one(0.3).failures()[0].startswith("theta is missed by 30 % of its range within 1 steps")
     assert one(0.01, converged=False).failures() == ["the states were not found: stopped"]
+
+
+def test_the_verdict_names_the_recording_that_fails():
+    def one(name, horizon, rmse=0.01, torques=None):
+        sensors = {"theta": SensorValidation(rmse, horizon, 0.05, {1: rmse})}
+        return Validation(name, "", 0.0, 0.0, 0.0, True, "", 100, 0.01, sensors, torques or {})
+
+    held, lost, missed = one("monday", 1.0), one("tuesday", 0.3), one("friday", 0.0, rmse=0.3)
+    assert judged([held]) == ([], "green", "The model predicts these recordings.")
+    (notice,), colour, sentence = judged([held, lost])
+    assert colour == "amber"
+    assert notice.text.startswith("tuesday: the simulation from the first state is off theta")
+    assert "0.3 of 1 s" in notice.text
+    assert "1 of 2" in sentence
+    notices, colour, _ = judged([lost, missed])
+    assert colour == "red"
+    assert notices[0].text.startswith("friday: theta is missed")
+    # A simulation without the controller says nothing about an arm: its torques do.
+    measured = np.array([1.0, -2.0, 1.5])
+    good, bad = (TorquePrediction("N m", np.arange(3.0), measured, part * measured) for part in (0.9, 0.2))
+    assert judged([one("arm", 0.1, torques={"elbow": good})])[1] == "green"
+    ((notice,), colour, _) = judged([one("arm", 0.1, torques={"elbow": bad})])
+    assert colour == "red"
+    assert "torque at elbow" in notice.text

@@ -29,6 +29,13 @@ def test_jitter_of_time_stamps_is_noise():
     assert bandwidth(time, motion(taken, 3.0)) == pytest.approx(3.0, abs=1.0)
 
 
+def test_samples_that_are_seconds_apart():
+    """A column of milliseconds that is read as seconds: no limit is better than none found, and nothing is lost."""
+    time = np.arange(0.0, SECONDS, 1.0 / RATE)
+    samples = motion(time, 3.0) + 1e-2 * np.random.default_rng(2).standard_normal(len(time))
+    assert bandwidth(1e3 * time, samples) > 0.0
+
+
 def test_turns_and_missing_samples_change_nothing():
     time = np.arange(0.0, SECONDS, 1.0 / RATE)
     angle = motion(time, 4.0) + 1e-2 * np.random.default_rng(2).standard_normal(len(time))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -89,8 +90,14 @@ def _options(
     pass
 
 
-for command in (
-    *(demo, check, fit, fleet, simulate, design, validate, advise, report, run, web),
-    *(sweep, reproduce, models, show, convert, export),
-):
-    app.command()(command)
+# What `--help` lists together, in the order of use.
+GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
+    "To begin with": (demo, web, models, show),
+    "From recordings to a calibrated machine": (check, fit, validate, advise, report, export),
+    "Before recording": (design, simulate),
+    "Many fits": (run, fleet, sweep, reproduce),
+    "Files": (convert,),
+}
+for heading, group in GROUPS.items():
+    for command in group:
+        app.command(rich_help_panel=heading)(command)

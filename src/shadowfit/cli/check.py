@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,11 @@ from shadowfit.cli.options import (
     apply_settings,
     free_parameters,
 )
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from shadowfit.evaluation.used_channels import UsedChannel
 
 
 def check(
@@ -53,6 +59,7 @@ def check(
     from shadowfit.evaluation.check_page import check_page, sentence
     from shadowfit.evaluation.notices import colour
     from shadowfit.evaluation.precheck import check as look
+    from shadowfit.evaluation.used_channels import used_channels
     from shadowfit.models.atomic import write_text
 
     mechanism = apply_settings(load(model, weld, quiet=quiet).mechanism, settings or ())
@@ -71,6 +78,35 @@ def check(
             notation.dumps({"verdict": verdict, "notices": listed, "relative_std": relative}, ensure_ascii=False)
         )
     else:
+        console.output().print(channel_table(used_channels(mechanism, measured)))
+        if result.relative_std:
+            console.output().print(precision_table(result.relative_std))
         print_notices(result.notices, verdict, sentence(result))
         typer.echo(f"Page in {out}; open it in a browser")
     raise typer.Exit(1 if verdict == "red" else 0)
+
+
+def channel_table(channels: Sequence[UsedChannel]) -> Table:
+    """Which column is taken for which sensor or input, and what is in it."""
+    from shadowfit.cli import console
+
+    numeric = ("from", "to", "steps of", "samples", "interval [s]")
+    several = len({one.recording for one in channels}) > 1
+    first = ("recording",) if several else ()
+    table = console.table("Channels", *first, "channel", "column", *numeric, "unit", numeric=numeric)
+    for one in channels:
+        step = "" if one.step is None else f"{one.step:.3g}"
+        numbers = (f"{one.low:.4g}", f"{one.high:.4g}", step, str(one.samples), f"{one.interval:.4g}")
+        table.add_row(*((one.recording,) if several else ()), one.name, one.column, *numbers, one.unit)
+    return table
+
+
+def precision_table(relative_std: Mapping[str, float]) -> Table:
+    """How well a fit could know the wished parameters, the best known first."""
+    from shadowfit.cli import console
+    from shadowfit.evaluation.check_page import known_to
+
+    table = console.table("What a fit could tell", "parameter", "known to about", numeric=("known to about",))
+    for name, share in sorted(relative_std.items(), key=lambda item: item[1]):
+        table.add_row(name, known_to(share))
+    return table

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shadowfit.cli.options import (
+    DATA,
+    METHOD,
+    OUTPUT,
+    WISHED,
     Begin,
     ChannelFile,
     Channels,
@@ -56,12 +60,26 @@ def fit(
             metavar="NAME=STD",
             help="What is known of a free parameter beforehand: a standard deviation around its start, in its unit or "
             "per cent; entropic:30% for all inertial numbers of a body.",
+            rich_help_panel=WISHED,
         ),
     ] = None,
     each: Annotated[
         list[str] | None,
         typer.Option(
-            "--each", metavar="NAME", help="A free parameter with a value of its own in each recording, or a pattern."
+            "--each",
+            metavar="NAME",
+            help="A free parameter with a value of its own in each recording, or a pattern.",
+            rich_help_panel=WISHED,
+        ),
+    ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--report",
+            metavar="[NAME=]EXPRESSION",
+            help="A quantity that follows from the parameters, such as 'length=sqrt(arm.inertia.zz / arm.mass)', with "
+            "error bars. May be repeated; the model file's table 'derived' has more.",
+            rich_help_panel=WISHED,
         ),
     ] = None,
     settings: Settings = None,
@@ -71,27 +89,50 @@ def fit(
     topic: Topics = None,
     begin: Begin = None,
     end: End = None,
-    timestep: Annotated[
-        float | None,
+    no_check: Annotated[
+        bool,
         typer.Option(
-            metavar="S",
-            help="Time-step; default: the sampling interval, or a multiple of at most 10 ms (less for fast motions).",
+            "--no-check",
+            help="Do not look at the recordings first; fit even samples in a random order.",
+            rich_help_panel=DATA,
         ),
-    ] = None,
+    ] = False,
     paper: Annotated[
         bool,
         typer.Option(
             "--paper",
-            help="The paper's method with its settings: SPOOK at 10 ms, poses and velocities, its residual, κ = 100, "
-            "its optimiser. Others given beside it count.",
+            help="The paper's method with its settings: SPOOK at 10 ms, poses and velocities, its residual, state "
+            "weight 100, its optimiser. Others given beside it count.",
+            rich_help_panel=METHOD,
         ),
     ] = False,
+    timestep: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Time-step in seconds; default: the sampling interval, or a multiple of at most 10 ms (less for "
+            "fast motions).",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
     weight: Annotated[
         str | None,
         typer.Option(
             "--state-weight",
             metavar="K|auto",
-            help="Weight of the dynamics against the measurements; default: auto, from the data.",
+            help="How much the equations of motion count against the measurements (κ in the paper); default: auto, "
+            "from the data.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
+    force_noise: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--force-noise",
+            metavar="JOINT=STD",
+            help="How well the force at a joint is known [N m, N]: standard deviation of a white force at the sampling "
+            "rate, which is then not estimated. May be repeated.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     impulse_variance: Annotated[
@@ -101,82 +142,87 @@ def fit(
             metavar="BODY[.x|y|z|rx|ry|rz]=V",
             help="How large the squared errors of the equations of motion of a body are, relative to others (1). May "
             "be repeated.",
-        ),
-    ] = None,
-    force_noise: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--force-noise",
-            metavar="JOINT=STD",
-            help="Error of a joint's force [N m, N]: standard deviation of a white force at the sampling rate. Not "
-            "estimated then. May be repeated.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     residual: Annotated[
-        Residual | None, typer.Option(help="implicit (default): robust for stiff joints; inverse: the paper's.")
+        Residual | None,
+        typer.Option(help="implicit (default): robust for stiff joints; inverse: the paper's.", rich_help_panel=METHOD),
     ] = None,
     discretization: Annotated[
         Discretization | None,
-        typer.Option(help="exact (default): physical parameters; spook: those of a SPOOK simulator."),
+        typer.Option(
+            help="exact (default): physical parameters; spook: those of a SPOOK simulator.", rich_help_panel=METHOD
+        ),
     ] = None,
     unknowns: Annotated[
         Unknowns | None,
         typer.Option(
             help="joint: joint coordinates, joints are rigid; configuration: poses of the bodies; full: the paper's. "
-            "Default: joint, wherever joint coordinates can describe the model, else configuration."
+            "Default: joint, wherever joint coordinates can describe the model, else configuration.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     correction: Annotated[
         Correction | None,
         typer.Option(
             help="deferred: errors of the time-step are computed and taken off (default with exact, without contacts); "
-            "none: parameters are the stepper's at this time-step."
+            "none: parameters are the stepper's at this time-step.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     huber: Annotated[
         float | None,
-        typer.Option(metavar="N", help="Robust loss: residuals beyond N standard deviations count linearly."),
+        typer.Option(
+            metavar="N",
+            help="For outliers: residuals beyond N standard deviations count linearly, not squared.",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     cutoff: Annotated[
         float | None,
         typer.Option(
-            metavar="HZ", help="Low-pass filter behind the first trajectory; default: 10, or more for fast motions."
+            metavar="HZ",
+            help="Low-pass filter behind the first trajectory; default: 10, or more for fast motions.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     max_iterations: Annotated[
-        int | None, typer.Option("--max-iterations", metavar="N", min=1, help="Limit of all iterations; default: 200.")
+        int | None,
+        typer.Option(
+            "--max-iterations",
+            metavar="N",
+            min=1,
+            help="Limit of all iterations together; default: 200.",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     intervals: Annotated[
         Intervals,
         typer.Option(
-            help="Standard deviations and 95 % intervals: of the noise, wider where pieces of the data disagree "
-            "(blocks), of the noise alone (gauss-newton), of the residuals, or robust ones."
+            help="What error bars heed: the noise, and that pieces of the data disagree (blocks); the noise alone "
+            "(gauss-newton); the size of the residuals (residual); their correlations (robust); the paper's.",
+            rich_help_panel=METHOD,
         ),
     ] = Intervals.blocks,
-    report: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--report",
-            metavar="[NAME=]EXPRESSION",
-            help="A quantity that follows from the parameters, such as 'length=sqrt(arm.inertia.zz / arm.mass)', with "
-            "error bars. May be repeated; the model file's table 'derived' has more.",
-        ),
-    ] = None,
     memory: Annotated[
-        float | None, typer.Option(metavar="GB", help="Most memory to use; default: half of what is free.")
+        float | None,
+        typer.Option(metavar="GB", help="Most memory to use; default: half of what is free.", rich_help_panel=METHOD),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the result.")] = Path("result"),
-    no_check: Annotated[
-        bool, typer.Option("--no-check", help="Fit even what is surely wrong, such as samples in a random order.")
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the result.", rich_help_panel=OUTPUT)
+    ] = Path("result"),
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Do not write the result's page.", rich_help_panel=OUTPUT)
     ] = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Do not write the result's page.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model to recordings.
+    """Fit a model to recordings: parameters with error bars, the motion, and a verdict.
 
-    Exit status: 0 converged, 1 not converged (the result is still written), 2 wrong use or bad input, 3 the result is
-    in another folder than --out, which could not be written, 130 interrupted without a result.
+    Exit status: 0 converged; 1 not converged (the result is still written);
+    2 wrong use or bad input; 3 --out could not be written, the result is elsewhere;
+    130 interrupted without a result.
     """
     from shadowfit.cli.loading import load, start
 

@@ -15,12 +15,20 @@ if TYPE_CHECKING:
     from shadowfit.estimation import Free
     from shadowfit.mechanism import Mechanism
 
+# Headings under which `--help` lists options.
+WISHED, MACHINE, DATA, METHOD, OUTPUT = "What to estimate", "Machine", "Recordings", "Method", "Output"
+
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A built-in model, a model file (.toml) or a robot file (.urdf, .xml).")
 ]
 Weld = Annotated[
     list[str] | None,
-    typer.Option("--weld", metavar="LINK", help="A floating link of a robot file that is held where it is."),
+    typer.Option(
+        "--weld",
+        metavar="LINK",
+        help="A floating link of a robot file that is held where it is.",
+        rich_help_panel=MACHINE,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -29,6 +37,7 @@ Settings = Annotated[
         metavar="NAME=VALUE",
         help="A number of the model, such as hinge1.viscous=1e-3. A rotation is a rotation vector x,y,z in rad or a "
         "quaternion w,x,y,z. May be repeated.",
+        rich_help_panel=MACHINE,
     ),
 ]
 
@@ -38,21 +47,39 @@ Recordings = Annotated[
 ]
 Channels = Annotated[
     list[str] | None,
-    typer.Option("--channel", metavar="SENSOR=COLUMN", help="Column of a sensor or an input. May be repeated."),
+    typer.Option(
+        "--channel",
+        metavar="SENSOR=COLUMN",
+        help="Column of a sensor or an input, where names differ. May be repeated.",
+        rich_help_panel=DATA,
+    ),
 ]
 ChannelFile = Annotated[
     Path | None,
-    typer.Option("--channels", metavar="FILE", help="A TOML table of channels, with units, signs, offsets and delays."),
+    typer.Option(
+        "--channels",
+        metavar="FILE",
+        help="A TOML table of channels, with units, signs, offsets and delays.",
+        rich_help_panel=DATA,
+    ),
 ]
 Topics = Annotated[
     list[str] | None,
-    typer.Option("--topic", metavar="TOPIC", help="Topic of a bag; default: all with joint states. May be repeated."),
+    typer.Option(
+        "--topic",
+        metavar="TOPIC",
+        help="Topic of a bag; default: all with joint states. May be repeated.",
+        rich_help_panel=DATA,
+    ),
 ]
 Begin = Annotated[
     float | None,
-    typer.Option("--from", metavar="S", help="Use samples from this time of a recording on."),
+    typer.Option("--from", metavar="S", help="Use samples from this time on, in seconds.", rich_help_panel=DATA),
 ]
-End = Annotated[float | None, typer.Option("--to", metavar="S", help="Use samples up to this time.")]
+End = Annotated[
+    float | None,
+    typer.Option("--to", metavar="S", help="Use samples up to this time, in seconds.", rich_help_panel=DATA),
+]
 FreeNames = Annotated[
     list[str] | None,
     typer.Option(
@@ -60,10 +87,14 @@ FreeNames = Annotated[
         metavar="NAME[=START][@LO:HI]",
         help="A parameter to estimate, or a pattern such as '*.inertia.*'. May be repeated; without any, only the "
         "motion is estimated.",
+        rich_help_panel=WISHED,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings.")]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON object on standard output, and nothing else.", rich_help_panel=OUTPUT),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings.", rich_help_panel=OUTPUT)]
 
 
 class Discretization(enum.StrEnum):

@@ -30,7 +30,7 @@ def validate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Cross-validation cost, torque, rollout and N-step prediction errors of a result on recordings.
+    """Try a result on recordings that it has not seen: errors of simulations, predictions and torques; who fails, why.
 
     Exit status: 0 done, 1 a state estimation did not converge, 2 wrong use or bad input.
     """
@@ -39,27 +39,35 @@ def validate(
 
     start(quiet)
     from shadowfit.cli.recordings import Selection, read_recordings, spoken_warnings
+    from shadowfit.cli.verdict import print_notices
     from shadowfit.evaluation import load_result
     from shadowfit.evaluation import validate as validate_result
+    from shadowfit.evaluation.validation import judged
 
     saved = load_result(result)
     selection = Selection(channel, channels, topic, begin, end)
     measured = read_recordings(recordings, saved.mechanism(), selection, quiet=quiet)
     validations: list[Validation] = []
     for recording in measured:
-        if not quiet:
-            console.messages().print(f"validating on {recording.name}", soft_wrap=True)
-        with spoken_warnings([recording], quiet):
+        doing = f"{recording.name}: estimating its states, simulating from them"
+        with spoken_warnings([recording], quiet), console.doing(doing, quiet):
             validations += validate_result(saved, recording)
+    notices, colour, sentence = judged(validations)
     if json:
         import json as notation
 
-        typer.echo(notation.dumps({"validations": [one.to_json() for one in validations]}, allow_nan=False))
+        listed = {"verdict": colour, "notices": [notice.to_json() for notice in notices]}
+        typer.echo(
+            notation.dumps(
+                listed | {"validations": [one.to_json() for one in validations]}, ensure_ascii=False, allow_nan=False
+            )
+        )
     else:
         console.output().print(_costs(validations, saved))
         console.output().print(_errors(validations, saved))
         if any(one.torques for one in validations):
             console.output().print(_torques(validations))
+        print_notices(notices, colour, sentence)
     if out is not None:
         from shadowfit.evaluation.torque_page import torque_page
         from shadowfit.models.atomic import write_text
@@ -67,9 +75,6 @@ def validate(
         write_text(out, torque_page(saved.summary["model"]["name"], validations))
         if not quiet:
             console.messages().print(f"page in {out}; open it in a browser", soft_wrap=True)
-    for one in validations if not quiet else ():
-        for reason in one.failures():
-            console.messages().print(f"{one.recording}: {reason}", soft_wrap=True)
     raise typer.Exit(0 if all(one.converged for one in validations) else 1)
 
 
@@ -77,7 +82,7 @@ def _costs(validations: list[Validation], saved: SavedResult) -> Table:
     from shadowfit.cli import console
 
     numeric = ("cost", "dynamics", "observation", "steps")
-    table = console.table("Cost per time step, states estimated", "recording", *numeric, numeric=numeric)
+    table = console.table("Cost per time step, of the states alone", "recording", *numeric, numeric=numeric)
     fitted = {recording["fingerprint"] for recording in saved.summary["recordings"]}
     for one in validations:
         costs = (f"{value:.4g}" for value in (one.cost, one.cost_dynamics, one.cost_observation))
@@ -90,9 +95,14 @@ def _errors(validations: list[Validation], saved: SavedResult) -> Table:
     from shadowfit.cli import console
 
     horizons = sorted({n for one in validations for sensor in one.sensors.values() for n in sensor.prediction_rmse})
-    numeric = (*(f"{n} steps" for n in horizons), "rollout", "within 5 % for")
+    numeric = (*(f"{n} steps" for n in horizons), "whole", "within 5 % for")
     table = console.table(
-        "Root mean square errors of predictions", "recording", "sensor", "unit", *numeric, numeric=numeric
+        "Root mean square errors of simulations over some steps and the whole recording",
+        "recording",
+        "sensor",
+        "unit",
+        *numeric,
+        numeric=numeric,
     )
     for one in validations:
         for name, sensor in one.sensors.items():

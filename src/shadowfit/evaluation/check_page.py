@@ -11,6 +11,7 @@ import numpy as np
 from shadowfit.evaluation.html_page import banner, frame, rounded
 from shadowfit.evaluation.notices import Colour, colour
 from shadowfit.evaluation.precheck import Balance, Check
+from shadowfit.evaluation.used_channels import used_channels
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 
@@ -66,25 +67,20 @@ def _line(balance: Balance) -> str:
 
 
 def _channels(mechanism: Mechanism, recordings: Sequence[Recording]) -> str:
-    lines = ["<tr><th>recording</th><th>channel</th><th>unit</th><th>column</th>"]
-    lines[0] += (
-        '<th class="n">from</th><th class="n">to</th><th class="n">samples</th><th class="n">interval [s]</th></tr>'
-    )
-    used = {name.split(".")[0] for name in (*mechanism.sensors, *mechanism.inputs)}
-    for recording in recordings:
-        for key, values in recording.channels.items():
-            if key.split(".", maxsplit=1)[0] not in used:
-                continue
-            known = values[np.isfinite(values)]
-            ends = (f"{known.min():.4g}", f"{known.max():.4g}") if known.size else ("", "")
-            cells = (recording.name, key, recording.units.get(key, "?"), recording.columns.get(key, key))
-            numbers = (*ends, str(known.size), f"{recording.sample_interval:.4g}")
-            lines.append(
-                "<tr>"
-                + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-                + "".join(f'<td class="n">{cell}</td>' for cell in numbers)
-                + "</tr>"
-            )
+    names = ("recording", "channel", "unit", "column")
+    numbers = ("from", "to", "steps of", "samples", "interval [s]")
+    head = "".join(f"<th>{name}</th>" for name in names) + "".join(f'<th class="n">{name}</th>' for name in numbers)
+    lines = [f"<tr>{head}</tr>"]
+    for one in used_channels(mechanism, recordings):
+        words = (one.recording, one.name, one.unit, one.column)
+        step = "" if one.step is None else f"{one.step:.3g}"
+        cells = (f"{one.low:.4g}", f"{one.high:.4g}", step, str(one.samples), f"{one.interval:.4g}")
+        lines.append(
+            "<tr>"
+            + "".join(f"<td>{escape(word)}</td>" for word in words)
+            + "".join(f'<td class="n">{cell}</td>' for cell in cells)
+            + "</tr>"
+        )
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
 
 
@@ -92,7 +88,7 @@ def _precision(check: Check) -> str:
     if not check.relative_std:
         return "<p>No parameter is wished for (--free).</p>"
     rows = "".join(
-        f'<tr><td class="name">{escape(name)}</td><td class="n">{_percent(share)}</td></tr>'
+        f'<tr><td class="name">{escape(name)}</td><td class="n">{known_to(share)}</td></tr>'
         for name, share in sorted(check.relative_std.items(), key=lambda item: item[1])
     )
     text = (
@@ -102,8 +98,9 @@ def _precision(check: Check) -> str:
     return f'<table><tr><th>parameter</th><th class="n">known to</th></tr>{rows}</table><p class="soft">{text}</p>'
 
 
-def _percent(share: float) -> str:
-    return "not told" if not share < 1.0 else f"{100.0 * share:.2g} %"
+def known_to(share: float) -> str:
+    """Standard deviation over size, in words."""
+    return "not at all" if not share < 1.0 else f"{100.0 * share:.2g} %"
 
 
 def _recording(mechanism: Mechanism, recording: Recording, index: int, check: Check) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
@@ -61,12 +62,20 @@ def stage(caption: str) -> str:
     )
 
 
+def notice_html(notice: Notice) -> str:
+    """What is the case, and what to do, with commands set as such."""
+    advice = f' <span class="soft">{_with_code(notice.advice)}.</span>' if notice.advice else ""
+    return f"{_with_code(notice.text)}.{advice}"
+
+
+def _with_code(text: str) -> str:
+    """Text as HTML; what stands between backticks is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
 def banner(colour: Colour, sentence: str, notices: Iterable[Notice]) -> str:
     """The verdict in its colour, and its reasons."""
-    items = []
-    for notice in notices:
-        advice = f' <span class="soft">{escape(notice.advice)}.</span>' if notice.advice else ""
-        items.append(f'<li class="{notice.severity}">{escape(notice.text)}.{advice}</li>')
+    items = [f'<li class="{notice.severity}">{notice_html(notice)}</li>' for notice in notices]
     listed = f'<ul class="notices">{"".join(items)}</ul>' if items else ""
     return f'<p class="verdict {colour}">{escape(sentence)}</p>{listed}'
 

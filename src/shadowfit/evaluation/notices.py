@@ -22,7 +22,7 @@ MEANING: Mapping[Colour, str] = {
 }
 
 MOST_UNKNOWN = 6
-"""Parameters that are not identifiable are named one by one up to this many."""
+"""Parameters that are not identifiable are named up to this many."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +42,11 @@ class Notice:
     def to_json(self) -> dict[str, str]:
         """The same as JSON values."""
         return dataclasses.asdict(self)
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def ordered(notices: Iterable[Notice]) -> list[Notice]:

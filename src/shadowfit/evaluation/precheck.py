@@ -32,7 +32,7 @@ from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
 from shadowfit.evaluation.arrow_of_time import direction
-from shadowfit.evaluation.notices import Notice, ordered
+from shadowfit.evaluation.notices import Notice, listed, ordered
 from shadowfit.evaluation.torque_balance import MISJUDGED, NO_TORQUE, POOR, TorqueBalance, torque_balance
 from shadowfit.evaluation.torques import driven_joints
 from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
@@ -283,14 +283,17 @@ def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:
 
 
 def _untold(here: Estimate) -> Iterator[Notice]:
-    """Wished parameters that the motion cannot tell."""
-    for row in here.parameters:
-        if not row.at_bound and not row.identifiable:
-            yield Notice(
-                "amber",
-                f"{row.name} will not be told by this motion (standard deviation {row.std:.1g} at {row.value:.2g})",
-                "Fix it, or record a motion that depends on it: other poses, faster, with more load",
-            )
+    """Wished parameters that the motion cannot tell, in one sentence, and those that it cannot tell apart."""
+    unknown = [row.name for row in here.parameters if not row.at_bound and not row.identifiable]
+    if unknown:
+        yield Notice(
+            "amber",
+            f"this motion does not tell {listed(unknown)}: with the start values a fit would know "
+            f"{'it' if len(unknown) == 1 else 'them'} no better than to {'its' if len(unknown) == 1 else 'their'} "
+            "own size",
+            "Leave out what you can measure otherwise, or record a motion that depends on it: other poses, faster, "
+            "with more load",
+        )
     for finding in here.findings:
         if len(finding.names) > 1:
             yield Notice("amber", f"not told apart: {finding.text.rstrip('.')}", "Fix one of them")

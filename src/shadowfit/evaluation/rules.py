@@ -16,7 +16,7 @@ from shadowfit.evaluation.compliance import giving_joints
 from shadowfit.evaluation.diagnostics import autocorrelation
 from shadowfit.evaluation.forest import Compared, compared, piece_label
 from shadowfit.evaluation.latent_words import described, wider
-from shadowfit.evaluation.notices import MOST_UNKNOWN, Notice, Severity, ordered
+from shadowfit.evaluation.notices import MOST_UNKNOWN, Notice, Severity, listed, ordered
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.unexplained import Unexplained, unexplained
 from shadowfit.evaluation.verdict import STRONG, correlation
@@ -217,12 +217,14 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
     if len(unknown) + len(groups) > MOST_UNKNOWN and np.isfinite(estimate.cost):
         yield _combined(estimate, len(unknown))
         return
-    for row in unknown:
-        unit = "" if row.unit == "1" else f" {row.unit}"
+    if unknown:
+        names, one = listed([row.name for row in unknown]), len(unknown) == 1
         yield Notice(
             "amber",
-            f"{row.name} is not identifiable: its standard deviation {row.std:.2g}{unit} exceeds its size",
-            "Fix it, or record a motion that depends on it",
+            f"{names} {'is' if one else 'are'} not identifiable: {'its' if one else 'their'} standard "
+            f"deviation{' exceeds its size' if one else 's exceed their sizes'}",
+            f"Fix {'it' if one else 'them'} (no `--free`), or record a motion that depends on "
+            f"{'it' if one else 'them'}",
         )
     for finding in groups:
         yield Notice("amber", f"not identifiable: {finding.text.rstrip('.')}", "Fix one of them")

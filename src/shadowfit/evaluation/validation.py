@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
+from shadowfit.evaluation.notices import Colour, Notice, colour, ordered
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.store import SavedResult
@@ -36,6 +37,13 @@ STARTS = 40
 BAND = 0.05
 # Error of the shortest predictions, as such a fraction, from which on nothing is predicted: noise has about 0.3.
 MISSED = 0.15
+# Part of the recording over which a simulation has to stay in its band.
+HELD = 0.9
+SENTENCES: dict[Colour, str] = {
+    "green": "The model predicts these recordings",
+    "amber": "The model predicts these recordings for a while",
+    "red": "The model does not describe these recordings",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +92,55 @@ class Validation:
                 )
         return reasons
 
+    def notices(self) -> list[Notice]:
+        """The same as notices; a simulation that leaves the measurement after a while is amber.
+
+        Where torques are measured they are judged instead: no simulation of an arm without its controller holds long.
+        """
+        failed = [Notice("red", f"{self.recording}: {reason.rstrip('.')}") for reason in self.failures()]
+        if failed or self.torques:
+            return [*failed, *self._about_torques()]
+        duration = self.steps * self.timestep
+        return [
+            Notice(
+                "amber",
+                f"{self.recording}: the simulation from the first state is off {name} by more than {100.0 * BAND:.0f} "
+                f"% of its range after {sensor.rollout_horizon:.2g} of {duration:.2g} s",
+                "Chaotic and unstable motion leaves every simulation behind; else the machine differs from that of the "
+                "fit, or the model lacks something (`shadowfit advise`)",
+            )
+            for name, sensor in self.sensors.items()
+            if sensor.rollout_horizon < HELD * duration
+        ]
+
+    def _about_torques(self) -> list[Notice]:
+        return [
+            Notice(
+                "red",
+                f"{self.recording}: less than half of the torque at {name} is predicted (error {torque.rmse:.2g} "
+                f"{torque.unit}, {100.0 * torque.share:.0f} % of its rms)",
+                "Compare the curves (`--out page.html`): sign, unit and order of the torques, friction of the joint",
+            )
+            for name, torque in self.torques.items()
+            if torque.share**2 > 0.5
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values; NaN becomes null. Of torques the errors, without the curves."""
         plain = dataclasses.asdict(dataclasses.replace(self, torques={}))
         return as_json({**plain, "torques": {name: torque.to_json() for name, torque in self.torques.items()}})
+
+
+def judged(validations: Sequence[Validation]) -> tuple[list[Notice], Colour, str]:
+    """What validations say together: notices with the most serious first, the colour, and a sentence.
+
+    The sentence of a part of the recordings names how many: a model may describe nine of ten.
+    """
+    by_recording = [one.notices() for one in validations]
+    notices = ordered(notice for found in by_recording for notice in found)
+    bad = sum(colour(found) == colour(notices) for found in by_recording)
+    part = f" ({bad} of {len(validations)})" if notices and len(validations) > 1 else ""
+    return notices, colour(notices), f"{SENTENCES[colour(notices)]}{part}."
 
 
 def validate(

@@ -43,7 +43,8 @@ def bandwidth(time: ArrayLike, values: ArrayLike, *, wraps: bool = False) -> flo
     power = np.abs(np.fft.rfft(even * np.hanning(len(even)))) ** 2
     frequency = np.fft.rfftfreq(len(even), grid[1] - grid[0])
     noise = float(np.median(power[frequency >= (1.0 - HIGHEST) * frequency[-1]])) / np.log(2.0)
-    lines = max(round(BAND * (grid[-1] - grid[0])), LINES)
+    # Of a recording of hours with few samples the band is wider than all that they hold.
+    lines = min(max(round(BAND * (grid[-1] - grid[0])), LINES), len(power))
     smooth = np.convolve(power, np.ones(lines) / lines, "same")
     strongest = int(np.argmax(smooth))
     weak = np.flatnonzero(smooth[strongest:] <= ABOVE * noise)

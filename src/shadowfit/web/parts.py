@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 from urllib.parse import quote
 
 from nicegui import events, ui
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.evaluation.html_page import notice_html
+from shadowfit.evaluation.notices import Notice
 from shadowfit.projects import commands
 from shadowfit.projects.uploads import ENDINGS, MEGABYTE, keep
 from shadowfit.web.desk import Desk, Machine
@@ -47,9 +49,30 @@ class CommandLine:
             return f"# {error}"
 
 
+class Drawing:
+    """A piece of the page that waits while it is drawn: of several that have begun, the newest one goes on."""
+
+    def __init__(self) -> None:
+        self._newest = 0
+
+    def begin(self) -> Callable[[], bool]:
+        """Begin to draw; the answer says whether nobody has begun anew since."""
+        self._newest += 1
+        mine = self._newest
+        return lambda: mine == self._newest
+
+
 def problem(text: str) -> None:
     """A sentence about what is wrong."""
     ui.label(text).classes("verdict red").props("role=alert")
+
+
+def notice_list(notices: Sequence[Notice]) -> None:
+    """Notices, each in its colour with what to do next."""
+    with ui.element("ul").classes("notices"):
+        for notice in notices:
+            with ui.element("li").classes(notice.severity):
+                ui.html(notice_html(notice), sanitize=False)
 
 
 def frame(address: str, title: str, kind: str = "") -> ui.element:

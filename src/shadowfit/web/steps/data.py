@@ -16,7 +16,7 @@ from shadowfit.projects.project import Part
 from shadowfit.projects.uploads import kept
 from shadowfit.recordings import Recording, parse_unit
 from shadowfit.web.desk import Desk
-from shadowfit.web.parts import CommandLine, Update, frame, in_background, machine_of, problem, upload
+from shadowfit.web.parts import CommandLine, Drawing, Update, frame, in_background, machine_of, problem, upload
 
 PURPOSES = {"fit": "fit", "validation": "validation", "both": "both", "": "not used"}
 TITLES = {"fit": "Samples for the fit", "validation": "Samples for validation"}
@@ -32,6 +32,7 @@ async def build(desk: Desk) -> None:
     """Files, their parts, and the channels in them."""
     command = CommandLine(lambda: commands.check(desk.project))
     hear: list[Callable[[Mapping[str, Any]], None]] = []
+    drawing = Drawing()
 
     def changed() -> None:
         command.update()
@@ -74,7 +75,7 @@ async def build(desk: Desk) -> None:
 
             @ui.refreshable
             async def channels() -> None:
-                await _channels(desk, changed)
+                await _channels(desk, changed, drawing.begin())
 
             files()
             looked_at = ui.element("div").classes("w-full")
@@ -145,8 +146,8 @@ def _files(desk: Desk, then: Update, look: Callable[[str], None]) -> None:
             ui.button("Look", on_click=lambda path=path: look(path)).props("flat dense no-caps")
 
 
-async def _channels(desk: Desk, then: Update) -> None:
-    """Which column is which channel, by hand or by name."""
+async def _channels(desk: Desk, then: Update, newest: Callable[[], bool]) -> None:
+    """Which column is which channel, by hand or by name; as long as nobody draws it anew."""
     paths = (*desk.project.fit.recordings, *desk.project.validation.recordings)
     if not paths or not desk.project.model:
         ui.label("Choose a machine and recordings; then say here which column is which sensor.").classes("soft")
@@ -160,6 +161,8 @@ async def _channels(desk: Desk, then: Update) -> None:
         problem(str(error))
         return
     read_back, complaint = await in_background(lambda: _read(desk, paths[0]))
+    if not newest():
+        return
     ui.label("Channels").classes("lead")
     with ui.element("div").classes("scroll"), ui.element("table").classes("channels"):
         _row("th", "sensor or input", "unit", "column", "its unit", "sign", "")

@@ -12,7 +12,7 @@ from shadowfit.projects import commands
 from shadowfit.projects.runs import Run, runs, start
 from shadowfit.web.course import cost_chart, course, newest_values, parameter_chart, residual_chart
 from shadowfit.web.desk import Desk
-from shadowfit.web.parts import CommandLine, Update
+from shadowfit.web.parts import CommandLine, Update, notice_list
 
 CHARTS = (cost_chart, parameter_chart, residual_chart)
 NUMBERS = {"huber": "robust beyond N deviations", "timestep": "time-step [s]", "max-iterations": "most iterations"}
@@ -41,10 +41,11 @@ async def build(desk: Desk) -> None:
     with ui.expansion("Options").classes("w-full"):
         _options(desk, command.update)
     sentence = ui.label().classes("verdict")
+    reasons = ui.element("div").classes("w-full")
     with ui.row().classes("charts"):
         charts = [ui.echart(make({})).classes("chart") for make in CHARTS]
     newest = ui.html(sanitize=False).classes("w-full")
-    with ui.expansion("What it says", value=True).classes("w-full"):
+    with ui.expansion("What the command says", value=True).classes("w-full"):
         terminal = ui.label().classes("terminal newest")
     seen: list[Any] = [None]
 
@@ -65,6 +66,7 @@ async def build(desk: Desk) -> None:
         state.text = _state(run, running)
         terminal.text = text
         _judge(sentence, run, running)
+        _explain(reasons, run, running)
         now = course(run)
         newest.content = newest_values(now)
         for chart, make in zip(charts, CHARTS, strict=True):
@@ -97,6 +99,15 @@ def _judge(sentence: ui.label, run: Run, running: bool) -> None:
     else:
         sentence.classes(verdict.colour(summary))
         sentence.text = verdict.sentence(summary)
+
+
+def _explain(reasons: ui.element, run: Run, running: bool) -> None:
+    """What speaks against the numbers, and what to do about it."""
+    reasons.clear()
+    summary = None if running else run.summary()
+    if summary is not None:
+        with reasons:
+            notice_list(verdict.notices(summary))
 
 
 def _options(desk: Desk, then: Update) -> None:

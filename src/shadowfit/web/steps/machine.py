@@ -14,7 +14,13 @@ from shadowfit.projects import commands
 from shadowfit.projects.uploads import kept
 from shadowfit.web.demonstration import demonstrate
 from shadowfit.web.desk import Desk, Machine
-from shadowfit.web.parts import CommandLine, frame, in_background, machine_of, upload
+from shadowfit.web.parts import CommandLine, Drawing, frame, in_background, machine_of, upload
+
+WELCOME = (
+    "Six steps lead from a machine and its recordings to calibrated numbers with error bars: choose the machine, drop "
+    "the recordings, tick what is to be found, check that they belong together, fit, and read the result. Everything "
+    "stays on this computer, in the project's folder."
+)
 
 
 async def build(desk: Desk) -> None:
@@ -35,34 +41,36 @@ async def build(desk: Desk) -> None:
         await in_background(lambda: demonstrate(desk))
         show.props(remove="loading")
         select.set_options(_choices(desk), value=desk.project.model)
-        again()
+        again()  # the machine may be the one that was chosen before, with other numbers
 
     def uploaded(model: str) -> None:
         select.set_options(_choices(desk), value=model)
 
+    drawing = Drawing()
     with ui.row().classes("split"):
         with ui.column().classes("side"):
             select = ui.select(
                 _choices(desk),
                 value=desk.project.model or None,
-                label="Machine",
+                label="A built-in machine",
                 with_input=True,
                 on_change=lambda event: choose(event.value),
             ).classes("w-full")
-            ui.label("or a file of your own: TOML, URDF or MJCF").classes("soft")
+            ui.label("or a file of your own (TOML, URDF, MJCF)").classes("soft")
             upload(desk, "model", "Drop a model file", uploaded)
             ui.label("or everything filled in, to look around").classes("soft")
             show = ui.button("Demonstration", icon="school", on_click=demonstration).props("outline no-caps")
 
         @ui.refreshable
         async def chosen() -> None:
+            newest = drawing.begin()
             if not desk.project.model:
-                ui.label("Nothing chosen yet.").classes("soft")
+                ui.label(WELCOME).classes("welcome soft")
                 return
             if is_robot_file(Path(desk.project.model)):
                 _held(desk, again)
             machine = await machine_of(desk)
-            if machine is not None:
+            if machine is not None and newest():
                 _facts(machine)
                 frame(f"/view/machine?{time.time():.0f}", "the machine, drawn in space")
 

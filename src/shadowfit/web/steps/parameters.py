@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -33,21 +34,26 @@ async def build(desk: Desk) -> None:
     names = [name for name, leaf in mechanism.leaves().items() if leaf.tunable]
 
     @ui.refreshable
-    def rows(pattern: str = "") -> None:
-        wanted = [name for name in names if pattern.lower() in name.lower() or name in desk.project.free]
-        for name in wanted[:MOST_ROWS]:
-            _row(desk, mechanism, name, command.update)
+    def rows() -> None:
+        pattern = (box.value or "").lower()
+        wanted = [
+            name for name in names if name in desk.project.free or (pattern in name.lower() and not ticked_only.value)
+        ]
+        for part, of_part in itertools.groupby(wanted[:MOST_ROWS], key=lambda name: name.partition(".")[0]):
+            ui.label(part).classes("part")
+            for name in of_part:
+                _row(desk, mechanism, name, command.update)
         if len(wanted) > MOST_ROWS:
             ui.label(f"{len(wanted) - MOST_ROWS} more: filter by a part of their names").classes("soft")
 
-    box = ui.input("Filter by name", on_change=lambda event: rows.refresh(event.value or "")).props(
-        "dense clearable debounce=300"
-    )
-    box.classes("filter")
     ui.label(
         "Tick what the fit is to find. Start and bounds are the model's unless you give others; what you know of a "
         "number beforehand is a standard deviation around its start."
     ).classes("soft")
+    with ui.row().classes("items-center w-full"):
+        box = ui.input("Filter by name", on_change=lambda _: rows.refresh()).props("dense clearable debounce=300")
+        box.classes("filter")
+        ticked_only = ui.switch("ticked ones only", on_change=lambda _: rows.refresh())
     with ui.element("div").classes("numbers"):
         rows()
     command.show()
@@ -65,7 +71,7 @@ def _spell_out(desk: Desk, mechanism: Mechanism) -> None:
 
 
 def _row(desk: Desk, mechanism: Mechanism, name: str, then: Update) -> None:
-    unit = mechanism.unit(name)
+    unit = "as a quaternion" if mechanism.leaf(name).kind == "rotation" else mechanism.unit(name)
     value = np.atleast_1d(mechanism.get(name))
 
     @ui.refreshable
