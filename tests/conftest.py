@@ -55,6 +55,8 @@ jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / "
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 os.environ.setdefault("SHADOWFIT_KERNELS", str(Path(__file__).parents[1] / ".cache" / "kernels"))
+# The same for machine code of the library's own.
+os.environ.setdefault("SHADOWFIT_HASTY", "1")
 
 # Compilation makes the first example slow, hence no deadline. In continuous integration every run sees the
 # same examples; elsewhere each run explores new ones.

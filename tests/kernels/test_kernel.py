@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.kernels import Kernel, TooLargeError, UnsupportedError, by_xla, kernel, over_time, parts, store
+from shadowfit.kernels import Kernel, TooLargeError, UnsupportedError, by_xla, codegen, kernel, over_time, parts, store
 
 # The function of the same name hides the module.
 compiling = importlib.import_module("shadowfit.kernels.kernel")
@@ -108,6 +108,21 @@ def test_code_is_kept_for_later_runs_and_damaged_files_are_not_used(arguments, t
     forget()
     with pytest.raises(AssertionError, match="traced again"):
         made(arguments, untraceable, key=key)
+
+
+def test_code_made_in_haste_here_or_aside_computes_the_same(arguments, tmp_path, monkeypatch):
+    monkeypatch.setenv(store.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(codegen.HASTY, "1")
+    hastily = made(arguments, key="of everything")(*arguments)
+    monkeypatch.delenv(codegen.HASTY)
+    here = made(arguments, key="of everything")(*arguments)
+    assert len(list(tmp_path.iterdir())) == 2, "each is kept under a name of its own"
+    monkeypatch.setattr(codegen, "LARGE", 0)
+    monkeypatch.setattr(codegen, "_compiled_here", lambda text: pytest.fail("not in a process of its own"))
+    aside = made(arguments, key="of everything, aside")(*arguments)
+    for quick, careful, elsewhere in zip(hastily, here, aside, strict=True):
+        np.testing.assert_allclose(quick, careful, rtol=1e-13, atol=1e-15)
+        np.testing.assert_array_equal(elsewhere, careful)
 
 
 def test_nothing_is_kept_where_no_folder_is_wanted(arguments, tmp_path, monkeypatch):

@@ -16,14 +16,19 @@ import llvmlite.binding as llvm
 
 # Length of an assembly from which on a process of its own is worth its start (a tenth of a second).
 LARGE = 400_000
+# LLVM's level of optimisation. More makes no faster code of straight lines.
+LEVEL = 1
+# Environment variable: if set, programs are made at level 0, in less than half the time, and run several times slower.
+# That pays where each runs a few times, as in tests.
+HASTY = "SHADOWFIT_HASTY"
 
 
-def target() -> llvm.TargetMachine:
+def target(level: int = LEVEL) -> llvm.TargetMachine:
     """The processor at hand; an engine takes over the one it is given, so each gets its own."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=1
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level
     )
 
 
@@ -34,15 +39,27 @@ def processor() -> str:
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {version}"
 
 
-def compile_to_object(text: str) -> bytes:
-    """Machine code of an assembly, as an object file."""
+def manner() -> str:
+    """How programs are made, and for what."""
+    return f"{processor()} {os.environ.get(HASTY, '')}"
+
+
+def compile_program(text: str) -> bytes:
+    """Machine code of a program of straight lines, as an object file."""
+    if os.environ.get(HASTY):
+        return _compiled_here(text, 0)
     return (_compiled_aside(text) if len(text) >= LARGE else None) or _compiled_here(text)
 
 
-def _compiled_here(text: str) -> bytes:
+def compile_loops(text: str) -> bytes:
+    """Machine code of loops by hand, as an object file."""
+    return _compiled_here(text)
+
+
+def _compiled_here(text: str, level: int = LEVEL) -> bytes:
     module = llvm.parse_assembly(text)
     module.verify()
-    return target().emit_object(module)
+    return target(level).emit_object(module)
 
 
 def _compiled_aside(text: str) -> bytes | None:

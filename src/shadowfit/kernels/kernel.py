@@ -115,7 +115,7 @@ def kernel(
     flat = _flat(settings)
     fixed = (flat == 0.0) | (flat == 1.0)
     shapes = [[np.shape(x) for x in arrays] for arrays in (settings, constants, varying)]
-    layout = repr((shapes, fixed.tolist(), flat[fixed].tolist(), codegen.processor(), program.LANES, carried, largest))
+    layout = repr((shapes, fixed.tolist(), flat[fixed].tolist(), codegen.manner(), program.LANES, carried, largest))
     traced = None if key is not None else trace(function, list(settings), list(constants), list(varying))
     name = fingerprint(layout, key if traced is None else str(traced))
     if name not in _loaded:
@@ -126,7 +126,7 @@ def kernel(
             with _making():
                 traced = traced or trace(function, list(settings), list(constants), list(varying))
                 texts, outputs, scratch = _write(traced, settings, constants, varying, fixed, carried, largest)
-            objects = [background.submit(codegen.compile_to_object, text) for text in texts]
+            objects = [background.submit(codegen.compile_program, text) for text in texts]
             _loaded[name] = _Code(outputs, scratch, _Making(name, objects))
     return Kernel(_loaded[name], fixed, flat[fixed])
 

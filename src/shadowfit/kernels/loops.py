@@ -311,7 +311,7 @@ class Library:
             return kept.objects
         module = Module()
         self.write(module)
-        objects = [codegen.compile_to_object(module.text())]
+        objects = [codegen.compile_loops(module.text())]
         store.save(name, store.Compiled(objects, (), 0))
         return objects
 

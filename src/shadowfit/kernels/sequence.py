@@ -144,7 +144,7 @@ class Sequence:
 
     def _make(self, kind: str, given: tuple[Leaves, Leaves, Leaves], lanes: int) -> _Code:
         traced = None if self.key is not None else trace(self.function, *given)
-        name = fingerprint("sequence", kind, codegen.processor(), self.key if traced is None else str(traced))
+        name = fingerprint("sequence", kind, codegen.manner(), self.key if traced is None else str(traced))
         if name not in _loaded:
             stored = store.load(name)
             if stored is not None:
@@ -152,7 +152,7 @@ class Sequence:
             else:
                 with _making():
                     written = _written(traced or trace(self.function, *given), given, self.layout, lanes, self.largest)
-                objects = [background.submit(codegen.compile_to_object, text) for text in written.texts]
+                objects = [background.submit(codegen.compile_program, text) for text in written.texts]
                 _loaded[name] = _Code(written.shapes, written.scratch, _Making(name, objects))
         return _loaded[name]
 
