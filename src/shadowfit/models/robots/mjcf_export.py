@@ -10,9 +10,8 @@ import numpy as np
 from shadowfit.models.robots.build import MOTOR, Robot
 from shadowfit.models.robots.changes import ROUNDING, Changes, moved
 from shadowfit.models.robots.edits import Editor
-from shadowfit.models.robots.inertia import MassProperties
+from shadowfit.models.robots.inertia import MassProperties, moments_of
 from shadowfit.models.robots.markup import Element
-from shadowfit.models.robots.inertia import moments_of
 
 JOINT_ATTRIBUTES = {
     "viscous": "damping",
