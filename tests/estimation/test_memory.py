@@ -10,8 +10,8 @@ from shadowfit.estimation.uncertainty.memory import _lagged_products, added_vari
 STEPS = 2000
 
 
-def regression(rows, residual):
-    """A problem without states: one row a step."""
+def regression(rows, residual, left=lambda errors: errors):
+    """A problem of one row a step; ``left``: what states leave of errors, all if there are none."""
     steps, parameters = rows.shape
     return Projection(
         rows[:, None],
@@ -22,7 +22,7 @@ def regression(rows, residual):
         True,
         lambda: Leverages(np.zeros((steps, 1)), np.zeros((1, 1))),
         lambda own: np.zeros((0, parameters)),
-        lambda errors: errors,
+        left,
     )
 
 

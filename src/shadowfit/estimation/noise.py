@@ -57,9 +57,9 @@ from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
+from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
-from shadowfit.estimation.uncertainty.whiteness import are_white
 from shadowfit.mechanism.laws import TorqueMotor
 
 # Factor between neighbouring values of κ in the scan. It ends where errors would be as large as the impulses
@@ -82,7 +82,7 @@ REFINEMENTS = 4
 PULLS, SETTLED = 10, 0.1
 # Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent) and than
 # by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
-# late. Where less than a tenth of it changes the equations of motion hold exactly, and nothing is to come.
+# late.
 WORTHWHILE, PATIENCE = 0.003, 4
 # Of weights whose predictions differ by less than this (a per cent) the largest one leaves the fewest unknowns.
 ALIKE = 0.01
@@ -103,8 +103,8 @@ class NoiseChoice:
     """Added weight → what a model so fitted predicts; the first is that of the most likely levels."""
     acting: bool | None
     """Whether errors are taken for white forces that act; False: for others; None: it makes no difference."""
-    white: bool
-    """Whether errors of the equations of motion look white; True where no weight was to be added anyway."""
+    explanation: Explanation
+    """What errors are: white ones, and functions of the motion, of time or of a reading."""
     gain_by_chance: float
     """How much better (in the logarithm of errors) a model would seem to predict by chance, where errors are white."""
     at_end: bool
@@ -202,8 +202,9 @@ def estimate_noise(
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
     likely, acting = _acting_or_read(scan, likely, degrees)
+    explanation = explain(problem, likely.outcome.linearisation, likely.weights, likely.evidence)
     led = is_led(problem)
-    search = _predictive(scan, likely, degrees, led)
+    search = _predictive(scan, likely, degrees, led, explanation.smooth)
     chosen = likely if search.chosen is likely else _with_unexplained(problem, likely, search.chosen)
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
     if not _usable(outcome):
@@ -212,7 +213,7 @@ def estimate_noise(
     added = chosen.state_weight / likely.state_weight
     ended = not _within(chosen.weights, weights, 1.0, margin=STRIDE)
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
-    search_record = search.predictions, acting, search.white, search.by_chance
+    search_record = search.predictions, acting, explanation, search.by_chance
     choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led)
     return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
@@ -341,12 +342,14 @@ class _Search:
 
     chosen: _Candidate
     predictions: tuple[tuple[float, Prediction], ...] = ()
-    white: bool = True
     by_chance: float = 0.0
 
 
-def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _Search:
-    """Fits with more and more weight, the best of which is chosen if it predicts better than the most likely one."""
+def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool, smooth: bool) -> _Search:
+    """Fits with more and more weight, the best of which is chosen if it predicts better than the most likely one.
+
+    ``smooth``: errors are known to be functions, not white ones.
+    """
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or scan.stopped is not None:
         return _Search(likely)
@@ -354,7 +357,6 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
     tried = [(1.0, predict(problem, along, along.values))]
     if degrees < RIGID:
         return _Search(likely, tuple(tried))
-    white = are_white(likely.evidence.projections, problem.plan.node_size, likely.weights.reference)
     # Errors of forces that were read have a memory without being functions of the state.
     driven = _driven(problem) == problem.plan.node_size
     chosen = current = likely
@@ -369,14 +371,11 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
         prediction = (
             predict(problem, along, current.point.values) if led else predict_as_fitted(problem, along, current.point)
         )
-        change = abs(prediction.score - tried[-1][1].score)
         tried.append((current.state_weight / likely.state_weight, prediction))
-        if change < 0.1 * WORTHWHILE:
-            break
         misses += 1
         enough = best - WORTHWHILE if chosen is likely else best + ALIKE
         if prediction.score < enough and (not led or _follows(prediction, tried[0][1])):
-            if white or driven:
+            if not smooth or driven:
                 draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
                 draws = draws.tried(current.weights, current.evidence)
             if draws is None or tried[0][1].score - prediction.score > draws.gain:
@@ -384,7 +383,7 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool) -> _
                 misses = 0 if prediction.score < best - WORTHWHILE else misses
         if current.evidence.noise[0].degrees < EXACT:
             break
-    return _Search(chosen, tuple(tried), white, 0.0 if draws is None else draws.gain)
+    return _Search(chosen, tuple(tried), 0.0 if draws is None else draws.gain)
 
 
 def _follows(prediction: Prediction, likely: Prediction) -> bool:

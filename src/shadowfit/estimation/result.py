@@ -28,7 +28,6 @@ from shadowfit.estimation.uncertainty.base_parameters import BaseParameters, bas
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather
 from shadowfit.estimation.uncertainty.identifiability import Finding
-from shadowfit.estimation.uncertainty.latent_search import find_latent
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.mechanism import Mechanism
@@ -252,9 +251,12 @@ class Estimate(Ended):
     def evidence(self) -> Evidence:
         """What the data say about the parameters: the linearised problem with the states projected out."""
         with one_thread():
-            own = self.problem, self.outcome.linearisation, self.weights
-            # Weights that were given say nothing about the data.
-            return gather(*own, None if self.noise_choice is None else functools.partial(find_latent, *own))
+            own = self.problem, self.outcome.linearisation
+            if self.noise_choice is None:
+                return gather(*own, self.weights)  # weights that were given say nothing about the data
+            explanation = self.noise_choice.explanation
+            beside = self.weights.believing(explanation.white) if explanation.functions else self.weights
+            return gather(*own, beside, functools.partial(explanation.added, self.weights))
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:

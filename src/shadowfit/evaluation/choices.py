@@ -79,7 +79,8 @@ def _weight(choice: NoiseChoice) -> Choice:
     tried = f"predictions over long horizons would get better by {_percent(gain)}"
     if choice.added_weight > 1.0:
         at_most = f"by {_percent(choice.gain_by_chance)} at most by chance"
-        reason = f"{tried.replace('would get', 'get')}, {at_most if choice.white else 'and errors are not white'}"
+        why = "and errors are not white" if choice.explanation.smooth else at_most
+        reason = f"{tried.replace('would get', 'get')}, {why}"
         return Choice(what, f"{choice.added_weight:.0e} times (in κ)", reason)
     return Choice(what, "none", f"{tried}, and by {_percent(choice.gain_by_chance)} by chance alone")
 

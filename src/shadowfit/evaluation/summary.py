@@ -178,7 +178,7 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
         "sensor_ratio": dict(zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)),
         "predictions": predictions,
         "acting": choice.acting,
-        "white": choice.white,
+        "white": not choice.explanation.smooth,
         "gain_by_chance": choice.gain_by_chance,
     }
 

@@ -82,6 +82,8 @@ class Noise:
     """Of each, by all data."""
     wider: Float[np.ndarray, " p"]
     """Its root, over that of white errors."""
+    impulse_ratio: Float[np.ndarray, " r"]
+    """Standard deviation of each weighted impulse residual in units of ``σ₀``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +113,7 @@ def disagreement(
     scales = []
     for cuts in _partitions(problem):
         with one_thread():
-            statements = [_statement(problem, point, weights, cut) for cut in cuts]
+            statements = [_statement(problem, point, weights, cut, noise) for cut in cuts]
         pieces = _pieces(problem, cuts, statements, free, noise)
         scales.append(pieces)
         difference = np.array([piece.difference for piece in pieces])
@@ -247,7 +249,7 @@ def _pieces(
     return tuple(pieces)
 
 
-def _statement(problem: Problem, point: Point, weights: Weights, cut: _Cut) -> _Statement:
+def _statement(problem: Problem, point: Point, weights: Weights, cut: _Cut, noise: Noise) -> _Statement:
     plan, place, size = problem.plan, problem.parameters.places(cut.recording), problem.parameters.size
     recorded = RecordingRows(problem, point, weights, cut.recording)
     steps, begins = cut.last - cut.first, range(cut.first, cut.last, CHUNK)
@@ -265,7 +267,7 @@ def _statement(problem: Problem, point: Point, weights: Weights, cut: _Cut) -> _
     np.add.at(information, np.ix_(place, place), projected.information)
     np.add.at(gradient, place, projected.gradient)
     layout, assumed = rows.groups(problem, cut.recording), weights.reference**2
-    variance_here = score_variance(layout, projected, weights.impulse_ratio, assumed)
+    variance_here = score_variance(layout, projected, noise.impulse_ratio, assumed)
     np.add.at(variance, np.ix_(place, place), variance_here)
     return _Statement(information, gradient, variance)
 

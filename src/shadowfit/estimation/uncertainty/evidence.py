@@ -25,6 +25,7 @@ from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding,
 from shadowfit.estimation.uncertainty.latent import Latents
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
 from shadowfit.estimation.uncertainty.memory import added_variance, row_variances
+from shadowfit.estimation.uncertainty.misfit import Misfit, misfit
 from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated, score_variance
 
 Kind = Literal["gauss-newton", "blocks", "paper", "residual", "robust"]
@@ -63,7 +64,8 @@ class Evidence:
     layouts: tuple[tuple[Group, ...], ...]
     present: tuple[Bool[np.ndarray, "n m"], ...]
     impulse_ratio: Float[np.ndarray, " r"]
-    """Standard deviation of each weighted impulse residual in units of ``σ₀``; one where the weights are believed."""
+    """Standard deviation of each weighted impulse residual in units of ``σ₀``; one where the weights are believed. Of
+    white errors alone, where there are others (``find_latent``)."""
     compare_pieces: Callable[[Bool[np.ndarray, " p"], Noise], Disagreement]
     on_edge: bool = False
     """Whether some body sits on the edge of what a body can have."""
@@ -168,37 +170,72 @@ class Evidence:
         plain, whole = (np.diagonal(bread @ meat @ bread) for meat in (white, white + self._added_by_memory))
         known = plain > 0.0
         wider = np.sqrt(np.maximum(np.divide(whole, plain, out=np.ones_like(plain), where=known), 1.0))
-        return self.compare_pieces(free, Noise(whole, wider))
+        return self.compare_pieces(free, Noise(whole, wider, self.ratio))
 
     @functools.cached_property
     def latent(self) -> Latents:
-        """Errors that are functions of the motion, of time or of a reading."""
+        """Errors that are functions of the motion, of time or of a reading, as large as the fit shows."""
+        unscaled = self._latent_as_found
+        return dataclasses.replace(unscaled, variance=self.misfit.ratio * unscaled.variance)
+
+    @functools.cached_property
+    def _latent_as_found(self) -> Latents:
+        """The same as large as they were found before weight was added."""
         if self.find_latent is None:
             return Latents((), np.zeros((len(self.labels), len(self.labels))))
         with one_thread():
             return self.find_latent(self)
 
+    @functools.cached_property
+    def misfit(self) -> Misfit:
+        """Residuals of the fit against those that its errors would leave; one where weights are those of the noise."""
+        if self.believed or self.find_latent is None:
+            return Misfit(1.0, np.inf)
+        variances, functions = self._row_variances(self.impulse_ratio), self._latent_as_found.energy
+        return misfit(self.projections, variances, functions, self._followed)
+
+    def _followed(self, scores: Sequence[Float[np.ndarray, "q c"]]) -> Float[np.ndarray, " c"]:
+        """Squares that parameters take up of errors with given ``Tᵀe`` of each recording."""
+        total = np.zeros((len(self.labels), scores[0].shape[1]))
+        for place, score in zip(self.places, scores, strict=True):
+            np.add.at(total, place, score)
+        return np.einsum("pc,pq,qc->c", total, self.bread(~self.at_bound), total)
+
+    @property
+    def believed(self) -> bool:
+        """Whether the weights are those of the noise."""
+        return bool(np.allclose(self.impulse_ratio, 1.0, rtol=1e-9, atol=0.0))
+
+    @property
+    def ratio(self) -> Float[np.ndarray, " r"]:
+        """Standard deviation of each weighted impulse residual in units of ``σ₀``, as large as the fit shows."""
+        return self.impulse_ratio * np.sqrt(self.misfit.ratio)
+
+    def _row_variances(self, ratio: Float[np.ndarray, " r"]) -> list[Float[np.ndarray, " m"]]:
+        """Variance of the rows of a step of each recording."""
+        impulses, assumed = self.layouts[0][0].size, self.reference**2
+        return [row_variances(impulses, ratio, one.residual.shape[1], assumed) for one in self.projections]
+
     # --- the variance of Tᵀe, in the scaling of the rows ---
 
     def _believed(self) -> Float[np.ndarray, "p p"]:
         """By the estimated levels of the noise, which the weights need not be."""
-        if np.allclose(self.impulse_ratio, 1.0, rtol=1e-9, atol=0.0):
+        if self.believed:
             return self.matrix * self.reference**2
         assumed = self.reference**2
         parts = [
-            score_variance(layout, recording, self.impulse_ratio, assumed)
+            score_variance(layout, recording, self.ratio, assumed)
             for layout, recording in zip(self.layouts, self.projections, strict=True)
         ]
         return self.prior * assumed + self._joined(parts)
 
     @functools.cached_property
     def _added_by_memory(self) -> Float[np.ndarray, "p p"]:
-        """What the correlation in time of errors adds to it."""
-        impulses, parts = self.layouts[0][0].size, []
-        for recording in self.projections:
-            variances = row_variances(impulses, self.impulse_ratio, recording.residual.shape[1], self.reference**2)
-            parts.append(added_variance(recording, variances))
-        return self._joined(parts)
+        """What the correlation in time of errors adds to it, where no functions say what they are."""
+        if self.latent.errors:
+            return np.zeros((len(self.labels), len(self.labels)))
+        variances = self._row_variances(self.ratio)
+        return self._joined([added_variance(*each) for each in zip(self.projections, variances, strict=True)])
 
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
         """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""
@@ -206,7 +243,7 @@ class Evidence:
         if kind == "gauss-newton":
             return self._believed(), np.inf
         if kind == "blocks":
-            return self._believed() + self._added_by_memory, np.inf
+            return self._believed() + self._added_by_memory, self.misfit.degrees
         if kind == "robust":
             runs = self._long_runs(free)
             return known + self._joined([run.covariance for run in runs]), sum(run.degrees for run in runs)
@@ -247,7 +284,7 @@ class Evidence:
         covariance = self._less_pulled(plain, free) + ignorance
         if kind != "blocks":
             return covariance, np.full(len(free), degrees)
-        return self._widened(covariance, bread @ self.latent.variance @ bread, free)
+        return self._widened(covariance, bread @ self.latent.variance @ bread, free, degrees)
 
     def _less_pulled(
         self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
@@ -271,11 +308,12 @@ class Evidence:
         covariance: Float[np.ndarray, "p p"],
         latent: Float[np.ndarray, "p p"],
         free: Bool[np.ndarray, " p"],
+        degrees: float,
     ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
         """A covariance with what errors that are not white add, or what disagreement does if that is more.
 
         Both are what a model lacks, seen in two ways. Where disagreement adds to a variance correlations stay. Degrees
-        of freedom of a sum of variances are those of Welch and Satterthwaite; noise has any number of them.
+        of freedom of a sum of variances are those of Welch and Satterthwaite; errors have ``degrees`` of them.
         """
         whole = covariance + latent
         variance = np.diagonal(whole)
@@ -283,8 +321,9 @@ class Evidence:
         added = np.maximum(self.disagreement.added - np.diagonal(latent), 0.0)
         growth = np.where(known, added / np.where(known, variance, 1.0), 0.0)
         factor, share = np.sqrt(1.0 + growth), growth / (1.0 + growth)
-        degrees = np.where(share > 0.0, self.disagreement.degrees / np.where(share > 0.0, share**2, 1.0), np.inf)
-        return whole * np.outer(factor, factor), degrees
+        inverse = (1.0 - share) ** 2 / degrees + share**2 / self.disagreement.degrees
+        with np.errstate(divide="ignore"):
+            return whole * np.outer(factor, factor), 1.0 / inverse
 
 
 def gather(

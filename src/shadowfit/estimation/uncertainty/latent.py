@@ -33,3 +33,5 @@ class Latents:
     errors: tuple[Latent, ...]
     variance: Float[np.ndarray, "p p"]
     """What they add to the variance of ``Tᵀe``, in the scaling of the rows."""
+    energy: float = 0.0
+    """Squares of residuals that they would leave, states and parameters following them, in the same scaling."""

@@ -111,27 +111,54 @@ class _Function:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Explained:
+class Explanation:
     """Errors explained by white ones of some level, and functions."""
 
     deviance: float
     """−2 log L."""
-    functions: tuple[_Function, ...]
+    functions: tuple[_Function, ...] = ()
+    white: float = 1.0
+    """Level of the white errors of impulses beside the functions, relative to where all errors are white."""
+
+    @property
+    def smooth(self) -> bool:
+        """Whether errors are functions of the motion or of a reading, or hardly white beside slow ones.
+
+        (Random forces that are white within a step, too, look slow to some extent.)
+        """
+        kinds = {function.candidate.kind for function in self.functions}
+        return self.white < STRIDE**-0.25 or bool(kinds & {"speed", "position", "scale"})
+
+    def added(self, weights: Weights, evidence: Evidence) -> Latents:
+        """The functions, and what they do to the parameters of a fit."""
+        size = len(evidence.labels)
+        if not self.functions:
+            return Latents((), np.zeros((size, size)))
+        variances = np.concatenate([np.full(one.candidate.width, one.variance) for one in self.functions])
+        linear = Linear(weights, evidence.projections, evidence.places, ~evidence.at_bound)
+        across, squares = np.zeros((size, len(variances))), np.zeros(len(variances))
+        listed = [one.candidate for one in self.functions]
+        for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
+            columns = linear.columns(listed, index)
+            across[place] += np.tensordot(projection.rows, columns, axes=([0, 1], [0, 1]))
+            squares += np.sum(np.square(columns), axis=(0, 1))
+        left = squares - np.sum(across * (evidence.bread(linear.free) @ across), axis=0)
+        told = tuple(function.latent() for function in self.functions)
+        return Latents(told, (across * variances) @ across.T, float(variances @ np.maximum(left, 0.0)))
 
 
-def find_latent(problem: Problem, here: Linearisation, weights: Weights, evidence: Evidence) -> Latents:
-    """The errors that the data ask for beside white ones.
+def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: Evidence) -> Explanation:
+    """The errors that the data ask for beside white ones, along the most likely motion.
 
     Levels of white errors and functions are found together: equations of motion get more weight than the white errors
     that explain everything ask for, in strides, as long as functions make up for it in the likelihood.
     """
-    point, free, size = here.point, ~evidence.at_bound, len(evidence.labels)
-    nothing = Latents((), np.zeros((size, size)))
+    point, free = here.point, ~evidence.at_bound
     if not all(
         np.all(np.isfinite(projection.residual)) and np.all(np.isfinite(projection.rows))
         for projection in evidence.projections
     ):
-        return nothing  # a fit that failed
+        return Explanation(np.inf)  # a fit that failed
 
     def linearised(weights: Weights) -> tuple[Linear, float]:
         there = objective.linearise(problem, point, weights)
@@ -141,24 +168,20 @@ def find_latent(problem: Problem, here: Linearisation, weights: Weights, evidenc
         return Linear(weights, projections, evidence.places, free), white
 
     parts = _parts(problem, candidates(problem, point))
-    tried = weights.likely
-    likely, white = linearised(tried)
+    trial = weights.likely
+    likely, white = linearised(trial)
     best = _explained(problem, parts, likely, white)
+    strides = 0
     while True:
-        tried = tried.scaled(STRIDE)
-        trial = _explained(problem, parts, *linearised(tried))
-        if not trial.deviance < best.deviance - EVIDENCE:
+        trial = trial.scaled(STRIDE)
+        explanation = _explained(problem, parts, *linearised(trial))
+        if not explanation.deviance < best.deviance - EVIDENCE:
             break
-        best = trial
-    functions = [one for one in (_limited(problem, likely, each) for each in best.functions) if one is not None]
-    if not functions:
-        return nothing
-    listed = [one.candidate for one in functions]
-    variances = np.concatenate([np.full(one.candidate.width, one.variance) for one in functions])
-    across, final = np.zeros((size, len(variances))), Linear(weights, evidence.projections, evidence.places, free)
-    for index, (place, projection) in enumerate(zip(final.places, final.projections, strict=True)):
-        across[place] += np.tensordot(projection.rows, final.columns(listed, index), axes=([0, 1], [0, 1]))
-    return Latents(tuple(function.latent() for function in functions), (across * variances) @ across.T)
+        strides += 1
+        best = dataclasses.replace(explanation, white=explanation.white * STRIDE ** (-0.5 * strides))
+    limited = (_limited(problem, likely, function) for function in best.functions)
+    functions = tuple(function for function in limited if function is not None)
+    return dataclasses.replace(best, functions=functions, white=best.white if functions else 1.0)
 
 
 def _limited(problem: Problem, likely: Linear, function: _Function) -> _Function | None:
@@ -183,14 +206,14 @@ def _limited(problem: Problem, likely: Linear, function: _Function) -> _Function
     return dataclasses.replace(function, variance=min(function.variance, most / one.energy))
 
 
-def _explained(problem: Problem, parts: Sequence[Sequence[_Candidate]], linear: Linear, white: float) -> _Explained:
+def _explained(problem: Problem, parts: Sequence[Sequence[_Candidate]], linear: Linear, white: float) -> Explanation:
     """The most likely functions beside white errors of the weights' levels."""
     asked = [one for part in parts for one in _asked(problem, linear, part)]
     if not asked:
-        return _Explained(white, ())
+        return Explanation(white)
     sizes = components.chosen(_compared(problem, linear, asked))
     there = tuple(_Function(asked[g], sizes.ratio[g] * sizes.variance, sizes.gain[g]) for g in sizes.present)
-    return _Explained(white - sizes.fall, there)
+    return Explanation(white - sizes.fall, there, float(np.sqrt(sizes.variance)) / linear.weights.reference)
 
 
 def _parts(problem: Problem, listed: Sequence[_Candidate]) -> list[list[_Candidate]]:

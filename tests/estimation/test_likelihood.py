@@ -1,4 +1,4 @@
-"""Are errors white? Random forces are taken for such, what a model lacks is not; levels do not depend on inertia."""
+"""Likelihood of levels: random forces are white, what a model lacks is not; units of force do not matter."""
 
 import numpy as np
 import pytest
@@ -6,30 +6,23 @@ import pytest
 from estimation.test_determinant import DAMPING, MASS, STEP, cart, recording
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.uncertainty.determinant import log_volume
-from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.likelihood import deviance
-from shadowfit.estimation.uncertainty.whiteness import are_white
 from shadowfit.recordings import Recording
 
 OPTIONS = Options(timestep=STEP, unknowns="joint")
 
 
-def white(estimate):
-    evidence = gather(estimate.problem, estimate.outcome.linearisation, estimate.weights)
-    return are_white(evidence.projections, 1, estimate.weights.reference)
-
-
 def test_random_forces_are_white():
     estimate = fit(cart(MASS, DAMPING), recording(acting=3.0, read=0.0, loop=False), ["cart.mass"], options=OPTIONS)
-    assert white(estimate)
+    assert not estimate.noise_choice.explanation.smooth
     assert estimate.noise_choice.added_weight == 1.0
 
 
 def test_what_a_model_lacks_is_not():
     """Friction that a model does not have is a function of the motion."""
     given = Options(timestep=STEP, unknowns="joint", force_noise={"rail": 0.3})
-    estimate = fit(cart(MASS, 0.0), recording(acting=0.1, read=0.0, loop=False), [], options=given)
-    assert not white(estimate)
+    estimate = fit(cart(MASS, 0.0), recording(acting=0.1, read=0.0, loop=False), ["cart.mass"], options=given)
+    assert estimate.noise_choice.explanation.smooth
 
 
 def test_volume_is_that_of_the_inertia():
