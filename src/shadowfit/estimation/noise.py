@@ -108,7 +108,7 @@ class NoiseChoice:
     gain_by_chance: float
     """How much better (in the logarithm of errors) a model would seem to predict by chance, where errors are white."""
     at_end: bool
-    """Whether the scan ended at a limit, and not by what the data say."""
+    """Whether levels of the dynamics ended at a limit of their scan, and not by what the data say."""
     sensor_ratio: tuple[float, ...]
     """Standard deviation of each sensor relative to the stated one."""
     led: bool = False
@@ -200,7 +200,9 @@ def estimate_noise(
     best = scan.fitted(start, likely_at_start(problem, start, weights), first=True)
     if not best.outcome.status.converged:
         return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
-    likely, degrees = _refined(scan, _preferred(_climb(scan, best, weights)))
+    preferred = _preferred(_climb(scan, best, weights))
+    likely, settled = _refined(scan, preferred)
+    degrees = likely.evidence.noise[0].degrees
     likely, acting = _acting_or_read(scan, likely, degrees)
     explanation = explain(problem, likely.outcome.linearisation, likely.weights, likely.evidence)
     led = is_led(problem)
@@ -211,7 +213,7 @@ def estimate_noise(
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
         outcome = dataclasses.replace(chosen.outcome, status=status)
     added = chosen.state_weight / likely.state_weight
-    ended = not _within(chosen.weights, weights, 1.0, margin=STRIDE)
+    ended = not (settled or _within(preferred.weights, weights, 1.0, margin=STRIDE))
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     search_record = search.predictions, acting, explanation, search.by_chance
     choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led)
@@ -270,20 +272,20 @@ def _within(weights: Weights, start: Weights, factor: float, margin: float = 1.0
     return bool(SMALLEST_ERROR * np.sqrt(margin) <= error <= LARGEST_ERROR / np.sqrt(margin))
 
 
-def _refined(scan: _Scan, candidate: _Candidate) -> tuple[_Candidate, float]:
-    """Newton steps to the most likely level of each joint and sensor; and the dynamics' degrees of freedom there."""
+def _refined(scan: _Scan, candidate: _Candidate) -> tuple[_Candidate, bool]:
+    """Newton steps to the most likely level of each joint and sensor, which have no limits; and whether they ended."""
     problem = scan.problem
     for _ in range(REFINEMENTS):
         if not scan.has_time:
             break
         step = level_step(problem, candidate.outcome.linearisation, candidate.weights, candidate.evidence)
         if not step.gain > INDIFFERENCE:
-            break
+            return candidate, True
         moved = scan.fitted(candidate.point, _at_levels(problem, candidate.weights, step), adapt=False)
         if not _usable(moved.outcome) or moved.deviance > candidate.deviance + EVIDENCE:
-            break
+            return candidate, True
         candidate = moved
-    return candidate, candidate.evidence.noise[0].degrees
+    return candidate, False
 
 
 def _at_levels(problem: Problem, weights: Weights, step: LevelStep) -> Weights:
