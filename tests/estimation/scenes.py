@@ -152,7 +152,7 @@ def shaken(problem: Problem, size: float, seed: int = 1) -> Point:
     states = []
     for nodes in start.nodes:
         states.append(size * rng.standard_normal((len(nodes.pose.position), problem.plan.node_size)))
-    scale = problem.parameters.spread(lambda p: p.scale)
+    scale = problem.parameters.scales
     return objective.plus(problem, start, tuple(states), size * scale * rng.standard_normal(len(scale)))
 
 

@@ -165,7 +165,7 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
         scene, discretization, SCENES[scene][2], first, first + 8, residual=residual, state_weight=1.0
     )
     labels = problem.parameters.labels()
-    scale = problem.parameters.spread(lambda p: p.scale)
+    scale = problem.parameters.scales
     nodes = problem.node_count(0)
     size = 6
     rng = np.random.default_rng(2)

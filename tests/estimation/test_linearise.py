@@ -81,7 +81,7 @@ def test_rows_have_the_derivatives_of_their_residuals(scene):
     problem, point = scene
     rows = all_rows(problem, point)
     nodes = problem.node_count(0)
-    scale = problem.parameters.spread(lambda p: p.scale)
+    scale = problem.parameters.scales
     still = np.zeros((nodes, rows.node_size))
     # Initial rows leave out the derivative of their projector, which is small near closed joints.
     counted = slice(0, len(rows.residual) - start_count(problem))

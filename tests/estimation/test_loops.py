@@ -51,7 +51,7 @@ def test_rows_have_the_derivatives_of_their_residuals(rubs):
     point = shaken(problem, 1e-3)
     assert problem.plan.node_size == 1
     rows = all_rows(problem, point)
-    scale = problem.parameters.spread(lambda p: p.scale)
+    scale = problem.parameters.scales
     still = np.zeros((problem.node_count(0), 1))
     for i, label in enumerate(problem.parameters.labels()):
         numeric = slope_along(problem, point, still, scale * (np.arange(len(scale)) == i), 1e-5)

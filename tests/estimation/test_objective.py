@@ -82,7 +82,7 @@ def test_elimination_equals_full_matrices(scene):
     dense = dense_factorise(dataclasses.replace(rows, states=rows.states * unit.ravel()), np.full(unit.shape, 1e-3))
     assert_close(found.reduced().matrix, dense.reduced().matrix)
     assert_close(found.reduced().gradient, dense.reduced().gradient)
-    step = 1e-2 * problem.parameters.spread(lambda p: p.scale)
+    step = 1e-2 * problem.parameters.scales
     assert_close(found.states(step) / unit, dense.states(step))
     # Both sides have rows of their own compiler, whose rounding the stiffness of the joints multiplies.
     assert_close(found.sensitivities() / unit[..., None], dense.sensitivities(), 10.0 * TOLERANCE)

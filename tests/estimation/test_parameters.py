@@ -66,7 +66,7 @@ def test_plus_adds_to_numbers_turns_rotations_and_stays_in_the_box(entries):
     found = parameter_set(FURUTA, MIXED, 2)
     before, increments = found.start(), np.array(entries)
     after = found.plus(before, increments)
-    lower, upper = found.spread(lambda p: p.lower), found.spread(lambda p: p.upper)
+    lower, upper = found.lower, found.upper
     numbers = [i for i, label in enumerate(found.labels()) if "tilt" not in label and "rotation" not in label]
     expected = np.clip(found.flat(before) + increments, lower, upper)
     np.testing.assert_array_equal(found.flat(after)[numbers], expected[numbers])

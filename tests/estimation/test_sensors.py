@@ -126,7 +126,7 @@ def test_rows_have_the_derivatives_of_their_residuals(unknowns: str, between: bo
     problem = problem_of(arm(), recording, FREE, timestep=0.01, cutoff=1e3, unknowns=unknowns, discretization="exact")
     point = shaken(problem, 1e-5)
     rows = all_rows(problem, point)
-    scale, still = problem.parameters.spread(lambda p: p.scale), np.zeros((problem.node_count(0), rows.node_size))
+    scale, still = problem.parameters.scales, np.zeros((problem.node_count(0), rows.node_size))
 
     def slope(states: np.ndarray, parameters: np.ndarray, step: float) -> np.ndarray:
         ends = [

@@ -142,7 +142,7 @@ def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residua
     size = np.max(np.abs(rows.parameters), axis=0)
     assert np.count_nonzero(size) >= len(free) - 1
     mixed = np.where(size > 0.0, rng.choice([-1.0, 1.0], len(size)), 0.0) / np.where(size > 0.0, size, 1.0)
-    scale = np.min(problem.parameters.spread(lambda p: p.scale)[size > 0.0] / np.abs(mixed[size > 0.0]))
+    scale = np.min(problem.parameters.scales[size > 0.0] / np.abs(mixed[size > 0.0]))
     check(rows.parameters @ mixed, slope_along(problem, point, still, mixed, 1e-6 * scale))
 
 

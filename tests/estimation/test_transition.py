@@ -60,7 +60,7 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
     pose = start.pose.plus(1e-4 * rng.standard_normal((bodies, 6)))
     velocity = start.velocity + 0.01 * rng.standard_normal((bodies, 6))
     new = start.velocity + 0.02 * rng.standard_normal((bodies, 6))
-    scale = problem.parameters.spread(lambda p: p.scale)
+    scale = problem.parameters.scales
     command = jnp.full(len(mechanism.inputs), 0.3)
     slopes = jnp.zeros((len(mechanism.inputs), len(plan.layout.inputs)))
 

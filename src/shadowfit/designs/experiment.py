@@ -87,7 +87,7 @@ class Experiment:
     def scale(self) -> Float[np.ndarray, " p"]:
         """Typical sizes of the parameters: their values, where they have one."""
         parameters = self.problem.parameters
-        return np.maximum(parameters.spread(lambda p: p.scale), np.abs(parameters.flat(parameters.start())))
+        return np.maximum(parameters.scales, np.abs(parameters.flat(parameters.start())))
 
     @property
     def here(self) -> Evaluator:

@@ -96,8 +96,8 @@ def tabulate(parameters: ParameterSet, values: Values, accuracy: Accuracy) -> tu
         accuracy.std.tolist(),
         parameters.units(),
         parameters.vector(parameters.start()).tolist(),
-        parameters.spread(lambda p: p.lower).tolist(),
-        parameters.spread(lambda p: p.upper).tolist(),
+        parameters.lower.tolist(),
+        parameters.upper.tolist(),
         accuracy.at_bound.tolist(),
         accuracy.identifiable.tolist(),
         accuracy.prior_std.tolist(),
@@ -272,7 +272,7 @@ class Estimate(Ended):
         """Covariance, correlations and intervals of a kind (:mod:`uncertainty.covariance`)."""
         parameters = self.problem.parameters
         values = parameters.vector(self.outcome.linearisation.point.values)
-        bounds = parameters.spread(lambda p: p.lower), parameters.spread(lambda p: p.upper)
+        bounds = parameters.lower, parameters.upper
         return Uncertainty(check_kind(kind), self.evidence, values, *bounds)
 
     @functools.cached_property

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -124,25 +124,32 @@ class ParameterSet:
         """Names, once each."""
         return tuple(parameter.name for parameter in self.parameters)
 
-    @property
+    @functools.cached_property
     def local_size(self) -> int:
         """Increments that one recording sees."""
         return sum(parameter.size for parameter in self.parameters)
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """Increments of the whole problem."""
         return sum(p.size * copies for p, copies in self._counted())
 
     def places(self, recording: int) -> np.ndarray:
         """Places of a recording's increments among those of the whole problem."""
-        places: list[int] = []
+        first, stride = self._first_places
+        return first + recording * stride
+
+    @functools.cached_property
+    def _first_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the first recording's increments, and how far those of the next one are from them."""
+        first: list[int] = []
+        stride: list[int] = []
         start = 0
         for parameter, copies in self._counted():
-            copy = recording if parameter.per_recording else 0
-            places.extend(range(start + copy * parameter.size, start + (copy + 1) * parameter.size))
+            first.extend(range(start, start + parameter.size))
+            stride.extend([parameter.size if parameter.per_recording else 0] * parameter.size)
             start += copies * parameter.size
-        return np.array(places, dtype=int)
+        return np.array(first, dtype=int), np.array(stride, dtype=int)
 
     def labels(self) -> list[str]:
         """A name for each increment: ``name``, ``name.x`` for rotations, ``name@i`` for the value in recording i."""
@@ -153,10 +160,27 @@ class ParameterSet:
             labels.extend(f"{parameter.name}{part}{copy}" for copy in copies for part in parts)
         return labels
 
-    def spread(self, value: Any) -> np.ndarray:
-        """A property of each parameter (``scale``, ``lower``...) for each increment; rotations have no bounds."""
+    @functools.cached_property
+    def scales(self) -> Float[np.ndarray, " p"]:
+        """Typical size behind each increment."""
+        return self._of_each(lambda p: p.scale)
+
+    @functools.cached_property
+    def lower(self) -> Float[np.ndarray, " p"]:
+        """Lower bound of the value behind each increment; rotations have none."""
+        return self._of_each(lambda p: p.lower)
+
+    @functools.cached_property
+    def upper(self) -> Float[np.ndarray, " p"]:
+        """Upper bound of the value behind each increment; rotations have none."""
+        return self._of_each(lambda p: p.upper)
+
+    def _of_each(self, value: Callable[[Parameter], float]) -> Float[np.ndarray, " p"]:
+        """A property of each parameter for each increment, not to be written to."""
         entries = [value(p) for p, copies in self._counted() for _ in range(p.size * copies)]
-        return np.array(entries, dtype=float)
+        found = np.array(entries, dtype=float)
+        found.flags.writeable = False
+        return found
 
     def units(self) -> list[str]:
         """Unit of each increment."""
@@ -177,13 +201,23 @@ class ParameterSet:
 
     def _seen(self, rotations: bool, recording: int) -> np.ndarray:
         """Which of all numbers, or of all rotations, a recording sees."""
-        places: list[int] = []
-        start = 0
-        for parameter, copies in self._counted():
-            if parameter.is_rotation == rotations:
-                places.append(start + (recording if parameter.per_recording else 0))
-                start += copies
-        return np.array(places, dtype=int)
+        first, stride = self._first_rotations if rotations else self._first_numbers
+        return first + recording * stride
+
+    @functools.cached_property
+    def _first_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those that the first recording sees, and how far those of the next one are from them."""
+        return self._first_of([(p, copies) for p, copies in self._counted() if not p.is_rotation])
+
+    @functools.cached_property
+    def _first_rotations(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same of rotations."""
+        return self._first_of([(p, copies) for p, copies in self._counted() if p.is_rotation])
+
+    @staticmethod
+    def _first_of(counted: list[tuple[Parameter, int]]) -> tuple[np.ndarray, np.ndarray]:
+        first = np.cumsum([0, *(copies for _, copies in counted)], dtype=int)[:-1]
+        return first, np.array([p.per_recording for p, _ in counted], dtype=int)
 
     def start(self) -> Values:
         """Start values."""
@@ -203,7 +237,7 @@ class ParameterSet:
 
     def plus(self, values: Values, increments: np.ndarray) -> Values:
         """``χ ⊞ δ``. Rotations turn in their own frame: the part of a tilt about gravity is then one component."""
-        lower, upper = (self.spread(bound)[~self._turning] for bound in (lambda p: p.lower, lambda p: p.upper))
+        lower, upper = (bound[~self._turning] for bound in (self.lower, self.upper))
         # Adding and subtracting must not leave the box by rounding.
         numbers = np.clip(self.whole.moved(self.flat(values), increments)[~self._turning], lower, upper)
         turns = increments[self._turning].reshape(-1, 3)
@@ -218,7 +252,7 @@ class ParameterSet:
     def bounds(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest increments that stay in the box."""
         flat = self.flat(values)
-        return self.spread(lambda p: p.lower) - flat, self.spread(lambda p: p.upper) - flat
+        return self.lower - flat, self.upper - flat
 
     def flat(self, values: Values) -> np.ndarray:
         """Value behind each increment; zero for rotations."""
@@ -233,8 +267,8 @@ class ParameterSet:
         """Inverse covariance of the priors, for increments from the start; None without any."""
         if all(p.prior is None and p.entropic is None for p in self.parameters):
             return None
-        matrix = np.diag(self.spread(lambda p: 0.0 if p.prior is None else p.prior**-2.0))
-        spreads = self.spread(lambda p: np.inf if p.entropic is None else p.entropic)
+        matrix = np.diag(self._of_each(lambda p: 0.0 if p.prior is None else p.prior**-2.0))
+        spreads = self._of_each(lambda p: np.inf if p.entropic is None else p.entropic)
         places = self.whole.places[np.all(np.isfinite(spreads[self.whole.places]), axis=1)]
         bodies = entropic_information(self.flat(self.start())[places]) / spreads[places[:, :1, None]] ** 2
         matrix[places[:, :, None], places[:, None, :]] += bodies
@@ -246,7 +280,7 @@ class ParameterSet:
 
     def chart(self, values: Values) -> Chart:
         """The coordinates in which a step from some values is found."""
-        flat, scale = self.flat(values), self.spread(lambda p: p.scale)
+        flat, scale = self.flat(values), self.scales.copy()
         sizes, bounds = np.maximum(scale, np.abs(flat)), self.bounds(values)
         if not len(self.whole):
             return Chart(None, scale, sizes, bounds, self.cones(values))
@@ -263,7 +297,7 @@ class ParameterSet:
         cones = self.cones(values)
         if cones.contain(np.zeros(self.size)):
             return values
-        step = solids.step_inside(cones, self.spread(lambda p: p.scale), *self.bounds(values))
+        step = solids.step_inside(cones, self.scales, *self.bounds(values))
         return None if step is None else self.plus(values, step)
 
     def on_edge(self, values: Values) -> tuple[str, ...]:

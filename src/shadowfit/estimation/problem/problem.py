@@ -31,7 +31,7 @@ from shadowfit.estimation.problem.pacing import default_cutoff, default_timestep
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.size import check_size
-from shadowfit.estimation.problem.step_kernels import StepKernels
+from shadowfit.estimation.problem.step_kernels import StepKernels, step_kernels
 from shadowfit.estimation.problem.track import ON_GRID, Track, lay_on_grid
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
@@ -85,7 +85,7 @@ class Problem:
     @functools.cached_property
     def kernels(self) -> StepKernels:
         """Compiled functions of the time steps."""
-        return StepKernels(self.plan, self.mechanism)
+        return step_kernels(self.plan, self.mechanism)
 
     @functools.cached_property
     def gap_count(self) -> int:
@@ -195,14 +195,7 @@ def build_problem(
     check_options(options)
     _check_mechanism(mechanism, options)
     given = mechanism
-    quickest = min(pace_of(mechanism, recording) for recording in recordings)
-    timestep = (
-        default_timestep([recording.sample_interval for recording in recordings], quickest)
-        if options.timestep is None
-        else options.timestep
-    )
-    if options.cutoff is None:
-        options = dataclasses.replace(options, cutoff=default_cutoff(quickest))
+    options, timestep = _paced(options, mechanism, recordings)
     mechanism = _with_stick_time(mechanism, _stick_time(options, timestep)).write(parameters.named(parameters.start()))
     check_size(mechanism, recordings, parameters.local_size, timestep, options)
     # With the interpolation's error taken off, the three nodes around the nearest step are enough for any sample.
@@ -215,6 +208,18 @@ def build_problem(
     check_impulse_covariance(options, mechanism, problem.plan.unknowns)
     check_force_noise(options, problem.level_names)
     return problem
+
+
+def _paced(options: Options, mechanism: Mechanism, recordings: Sequence[Recording]) -> tuple[Options, float]:
+    """The options with a filter that the motion passes, and the time-step; both as its pace asks for, unless given."""
+    if options.timestep is not None and options.cutoff is not None:
+        return options, options.timestep
+    quickest = min(pace_of(mechanism, recording) for recording in recordings)
+    if options.cutoff is None:
+        options = dataclasses.replace(options, cutoff=default_cutoff(quickest))
+    if options.timestep is not None:
+        return options, options.timestep
+    return options, default_timestep([recording.sample_interval for recording in recordings], quickest)
 
 
 def _suited(problem: Problem) -> Problem:

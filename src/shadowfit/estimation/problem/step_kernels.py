@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -197,6 +198,21 @@ class StepKernels:
                 shapes = [*carried, *(np.empty(np.shape(x)[1:]) for x in varying)]
                 self._made[kind] = over_time(one, self.settings, constants, shapes, key, len(carried), self.largest)
             return self._made[kind]
+
+
+_shared: weakref.WeakValueDictionary[Any, StepKernels] = weakref.WeakValueDictionary()
+"""Of the problems that there are, by what distinguishes them."""
+
+
+def step_kernels(plan: Plan, mechanism: Mechanism) -> StepKernels:
+    """The compiled functions of a plan and a mechanism; problems with the same numbers share them, and their memory.
+
+    A fit of many recordings has a problem for a few of them at a time: to find code anew for each of these took as long
+    as to evaluate them.
+    """
+    leaves, structure = jax.tree.flatten(mechanism)
+    key = (plan, structure, *((np.shape(leaf), np.asarray(leaf).tobytes()) for leaf in leaves))
+    return _shared.setdefault(key, StepKernels(plan, mechanism))
 
 
 def _weight(matrix: np.ndarray) -> np.ndarray:

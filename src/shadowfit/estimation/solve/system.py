@@ -213,7 +213,7 @@ def parameter_step(
 
 def typical_sizes(parameters: ParameterSet, here: Any) -> np.ndarray:
     """Typical size of each parameter: its start, or its value where that is larger."""
-    return np.maximum(parameters.spread(lambda p: p.scale), np.abs(parameters.flat(here.point.values)))
+    return np.maximum(parameters.scales, np.abs(parameters.flat(here.point.values)))
 
 
 def parameter_damping(restraint: Restraint, diagonal: np.ndarray, scale: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ def _witness(
     """From a recording's information, variance of the score and score, for its parameters as it sees them."""
     roles, here, pull = task.roles, linear.here, linear.pulls[recording]
     places = problem.parameters.places(recording)[roles.individual]
-    scale = problem.parameters.spread(lambda p: p.scale)[places]
+    scale = problem.parameters.scales[places]
     flat = problem.parameters.flat(here.point.values)[places]
     lower, upper = (bound[places] for bound in problem.parameters.bounds(here.point.values))
     free = ~((lower >= -AT_BOUND * scale) | (upper <= AT_BOUND * scale))

@@ -281,7 +281,7 @@ class _Fleet:
         total: Sums = self.work.total(evidence.sums, witnesses)
         prior = here.prior_matrix
         lower, upper = system.parameters.bounds(here.point.values)
-        slack = AT_BOUND * system.parameters.spread(lambda p: p.scale)
+        slack = AT_BOUND * system.parameters.scales
         free = ~((lower >= -slack) | (upper <= slack))
         information = total.information + prior
         inverse = _inverse(information, free, system)
@@ -356,7 +356,7 @@ class _Judgement:
 
 def _inverse(information: np.ndarray, free: np.ndarray, system: SpreadSystem) -> np.ndarray:
     """H⁻¹ on the free parameters; those that the data do not tell have a weak information of their own."""
-    scale = system.parameters.spread(lambda p: p.scale)
+    scale = system.parameters.scales
     least = evidence.LEAST_INFORMATION * system.weights.reference**2 / scale**2
     inverse = solve_on(information + np.diag(least), free, np.eye(len(free)))
     return np.zeros_like(information) if inverse is None else inverse

@@ -82,6 +82,6 @@ class FleetEstimate(Ended):
         if len(self.individuals.recordings) > 2 * len(variance):
             variance = np.maximum(variance, np.diagonal(self.disagreement))
         std = np.where(self.at_bound, np.nan, np.sqrt(variance))
-        scale = np.maximum(self.common.spread(lambda p: p.scale), np.abs(self.common.flat(values)))
+        scale = np.maximum(self.common.scales, np.abs(self.common.flat(values)))
         identifiable = self.at_bound | (std < IDENTIFIABLE * scale)
         return tabulate(self.common, values, Accuracy(std, self.at_bound, identifiable, np.full_like(std, np.inf)))

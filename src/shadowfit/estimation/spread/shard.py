@@ -7,8 +7,9 @@ recordings form a shard depends on their number alone, never on that of the work
 from __future__ import annotations
 
 import dataclasses
+import functools
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from shadowfit.estimation.linear.threads import alone
 from shadowfit.estimation.problem.initial import initial_nodes
 from shadowfit.estimation.problem.options import Options
 from shadowfit.estimation.problem.pacing import pace_of
+from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import Weights
@@ -128,6 +130,15 @@ class Task:
     reference: float = 1.0
     """σ₀."""
 
+    @functools.cached_property
+    def parameters(self) -> Callable[[int], ParameterSet]:
+        """The parameters as so many recordings see them. There are two sizes of shards at most."""
+        return functools.cache(functools.partial(self.request.local, self.mechanism))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what each process remembers."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
 
 @dataclasses.dataclass(frozen=True)
 class Stance:
@@ -145,8 +156,7 @@ class Stance:
 def build(recordings: Sequence[Recording], task: Task) -> Problem:
     """The estimation problem of a shard by itself."""
     double_precision()
-    parameters = task.request.local(task.mechanism, len(recordings))
-    return build_problem(task.mechanism, list(recordings), parameters, task.options)
+    return build_problem(task.mechanism, list(recordings), task.parameters(len(recordings)), task.options)
 
 
 def sample_count(problem: Problem) -> int:
@@ -318,7 +328,7 @@ def _model(
     normal = linear.here.normals[recording]
     diagonal = normal.parameter_diagonal()[roles.individual]
     sizes = typical_sizes(problem.parameters, linear.here)[places]
-    scale = problem.parameters.spread(lambda p: p.scale)[places]
+    scale = problem.parameters.scales[places]
     damping = parameter_damping(restraint, diagonal, scale, sizes)
     return quadratic.model(roles, left.matrix, left.gradient, linear.pulls[recording], damping)
 

@@ -336,10 +336,10 @@ def gather(
     recordings = range(len(problem.tracks))
     parameters = problem.parameters
     lower, upper = parameters.bounds(here.point.values)
-    slack = AT_BOUND * parameters.spread(lambda p: p.scale)
+    slack = AT_BOUND * parameters.scales
     return Evidence(
         tuple(parameters.labels()),
-        np.maximum(parameters.spread(lambda p: p.scale), np.abs(parameters.flat(here.point.values))),
+        np.maximum(parameters.scales, np.abs(parameters.flat(here.point.values))),
         weights.reference,
         here.prior_matrix,
         np.zeros(parameters.size) if weights.pull is None else weights.reference**2 * np.array(weights.pull.curvature),

@@ -75,7 +75,7 @@ def log_determinant(problem: Problem, here: Linearisation) -> float:
     reduced = front.join([factor.reduced() for factor in factors], places, parameters.size)
     free = _free(problem, here)
     matrix = (reduced.matrix + here.prior_matrix)[np.ix_(free, free)]
-    scale = parameters.spread(lambda p: p.scale)[free]
+    scale = parameters.scales[free]
     values = np.linalg.eigvalsh(matrix * np.outer(scale, scale))
     # Directions without information are no unknowns of the data: a floor keeps them from counting.
     floor = np.finfo(float).eps * values.max(initial=1e-300) * max(len(values), 1)
