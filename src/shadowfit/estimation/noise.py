@@ -58,6 +58,7 @@ from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
+from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.mechanism.laws import TorqueMotor
@@ -86,6 +87,9 @@ PULLS, SETTLED = 10, 0.1
 WORTHWHILE, PATIENCE = 0.003, 4
 # Of weights whose predictions differ by less than this (a per cent) the largest one leaves the fewest unknowns.
 ALIKE = 0.01
+# Fits whose predictions of the data that they were fitted to are no worse than the best by this (15 per cent) follow
+# the motion alike; what they predict of data that were left out decides among them.
+FOLLOWS_ALIKE = 0.14
 # Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
 FOLLOWED = 0.3
 # Below so many degrees of freedom the equations of motion already hold exactly, and weight by prediction is not asked
@@ -361,7 +365,7 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool, smoo
         return _Search(likely, tuple(tried))
     # Errors of forces that were read have a memory without being functions of the state.
     driven = _driven(problem) == problem.plan.node_size
-    chosen = current = likely
+    current, worthy = likely, [(likely, tried[0][1])]
     draws: chance.Chance | None = None
     misses = 0
     while misses < PATIENCE and _within(current.weights, likely.weights, STRIDE) and scan.has_time:
@@ -375,17 +379,34 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool, smoo
         )
         tried.append((current.state_weight / likely.state_weight, prediction))
         misses += 1
-        enough = best - WORTHWHILE if chosen is likely else best + ALIKE
+        enough = tried[0][1].score - WORTHWHILE
         if prediction.score < enough and (not led or _follows(prediction, tried[0][1])):
             if not smooth or driven:
                 draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
                 draws = draws.tried(current.weights, current.evidence)
             if draws is None or tried[0][1].score - prediction.score > draws.gain:
-                chosen = current
+                worthy.append((current, prediction))
                 misses = 0 if prediction.score < best - WORTHWHILE else misses
         if current.evidence.noise[0].degrees < EXACT:
             break
+    chosen = _best_left_out(problem, along, worthy)
     return _Search(chosen, tuple(tried), 0.0 if draws is None else draws.gain)
+
+
+def _best_left_out(problem: Problem, along: Point, worthy: list[tuple[_Candidate, Prediction]]) -> _Candidate:
+    """Of the fits that follow the data they were fitted to alike, the one that predicts left-out data best.
+
+    The weight that follows a recording best is nearly always the largest, that of the output error: this is what it
+    minimises. Where a part of the machine is unpredictable (a base that sticks and slips) its parameters pay for it.
+    """
+    least = min(prediction.score for _, prediction in worthy)
+    alike = [one for one, prediction in worthy if prediction.score <= least + FOLLOWS_ALIKE]
+    if len(alike) == 1:
+        return alike[0]
+    predictions = [predict_left_out(problem, along, one.point, one.weights) for one in alike]
+    scores = [np.inf if prediction is None else prediction.score for prediction in predictions]
+    # The largest of weights that are as good leaves the fewest unknowns.
+    return next(one for one, score in zip(alike[::-1], scores[::-1], strict=True) if score <= min(scores) + ALIKE)
 
 
 def _follows(prediction: Prediction, likely: Prediction) -> bool:

@@ -78,6 +78,11 @@ class Motion:
     residual: Float[np.ndarray, "n d+m"]
     """Impulses that the steps lack, and errors of the readings."""
 
+    def between(self, first: int, last: int) -> Motion:
+        """Some steps of it."""
+        fields = (getattr(self, field.name)[first:last] for field in dataclasses.fields(self))
+        return Motion(*fields)
+
 
 def predict(problem: Problem, along: Point, values: Values) -> Prediction:
     """Predictions of the model with given parameter values, around states that follow the samples."""
@@ -113,11 +118,16 @@ def linearised(problem: Problem, point: Point, index: int) -> Motion:
 
 
 def window_errors(
-    problem: Problem, recordings: Iterable[tuple[Motion, Float[np.ndarray, "n d+m c"]]]
+    problem: Problem,
+    recordings: Iterable[tuple[Motion, Float[np.ndarray, "n d+m c"]]],
+    longest: int | None = None,
 ) -> list[Prediction]:
-    """Errors of predictions where impulses that steps lack and errors of readings are given, for each of c cases."""
+    """Errors of predictions where impulses that steps lack and errors of readings are given, for each of c cases.
+
+    Windows are as long as the longest recording, or as so many steps.
+    """
     spread = _variation(problem)
-    steps = _horizons(problem)
+    steps = _horizons(longest or max(track.steps for track in problem.tracks))
     sums = [[_errors_over(motion, given, spread, horizon) for horizon in steps] for motion, given in recordings]
     squares, counts = (np.sum([[pair[i] for pair in each] for each in sums], axis=0) for i in range(2))
     sizes = np.cumsum([0, *problem.error_sizes[:-1]])
@@ -126,9 +136,8 @@ def window_errors(
     return [Prediction(steps, case) for case in np.moveaxis(errors, -1, 0)]
 
 
-def _horizons(problem: Problem) -> tuple[int, ...]:
-    """Lengths of windows: doubled up to the longest recording."""
-    longest = max(track.steps for track in problem.tracks)
+def _horizons(longest: int) -> tuple[int, ...]:
+    """Lengths of windows: doubled up to the longest one."""
     doubled = itertools.takewhile(lambda horizon: horizon < longest, (SHORTEST * 2**i for i in itertools.count()))
     return (*doubled, longest)
 

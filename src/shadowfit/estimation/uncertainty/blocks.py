@@ -111,9 +111,9 @@ def disagreement(
     size = problem.parameters.size
     added, spread, degrees = np.zeros(size), np.zeros(size), np.full(size, np.inf)
     scales = []
-    for cuts in _partitions(problem):
+    for cuts in partitions(problem):
         with one_thread():
-            statements = [_statement(problem, point, weights, cut, noise) for cut in cuts]
+            statements = [statement(problem, point, weights, cut, noise.impulse_ratio) for cut in cuts]
         pieces = _pieces(problem, cuts, statements, free, noise)
         scales.append(pieces)
         difference = np.array([piece.difference for piece in pieces])
@@ -201,7 +201,7 @@ def _trends(pieces: Sequence[Piece], parameter: int) -> Scatter:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Cut:
+class Cut:
     """Some steps of a recording."""
 
     recording: int
@@ -210,24 +210,24 @@ class _Cut:
     """The step behind the last one."""
 
 
-def _partitions(problem: Problem) -> list[list[_Cut]]:
+def partitions(problem: Problem) -> list[list[Cut]]:
     """The data in two, four, eight pieces; at least one for each recording, and none too short."""
     recordings = len(problem.tracks)
-    partitions: list[list[_Cut]] = []
+    partitions: list[list[Cut]] = []
     least = STEPS_PER_UNKNOWN * (problem.parameters.size + 2 * problem.plan.node_size)
     for each in sorted({max(count // recordings, 1) for count in COUNTS}):
         cuts = []
         for index, track in enumerate(problem.tracks):
             parts = max(min(each, track.steps // least), 1)
             edges = np.linspace(0, track.steps, parts + 1).astype(int)
-            cuts += [_Cut(index, int(a), int(b)) for a, b in itertools.pairwise(edges)]
+            cuts += [Cut(index, int(a), int(b)) for a, b in itertools.pairwise(edges)]
         if len(cuts) > 1 and (not partitions or len(cuts) > len(partitions[-1])):
             partitions.append(cuts)
     return partitions
 
 
 @dataclasses.dataclass(frozen=True)
-class _Statement:
+class Statement:
     """What a piece says, states projected out: H_b, g_b, M_b."""
 
     information: Float[np.ndarray, "p p"]
@@ -236,20 +236,23 @@ class _Statement:
 
 
 def _pieces(
-    problem: Problem, cuts: Sequence[_Cut], statements: Sequence[_Statement], free: Bool[np.ndarray, " p"], noise: Noise
+    problem: Problem, cuts: Sequence[Cut], statements: Sequence[Statement], free: Bool[np.ndarray, " p"], noise: Noise
 ) -> tuple[Piece, ...]:
     """Estimates of the pieces by themselves."""
     held = HOLD * np.sum([one.information for one in statements], axis=0)
     pieces = []
     for cut, one in zip(cuts, statements, strict=True):
-        value, std = _estimate_alone(one.information + held, one.gradient, one.variance, free)
+        value, std = estimate_alone(one.information + held, one.gradient, one.variance, free)
         times = problem.tracks[cut.recording].times(problem.timestep)
         span = float(times[cut.first]), float(times[cut.last - 1])
         pieces.append(Piece(cut.recording, *span, value, noise.wider * std))
     return tuple(pieces)
 
 
-def _statement(problem: Problem, point: Point, weights: Weights, cut: _Cut, noise: Noise) -> _Statement:
+def statement(
+    problem: Problem, point: Point, weights: Weights, cut: Cut, impulse_ratio: Float[np.ndarray, " r"]
+) -> Statement:
+    """What a piece says, with states of its own."""
     plan, place, size = problem.plan, problem.parameters.places(cut.recording), problem.parameters.size
     recorded = RecordingRows(problem, point, weights, cut.recording)
     steps, begins = cut.last - cut.first, range(cut.first, cut.last, CHUNK)
@@ -267,12 +270,12 @@ def _statement(problem: Problem, point: Point, weights: Weights, cut: _Cut, nois
     np.add.at(information, np.ix_(place, place), projected.information)
     np.add.at(gradient, place, projected.gradient)
     layout, assumed = rows.groups(problem, cut.recording), weights.reference**2
-    variance_here = score_variance(layout, projected, noise.impulse_ratio, assumed)
+    variance_here = score_variance(layout, projected, impulse_ratio, assumed)
     np.add.at(variance, np.ix_(place, place), variance_here)
-    return _Statement(information, gradient, variance)
+    return Statement(information, gradient, variance)
 
 
-def _estimate_alone(
+def estimate_alone(
     information: np.ndarray, gradient: np.ndarray, variance: np.ndarray, free: Bool[np.ndarray, " p"]
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
     """``−H_b⁻¹ g_b`` and the standard deviations of it; zero and infinite for parameters that are not free."""
