@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
@@ -20,6 +22,9 @@ from shadowfit.estimation.solve.system import LocalSystem, System, share_of, wor
 ROUNDS = 6
 # Rounds end when χ² changes by less than this for each recording, and parameters by what is worth this much of it.
 SETTLED = 0.1
+# They also end when the cost changes by more than this part of what it did in the round before: reversals of dry
+# friction then fall into one step and the next in turn, and further rounds go on like that.
+CONTRACTS = 0.5
 
 
 def minimise_corrected(
@@ -41,7 +46,7 @@ def descend_corrected(
     outcome = descend(system, system.renewed(start), settings, progress, first_number)
     if not system.corrects:
         return outcome
-    log = list(outcome.log)
+    log, last_change = list(outcome.log), np.inf
     for _ in range(ROUNDS - 1):
         if not outcome.status.converged:
             break
@@ -49,8 +54,10 @@ def descend_corrected(
         again = system.renewed(before.point)
         outcome = descend(system, again, settings.warm(log[-1].number - first_number), progress, log[-1].number)
         log.extend(outcome.log[1:])
-        if _stands(system, before, outcome):
+        change = abs(outcome.linearisation.cost.total - before.cost.total)
+        if _stands(system, before, outcome) or change > CONTRACTS * last_change:
             break
+        last_change = change
     return dataclasses.replace(outcome, log=tuple(log))
 
 
