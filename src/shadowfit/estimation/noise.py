@@ -34,6 +34,7 @@ import dataclasses
 import functools
 
 import numpy as np
+from jaxtyping import Float
 
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -51,7 +52,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Status,
     minimise,
 )
-from shadowfit.estimation.solve.prediction import Prediction, predict, predict_as_fitted
+from shadowfit.estimation.solve.prediction import Prediction, predict, predict_as_fitted, simulation_errors
 from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty import chance
@@ -87,9 +88,9 @@ PULLS, SETTLED = 10, 0.1
 WORTHWHILE, PATIENCE = 0.003, 4
 # Of weights whose predictions differ by less than this (a per cent) the largest one leaves the fewest unknowns.
 ALIKE = 0.01
-# Fits whose predictions of the data that they were fitted to are no worse than the best by this (15 per cent) follow
-# the motion alike; what they predict of data that were left out decides among them.
-FOLLOWS_ALIKE = 0.14
+# Fits whose simulations are off the data by no more than this factor times those of the best follow the motion alike;
+# what they predict of data that were left out decides among them.
+FOLLOWS_ALIKE = 1.3
 # Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
 FOLLOWED = 0.3
 # Below so many degrees of freedom the equations of motion already hold exactly, and weight by prediction is not asked
@@ -140,6 +141,11 @@ class _Candidate:
     @functools.cached_property
     def evidence(self) -> Evidence:
         return gather(self.problem, self.outcome.linearisation, self.weights)
+
+    @functools.cached_property
+    def simulation_error(self) -> float:
+        """Mean logarithm of the relative errors of a simulation from its own first states."""
+        return _mean_logarithm(simulation_errors(self.problem, self.point))
 
 
 @dataclasses.dataclass
@@ -364,8 +370,8 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool, smoo
     if degrees < RIGID:
         return _Search(likely, tuple(tried))
     # Errors of forces that were read have a memory without being functions of the state.
-    driven = _driven(problem) == problem.plan.node_size
-    current, worthy = likely, [(likely, tried[0][1])]
+    by_chance = not smooth or _driven(problem) == problem.plan.node_size
+    current, worthy = likely, [likely]
     draws: chance.Chance | None = None
     misses = 0
     while misses < PATIENCE and _within(current.weights, likely.weights, STRIDE) and scan.has_time:
@@ -379,28 +385,30 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool, smoo
         )
         tried.append((current.state_weight / likely.state_weight, prediction))
         misses += 1
-        enough = tried[0][1].score - WORTHWHILE
-        if prediction.score < enough and (not led or _follows(prediction, tried[0][1])):
-            if not smooth or driven:
-                draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
-                draws = draws.tried(current.weights, current.evidence)
-            if draws is None or tried[0][1].score - prediction.score > draws.gain:
-                worthy.append((current, prediction))
-                misses = 0 if prediction.score < best - WORTHWHILE else misses
+        gain = tried[0][1].score - prediction.score
+        if by_chance and gain > WORTHWHILE:
+            draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
+            draws = draws.tried(current.weights, current.evidence)
+        follows = not led or _follows(prediction, tried[0][1])
+        if follows and (not by_chance or (draws is not None and gain > max(WORTHWHILE, draws.gain))):
+            closest = min(one.simulation_error for one in worthy)
+            progress = prediction.score < best - WORTHWHILE or current.simulation_error < closest - WORTHWHILE
+            misses = 0 if progress else misses
+            worthy.append(current)
         if current.evidence.noise[0].degrees < EXACT:
             break
     chosen = _best_left_out(problem, along, worthy)
     return _Search(chosen, tuple(tried), 0.0 if draws is None else draws.gain)
 
 
-def _best_left_out(problem: Problem, along: Point, worthy: list[tuple[_Candidate, Prediction]]) -> _Candidate:
+def _best_left_out(problem: Problem, along: Point, worthy: list[_Candidate]) -> _Candidate:
     """Of the fits that follow the data they were fitted to alike, the one that predicts left-out data best.
 
     The weight that follows a recording best is nearly always the largest, that of the output error: this is what it
     minimises. Where a part of the machine is unpredictable (a base that sticks and slips) its parameters pay for it.
     """
-    least = min(prediction.score for _, prediction in worthy)
-    alike = [one for one, prediction in worthy if prediction.score <= least + FOLLOWS_ALIKE]
+    closest = min(one.simulation_error for one in worthy)
+    alike = [one for one in worthy if one.simulation_error <= closest + np.log(FOLLOWS_ALIKE)]
     if len(alike) == 1:
         return alike[0]
     predictions = [predict_left_out(problem, along, one.point, one.weights) for one in alike]
@@ -411,8 +419,11 @@ def _best_left_out(problem: Problem, along: Point, worthy: list[tuple[_Candidate
 
 def _follows(prediction: Prediction, likely: Prediction) -> bool:
     """Whether a simulation from the inputs alone stays near the motion, and short predictions are no worse for it."""
-    whole = np.mean(np.log(np.maximum(prediction.errors[-1], np.finfo(float).tiny)))
-    return bool(whole < np.log(FOLLOWED)) and prediction.even < likely.even
+    return _mean_logarithm(prediction.errors[-1]) < np.log(FOLLOWED) and prediction.even < likely.even
+
+
+def _mean_logarithm(errors: Float[np.ndarray, " sensors"]) -> float:
+    return float(np.mean(np.log(np.maximum(errors, np.finfo(float).tiny))))
 
 
 def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) -> _Candidate:

@@ -101,6 +101,19 @@ def predict_as_fitted(problem: Problem, along: Point, fitted: Point) -> Predicti
     return Prediction(along_readings.steps, errors)
 
 
+def simulation_errors(problem: Problem, fitted: Point) -> Float[np.ndarray, " sensors"]:
+    """Relative errors of the simulation of whole recordings from a fit's own first states, around its states."""
+    spread, sizes = _variation(problem), np.cumsum([0, *problem.error_sizes[:-1]])
+    squares, counts = np.zeros((2, len(spread)))
+    for index, track in enumerate(problem.tracks):
+        motion = linearised(problem, fitted, index)
+        error, present = _simulated(motion, motion.residual[..., None], spread, track.steps)
+        squares += _folded(error[..., 0], spread)
+        counts += present
+    total, number = np.add.reduceat(squares, sizes), np.add.reduceat(counts, sizes)
+    return np.sqrt(total / np.maximum(number, 1.0))
+
+
 def _around(problem: Problem, point: Point) -> Prediction:
     motions = (linearised(problem, point, i) for i in range(len(problem.tracks)))
     return window_errors(problem, ((motion, motion.residual[..., None]) for motion in motions))[0]
@@ -163,22 +176,38 @@ def _errors_over(
     motion: Motion, given: Float[np.ndarray, "n d+m c"], spread: Float[np.ndarray, " m"], horizon: int
 ) -> tuple[Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
     """Sums of squared relative errors over all windows of a recording, and the numbers of samples."""
-    steps, rows, window, size = motion.reading.shape
+    steps, cases = len(motion.reading), given.shape[2]
     horizon = min(horizon, steps)
-    followed = _followed(motion, given[:, :size], horizon)
-    padded = np.concatenate([followed, np.zeros((window, *followed.shape[1:]))])
-    predicted = sum(motion.reading[:, :, i] @ padded[i : i + steps] for i in range(window))
-    cases = given.shape[2]
-    predicted[..., :cases] += given[:, size:]
-    present = np.any(motion.reading != 0.0, axis=(2, 3))
-    scale = np.tile(1.0 / spread, rows // len(spread))
-    predicted = np.where(present[..., None], predicted * scale[:, None], 0.0)
+    predicted, present = _simulated(motion, given, spread, horizon)
     # Step k's own state is the second of its window: windows begin a step earlier.
     lead = 1 if horizon < steps else 0
     filled = _filled(predicted, lead, horizon)
-    error = _best_start(filled.reshape(-1, horizon * rows, filled.shape[-1]), cases)
-    folded = np.minimum(error**2, 1.0).reshape(-1, len(spread), cases)
-    return folded.sum(axis=0), present.reshape(-1, len(spread)).sum(axis=0)
+    error = _best_start(filled.reshape(-1, horizon * predicted.shape[1], filled.shape[-1]), cases)
+    return _folded(error, spread), present
+
+
+def _simulated(
+    motion: Motion, given: Float[np.ndarray, "n d+m c"], spread: Float[np.ndarray, " m"], horizon: int
+) -> tuple[Float[np.ndarray, "n m c+s"], Float[np.ndarray, " m"]]:
+    """Relative errors of readings in each window: by missing impulses for each case, and by each first state of it.
+
+    And the number of samples of each component.
+    """
+    steps, rows, window, size = motion.reading.shape
+    followed = _followed(motion, given[:, :size], horizon)
+    padded = np.concatenate([followed, np.zeros((window, *followed.shape[1:]))])
+    predicted = sum(motion.reading[:, :, i] @ padded[i : i + steps] for i in range(window))
+    predicted[..., : given.shape[2]] += given[:, size:]
+    present = np.any(motion.reading != 0.0, axis=(2, 3))
+    scale = np.tile(1.0 / spread, rows // len(spread))
+    relative = np.where(present[..., None], predicted * scale[:, None], 0.0)
+    return relative, present.reshape(-1, len(spread)).sum(axis=0)
+
+
+def _folded(error: Float[np.ndarray, "..."], spread: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m c"]:
+    """Sums of squared errors of each component; none counts for more than its readings vary."""
+    columns = error.shape[2:] if error.ndim == 3 else ()
+    return np.minimum(error**2, 1.0).reshape(-1, len(spread), *columns).sum(axis=0)
 
 
 def _filled(values: Float[np.ndarray, "n ..."], lead: int, length: int) -> Float[np.ndarray, "k ..."]:
