@@ -25,6 +25,8 @@ from shadowfit.runtime import double_precision
 
 # Times that held moments of inertia follow estimated ones; each leaves a small part of the change before.
 ROUNDS = 5
+# They end when no moment gives way by more than this part of itself: the fit does not notice.
+UNNOTICED = 1e-3
 
 
 def fit(
@@ -79,7 +81,10 @@ def _with_followers(
         changed = problem.parameters.followers(point.values, seen_only=True)
         if not changed or not outcome.status.converged:
             break
+        before = {name: problem.mechanism.get(name) for name in changed}
         problem = problem.holding(changed)
+        if all(abs(changed[name] - value) <= UNNOTICED * abs(value) for name, value in before.items()):
+            break
         log = outcome.log
         warm = optimiser.warm(log[-1].number)
         outcome = minimise_corrected(problem, point, weights, warm, progress, log[-1].number)
