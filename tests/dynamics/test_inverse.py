@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from shadowfit.dynamics import State, assemble, place, simulate
+from shadowfit.dynamics import State, place, simulate
+from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.inverse import inverse_dynamics
 from shadowfit.dynamics.spook import step as spook_step
 from shadowfit.dynamics.velocity_problem import complementary_count
@@ -50,7 +51,7 @@ def test_an_outside_force_is_found(discretization):
 @pytest.mark.parametrize("angle", [0.2, 0.7], ids=["rests", "slides"])
 def test_contacts_need_nothing_where_the_stepper_goes(angle):
     mechanism = builtin.incline(angle, 0.5)
-    elements = assemble(mechanism)
+    elements = assembled(mechanism)
     pose = Pose(jnp.array([[0.0, 0.0, 0.05]]), jnp.array([[1.0, 0.0, 0.0, 0.0]]))
     state = State(pose, jnp.zeros((1, 6)))
     guess = jnp.zeros(complementary_count(elements), bool)

@@ -9,10 +9,10 @@ from dynamics.scenes import orders, with_joints
 from dynamics.test_convergence import cartpole, furuta, pendulum
 from dynamics.test_tree import branched
 from reference.reduced_ode import solve
-from shadowfit.dynamics import State, assemble, energy, place, rigid, simulate
+from shadowfit.dynamics import State, energy, place, rigid, simulate
+from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.requests import step_commands
-from shadowfit.dynamics.tree import motions, tree_of
-from shadowfit.dynamics.tree import place as place_tree
+from shadowfit.dynamics.tree import forward_kinematics, motions, tree_of
 from shadowfit.errors import SimulationError
 from shadowfit.estimation.residuals import joint_transition
 from shadowfit.geometry import Pose
@@ -20,6 +20,8 @@ from shadowfit.kernels.along import along
 from shadowfit.models import builtin
 
 H = 4e-3
+
+angular_momenta = jax.jit(jax.vmap(energy.angular_momentum, (None, 0)))
 
 
 def rubbing(**values):
@@ -34,7 +36,7 @@ def spun(mechanism, seed=0):
     motion = motions(tree, mechanism, state.pose)
     increment = jnp.asarray(0.4 * rng.normal(size=tree.size))
     moved = rigid.rigid_step.moved(tree, motion, increment)
-    placed = place_tree(tree, mechanism, moved)
+    placed = forward_kinematics(tree, mechanism, moved)
     return State(placed.pose, placed.twists @ jnp.asarray(rng.normal(size=tree.size)))
 
 
@@ -59,7 +61,7 @@ def test_forward_then_inverse_leaves_nothing(mechanism):
     windows = [np.stack([x[i : i + steps - 1] for i in range(3)], axis=1) for x in (found.position, found.orientation)]
     (left,) = along(missing, mechanism, [*windows, command[1:steps]])
     # Impulses as large as those of speeds that differ by rounding errors of the positions.
-    moment = float(np.sum(assemble(mechanism).bodies.mass)) * max(1.0, float(np.max(np.abs(found.position))))
+    moment = float(np.sum(assembled(mechanism).bodies.mass)) * max(1.0, float(np.max(np.abs(found.position))))
     assert np.max(np.abs(left)) < 100.0 * np.finfo(float).eps * moment / H
 
 
@@ -105,7 +107,7 @@ def test_stiff_joints_become_rigid_ones():
 def test_energy_and_momentum_of_a_floating_tree():
     """Without gravity nothing changes a floating tree's momentum, nor without friction its energy, to second order."""
     mechanism = branched().set({"gravity.acceleration": 0.0})
-    elements, start = assemble(mechanism), spun(mechanism)
+    elements, start = assembled(mechanism), spun(mechanism)
     errors = []
     for timestep in (4e-3, 2e-3):
         steps = round(0.8 / timestep)
@@ -115,7 +117,9 @@ def test_energy_and_momentum_of_a_floating_tree():
         linear = np.einsum("b,tbi->ti", mass, np.asarray(run.states.velocity)[:, :, :3])
         np.testing.assert_allclose(linear, linear[:1].repeat(len(linear), 0), atol=1e-11)
         velocity = 0.5 * (run.states.velocity[:-1] + run.states.velocity[1:])
-        spin = jax.vmap(lambda p, v: energy.angular_momentum(elements, State(p, v)))(run.states.pose[:-1], velocity)
+        spin = jax.jit(jax.vmap(lambda p, v: energy.angular_momentum(elements, State(p, v))))(
+            run.states.pose[:-1], velocity
+        )
         errors.append(max(np.ptp(total) / total[0], np.max(np.abs(spin - spin[0])) / np.max(np.abs(spin))))
         assert np.max(run.diagnostics.gap) < 1e-12
     assert errors[0] < 1e-3

@@ -11,8 +11,7 @@ from shadowfit.dynamics import assemble, place
 from shadowfit.dynamics.kinematics import StateView, gap_values
 from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
-from shadowfit.dynamics.tree import motions, tree_of
-from shadowfit.dynamics.tree import place as place_tree
+from shadowfit.dynamics.tree import forward_kinematics, motions, tree_of
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Mechanism, ball, distance, hinge, lock, slider
 from shadowfit.mechanism.body import Body
@@ -69,11 +68,11 @@ def scene(request):
     def everything():
         still = Pose(jnp.zeros((count, 3)), jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0]), (count, 1)))
         motion = still.plus(jnp.asarray(steps))
-        here = place_tree(tree, mechanism, motion)
+        here = forward_kinematics(tree, mechanism, motion)
 
         def moved(step):
             there = motion.plus((step @ tree.selection()).reshape(count, 6))
-            return place_tree(tree, mechanism, there).pose.minus(here.pose)
+            return forward_kinematics(tree, mechanism, there).pose.minus(here.pose)
 
         velocity = (rates @ tree.selection()).reshape(count, 6)
         views = (
@@ -117,7 +116,7 @@ def test_positions_of_joints_place_bodies_as_the_simulator_does():
     mechanism = builtin.furuta()
     tree = tree_of(mechanism)
     expected = place(mechanism, {"hinge1": 0.4, "hinge2": 2.0}).pose
-    again = jax.jit(lambda pose: place_tree(tree, mechanism, motions(tree, mechanism, pose)).pose)(expected)
+    again = jax.jit(lambda pose: forward_kinematics(tree, mechanism, motions(tree, mechanism, pose)).pose)(expected)
     same(again, expected)
 
 

@@ -7,24 +7,26 @@ with ``full`` ones it follows from a velocity with noise of its own.
 
 import itertools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from estimation.scenes import spring_slider, twin
-from shadowfit.dynamics import assemble, place
+from shadowfit.dynamics import place
+from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.exact import step as exact_step
 from shadowfit.dynamics.spook import step as spook_step
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 
-STEPPERS = {"spook": spook_step, "exact": exact_step}
+STEPPERS = {"spook": jax.jit(spook_step), "exact": jax.jit(exact_step)}
 TIMESTEP, STEPS, WEIGHT = 0.02, 60, 40.0
 
 
 def new_speed(mechanism, discretization, position, speed):
     """The stepper's velocity after one step."""
-    elements = assemble(mechanism)
+    elements = assembled(mechanism)
     state = place(mechanism, {"rail": position}, {"rail": speed})
     guess = jnp.zeros(complementary_count(elements), bool)
     new, _ = STEPPERS[discretization](elements, state, jnp.zeros(0), jnp.asarray(TIMESTEP), guess)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 
 import equinox as eqx
 import jax
@@ -67,9 +67,7 @@ def axis_impulses(
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
         places = [tree.coordinate(joint) for joint in group.joints]
-        act = functools.partial(
-            _on_axis, group, geometry.position, speed, mobility[np.array(places)], command, timestep
-        )
+        act = _Axis(group, geometry.position, speed, mobility[np.array(places)], command, timestep).impulse
         ones = jnp.ones(group.size)
         limit, by_load = _limit(group, geometry.position, speed, loads, command, timestep)
         total, by_speed = jax.jvp(lambda s, act=act, limit=limit: act(s, limit), (new_speed,), (ones,))
@@ -101,22 +99,24 @@ def _limit(
     return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level, weights * jnp.sign(loads)
 
 
-def _on_axis(
-    group: JointGroup,
-    position: Float[Array, "n"],
-    speed: Float[Array, "n"],
-    mobility: Float[Array, "n"],
-    command: Array,
-    timestep: Array,
-    new_speed: Float[Array, "n"],
-    limit: Float[Array, "n"],
-) -> Float[Array, "n"]:
-    """Impulses along the axes of a group's joints, with dry friction of a largest impulse."""
-    laws = exact.axis_impulse(group, position, speed, new_speed, command, timestep)
-    if group.friction is None:
-        return laws
-    width = sliding.stick_width(group.friction.stick_time, mobility, limit, timestep)
-    return laws - limit * sliding.mean_direction(speed, new_speed, width)
+@dataclasses.dataclass(frozen=True)
+class _Axis:
+    """Axes of a group's joints in a step."""
+
+    group: JointGroup
+    position: Float[Array, "n"]
+    speed: Float[Array, "n"]
+    mobility: Float[Array, "n"]
+    command: Float[Array, "inputs"]
+    timestep: Float[Array, ""]
+
+    def impulse(self, new_speed: Float[Array, "n"], limit: Float[Array, "n"]) -> Float[Array, "n"]:
+        """Impulses along them, with dry friction of a largest impulse."""
+        laws = exact.axis_impulse(self.group, self.position, self.speed, new_speed, self.command, self.timestep)
+        if self.group.friction is None:
+            return laws
+        width = sliding.stick_width(self.group.friction.stick_time, self.mobility, limit, self.timestep)
+        return laws - limit * sliding.mean_direction(self.speed, new_speed, width)
 
 
 def _across(tree: Tree, group: JointGroup, whole: Pose, now: Hung) -> Float[Array, "n m 6"]:

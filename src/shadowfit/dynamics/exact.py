@@ -124,11 +124,11 @@ def velocity_problem(
     regular_inverse = body_forces.inverse_mass(elements, state.pose)
     equality, friction = [], []
     for group, old, geometry, new in zip(elements.groups, before, geometries, after, strict=True):
-        speed = rows.apply(geometry.axis_a, geometry.axis_b, group, velocity)
+        speed, new_speed = (rows.apply(geometry.axis_a, geometry.axis_b, group, v) for v in (velocity, iterate))
         mobility = spook.tangent_mobility(group, geometry, regular_inverse)
-        gap = _gap_rows(group, old, geometry, new, turning, iterate, timestep)
+        gap = _gap_rows(group, (old, geometry, new), turning, iterate, timestep)
         limit = spook.friction_rows(group, geometry.position, speed, command, mobility, timestep)
-        axis = _axis_rows(group, geometry, speed, iterate, command, limit, timestep)
+        axis = _axis_rows(group, geometry, (speed, new_speed), command, limit, timestep)
         equality.append(_join(gap, axis))
         friction.append(limit)
     contacts = contact_rows(elements, pose, velocity, regular_inverse, geometries, timestep)
@@ -156,13 +156,12 @@ def _free_motion(
 
 def _gap_rows(
     group: JointGroup,
-    before: rows.Geometry,
-    now: rows.Geometry,
-    after: rows.Geometry,
+    at: tuple[rows.Geometry, rows.Geometry, rows.Geometry],
     turning: Float[Array, "bodies+1 3 3"],
     iterate: Array,
     timestep: Array,
 ) -> EqualityRows:
+    before, now, after = at
     relaxed = rows.relaxation(group, timestep)
     value = gap_defect(relaxed, now.gap, before.gap, after.gap, timestep)
     row_a = _through_rotation(after.gap_a, turning[group.a.bodies])
@@ -193,15 +192,14 @@ def axis_impulse(
 def _axis_rows(
     group: JointGroup,
     geometry: rows.Geometry,
-    speed: Array,
-    iterate: Array,
+    speeds: tuple[Array, Array],
     command: Array,
     friction: FrictionRows | None,
     timestep: Array,
 ) -> EqualityRows | None:
     if not group.has_axis:
         return None
-    new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, iterate)
+    speed, new_speed = speeds
     impulse, slope = jax.jvp(
         lambda s: axis_impulse(group, geometry.position, speed, s, command, timestep),
         (new_speed,),

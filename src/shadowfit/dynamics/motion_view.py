@@ -10,7 +10,7 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.dynamics.kinematics import StateView, drive_torque
 from shadowfit.dynamics.state import Instant, State
-from shadowfit.dynamics.tree import Tree, free_part, place
+from shadowfit.dynamics.tree import Tree, forward_kinematics, free_part
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame
 from shadowfit.mechanism.mechanism import Mechanism
@@ -34,7 +34,7 @@ class MotionView(View):
 
     def _bodies(self) -> StateView:
         """Only where a sensor looks at a body: most read joints, and to trace all of this takes time."""
-        placed = place(self.tree, self.mechanism, self.motion)
+        placed = forward_kinematics(self.tree, self.mechanism, self.motion)
         return StateView(self.mechanism, State(placed.pose, placed.twists @ self.rates))
 
     def _accelerated(self) -> StateView:
@@ -45,10 +45,12 @@ class MotionView(View):
 
         def velocity(time: Array) -> Array:
             along = (time * self.rates @ selection).reshape(-1, 6)
-            return place(self.tree, self.mechanism, self.motion.plus(along)).twists @ (self.rates + time * growth)
+            return forward_kinematics(self.tree, self.mechanism, self.motion.plus(along)).twists @ (
+                self.rates + time * growth
+            )
 
         _, acceleration = jax.jvp(velocity, (jnp.zeros(()),), (jnp.ones(()),))
-        placed = place(self.tree, self.mechanism, self.motion)
+        placed = forward_kinematics(self.tree, self.mechanism, self.motion)
         state = State(placed.pose, placed.twists @ self.rates)
         return StateView(self.mechanism, state, None, Instant(acceleration))
 

@@ -15,7 +15,7 @@ from shadowfit.dynamics.elements import outline
 from shadowfit.dynamics.joint_contacts import impulse_count
 from shadowfit.dynamics.rigid_step import Carried, Trial
 from shadowfit.dynamics.state import Moving, State
-from shadowfit.dynamics.tree import Tree, motions, place
+from shadowfit.dynamics.tree import Tree, forward_kinematics, motions
 from shadowfit.geometry import Pose
 from shadowfit.kernels import is_own
 from shadowfit.kernels.along import along
@@ -108,7 +108,7 @@ def weakest_loop(tree: Tree, mechanism: Mechanism, pose: Pose) -> tuple[float, s
 
 
 def _loop_rows(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree) -> Arrays:
-    placed = place(tree, mechanism, Pose(position, orientation))
+    placed = forward_kinematics(tree, mechanism, Pose(position, orientation))
     return [loops.jacobian(loops.closing(tree, mechanism), placed.pose, placed.twists)]
 
 
@@ -164,7 +164,7 @@ def _motions(mechanism: Mechanism, position: Array, orientation: Array, tree: Tr
 
 
 def _place(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree) -> Arrays:
-    placed = place(tree, mechanism, Pose(position, orientation))
+    placed = forward_kinematics(tree, mechanism, Pose(position, orientation))
     return [placed.pose.position, placed.pose.orientation, placed.twists]
 
 

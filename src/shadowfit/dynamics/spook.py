@@ -18,6 +18,8 @@ scheme, in proportion to ``ε τ``. Relaxation over less than about two steps is
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Bool, Float
@@ -70,7 +72,9 @@ def velocity_problem(
         impulse = impulse.at[group.b.bodies].add(push[:, None] * geometry.axis_b)
         mobility = tangent_mobility(group, geometry, inverse_mass)
         limit = friction_rows(group, geometry.position, speed, command, mobility, timestep)
-        equality.append(_equality_rows(group, geometry, velocity, stiffness, push, mobility, limit, timestep))
+        # The floor keeps √K differentiable at K = 0; it acts like 1e-14 of the bodies' inertia.
+        axis = _AxisRow(jnp.sqrt(stiffness + STIFFNESS_FLOOR / mobility)[:, None], push[:, None])
+        equality.append(_equality_rows(group, geometry, velocity, axis, limit, timestep))
         friction.append(limit)
     contacts = contact_rows(elements, pose, velocity, inverse_mass, geometries, timestep)
     free = velocity + jnp.einsum("bij,bj->bi", inverse_mass, impulse)
@@ -126,13 +130,20 @@ def friction_rows(
     return FrictionRows(weights, timestep * level, stick)
 
 
+class _AxisRow(NamedTuple):
+    """The row of the laws along an axis."""
+
+    scale: Float[Array, "n 1"]
+    """√K."""
+    explicit: Float[Array, "n 1"]
+    """c, which acts whatever the new velocity is."""
+
+
 def _equality_rows(
     group: JointGroup,
     geometry: rows.Geometry,
     velocity: Array,
-    stiffness: Array,
-    push: Array,
-    mobility: Array,
+    axis: _AxisRow,
     friction: FrictionRows | None,
     timestep: Array,
 ) -> EqualityRows:
@@ -145,14 +156,12 @@ def _equality_rows(
     explicit: list[Array] = [jnp.zeros_like(closing)]
     zero = jnp.zeros((group.size, 1))
     if group.has_axis:
-        # The floor keeps √K differentiable at K = 0; it acts like 1e-14 of the bodies' inertia.
-        scale = jnp.sqrt(stiffness + STIFFNESS_FLOOR / mobility)[:, None]
-        row_a.append((scale * geometry.axis_a)[:, None])
-        row_b.append((scale * geometry.axis_b)[:, None])
+        row_a.append((axis.scale * geometry.axis_a)[:, None])
+        row_b.append((axis.scale * geometry.axis_b)[:, None])
         sigma.append(jnp.ones((group.size, 1)))
         bias.append(zero)
-        scales.append(scale)
-        explicit.append(push[:, None])
+        scales.append(axis.scale)
+        explicit.append(axis.explicit)
     if friction is not None:
         row_a.append(geometry.axis_a[:, None])
         row_b.append(geometry.axis_b[:, None])

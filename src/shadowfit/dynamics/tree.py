@@ -132,7 +132,7 @@ class Placed(eqx.Module):
     """Where the frame b of each body's joint is [m]: rotations of the joint are about this point."""
 
 
-def place(tree: Tree, mechanism: Mechanism, motion: Pose) -> Placed:
+def forward_kinematics(tree: Tree, mechanism: Mechanism, motion: Pose) -> Placed:
     """Poses of all bodies at given motions."""
     hung = hang(tree, mechanism, motion)
     return Placed(hung.pose, velocities_by(tree, hung.twists, hung.pose.position), hung.centers)

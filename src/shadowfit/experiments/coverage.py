@@ -32,6 +32,7 @@ from scipy import stats
 
 from shadowfit import parallel
 from shadowfit.dynamics import place
+from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.requests import step_commands
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options
@@ -41,6 +42,7 @@ from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.problem.variation import varied
 from shadowfit.estimation.problem.weights import Weights, default_weights
 from shadowfit.estimation.refits.synthetic import disturbed_readings
+from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.mechanism import Coulomb, Mechanism, Stribeck
@@ -178,7 +180,8 @@ def record(study: Study, condition: Condition, seed: int) -> Recording:
     signals = jnp.asarray(np.tile(signal, (len(truth.inputs), 1)))
     timestep = jnp.asarray(TIMESTEP)
     command = step_commands(truth, signals, timestep, "exact")[:-1]
-    clean = disturbed_readings(truth, truth, place(truth, study.positions), command, impulses, timestep, "exact")
+    errors = impulses / reference_mass(assemble(truth).bodies)
+    clean = disturbed_readings(truth, place(truth, study.positions), command, errors, timestep, "exact")
     channels = {
         name: disturbed(np.asarray(values)[:, 0], condition.sensor, random)
         for name, values in zip(truth.sensors, clean, strict=True)

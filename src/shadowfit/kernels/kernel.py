@@ -125,7 +125,8 @@ def kernel(
         else:
             with _making():
                 traced = traced or trace(function, list(settings), list(constants), list(varying))
-                texts, outputs, scratch = _write(traced, settings, constants, varying, fixed, carried, largest)
+                arguments = settings, constants, varying
+                texts, outputs, scratch = _write(traced, arguments, fixed, carried, largest)
             objects = [background.submit(codegen.compile_program, text) for text in texts]
             _loaded[name] = _Code(outputs, scratch, _Making(name, objects))
     return Kernel(_loaded[name], fixed, flat[fixed])
@@ -178,9 +179,10 @@ def making_seconds() -> float:
 
 
 def _write(
-    traced: Any, settings: Leaves, constants: Leaves, varying: Leaves, fixed: np.ndarray, carried: int, largest: int
+    traced: Any, arguments: tuple[Leaves, Leaves, Leaves], fixed: np.ndarray, carried: int, largest: int
 ) -> tuple[list[str], tuple[tuple[int, ...], ...], int]:
     """Assembly of a traced function, shapes of its outputs, and the working space it needs."""
+    settings, constants, varying = arguments
     scalars = Scalars(largest)
     places = itertools.count()
     given = zip(_flat(settings), fixed, strict=True)

@@ -59,7 +59,7 @@ class Engine(Protocol):
         """See to it that a column outlives a worker, and what is made from it is made again from there."""
         ...
 
-    def place(self, value: Any) -> Handle:
+    def broadcast(self, value: Any) -> Handle:
         """A value that many calls share: it travels once."""
         ...
 
@@ -96,7 +96,7 @@ class Threads:
     def keep(self, column: Column) -> None:
         del column  # it ends with this process, and everything else with it
 
-    def place(self, value: Any) -> Handle:
+    def broadcast(self, value: Any) -> Handle:
         return value
 
     def everywhere(self, work: Callable[..., Any], *given: Any) -> list[Any]:
@@ -168,7 +168,7 @@ class Cluster:
         sizes = grouped[0].sizes
         # The scheduler keeps what a task was given for as long as it may have to be done again: what is shared is one
         # value with the workers, and a task of some bytes refers to it.
-        recipe = Recipe(how, work, self.place(shared), grouped, (0, *itertools.accumulate(sizes)))
+        recipe = Recipe(how, work, self.broadcast(shared), grouped, (0, *itertools.accumulate(sizes)))
         made = Groups([self._made(recipe, place) for place in range(len(sizes))], sizes, recipe)
         self._columns[next(self._numbers)] = made
         return made
@@ -255,7 +255,7 @@ class Cluster:
             column.futures[place] = self._made(column.recipe, place)
         return True
 
-    def place(self, value: Any) -> Handle:
+    def broadcast(self, value: Any) -> Handle:
         # The result of a task, which is made again where its worker dies.
         return self._client.submit(_same, value, pure=False)
 

@@ -125,10 +125,9 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
     command, _ = problem.commands_at(values, recording)
     readings = disturbed_readings(
         problem.written(values, recording),
-        problem.mechanism,
         _first_state(estimate, recording),
         command,
-        _on_bodies(problem, point, recording, drawn[0] + known),
+        _velocity_errors(problem, point, recording, drawn[0] + known),
         np.asarray(problem.timestep),
         problem.plan.equations.discretization,
     )
@@ -139,14 +138,14 @@ def _track(estimate: Estimate, recording: int, errors: Errors, random: np.random
     return with_readings(problem, track, tuple(np.asarray(r) for r in readings), noise)
 
 
-def _on_bodies(
+def _velocity_errors(
     problem: Problem, point: Point, recording: int, errors: Float[np.ndarray, "steps r"]
 ) -> Float[np.ndarray, "steps bodies 6"]:
-    """Impulse errors of the dynamics as impulses on the bodies."""
+    """Impulse errors of the dynamics as errors of the bodies' velocities, by the mass that the fit weighs them with."""
     plan = problem.plan
     poses = point.nodes[recording].pose[plan.centre : plan.centre + len(errors)]
     mass = np.asarray(reference_mass(assemble(problem.mechanism).bodies))
-    return plan.unknowns.impulses_on_bodies(errors, poses, mass, problem.at(point.values, recording))
+    return plan.unknowns.impulses_on_bodies(errors, poses, mass, problem.at(point.values, recording)) / mass
 
 
 def _first_state(estimate: Estimate, recording: int) -> State:

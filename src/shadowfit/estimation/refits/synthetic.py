@@ -18,7 +18,6 @@ from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track
-from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.geometry.cubic import cubic
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -26,35 +25,33 @@ from shadowfit.mechanism.mechanism import Mechanism
 @eqx.filter_jit
 def disturbed_readings(
     mechanism: Mechanism,
-    reference: Mechanism,
     initial: State,
     command: Float[Array, "steps inputs"],
-    impulses: Float[Array, "steps bodies 6"],
+    errors: Float[Array, "steps bodies 6"],
     timestep: Float[Array, ""],
     discretization: str,
 ) -> tuple[Float[Array, "steps+1 d"], ...]:
-    """Readings at the steps along a simulation with impulse errors: ``M₀ (v₊ − φ) = e``.
+    """Readings at the steps along a simulation with errors of its velocities: ``v₊ − φ = M₀⁻¹ e``.
 
     Args:
         mechanism: what moves.
-        reference: has the mass M₀ by which the fit weighs velocity errors.
         initial: pose, and the velocity that led there, ``(q_k ⊟ q_{k−1})/h``.
         command: of each step.
-        impulses: e of each step [N s, N m s].
+        errors: of the velocity, in each step [m/s, rad/s].
         timestep: h [s].
         discretization: ``exact`` or ``spook``.
     """
-    elements, mass = assemble(mechanism), reference_mass(assemble(reference).bodies)
+    elements = assemble(mechanism)
 
     def advance(now: tuple[State, Array], entry: tuple[Array, Array]) -> tuple[tuple[State, Array], State]:
         state, guess = now
         new, solution = STEPPERS[discretization](elements, state, entry[0], timestep, guess)
-        velocity = new.velocity + entry[1] / mass
+        velocity = new.velocity + entry[1]
         moved = State(state.pose.plus(timestep * velocity), velocity)
         return (moved, solution.active), moved
 
     guess: Array = jnp.zeros(complementary_count(elements), bool)
-    _, states = jax.lax.scan(advance, (initial, guess), (command, impulses))
+    _, states = jax.lax.scan(advance, (initial, guess), (command, errors))
     whole = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
     acceleration = jnp.diff(whole.velocity, axis=0, append=states.velocity[-1:]) / timestep
     instants = Instant(acceleration, jnp.concatenate([command, command[-1:]]))

@@ -27,7 +27,7 @@ from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.kinematics import gap_values
-from shadowfit.dynamics.tree import Tree, place
+from shadowfit.dynamics.tree import Tree, forward_kinematics
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
@@ -52,7 +52,7 @@ class Closing(eqx.Module):
 
 def closing(tree: Tree, mechanism: Mechanism, motion: Pose) -> Closing:
     """The loops at motions of the tree's joints."""
-    closers, placed = loops.closing(tree, mechanism), place(tree, mechanism, motion)
+    closers, placed = loops.closing(tree, mechanism), forward_kinematics(tree, mechanism, motion)
     rows = loops.jacobian(closers, placed.pose, placed.twists)
     return Closing(gap_values(closers, placed.pose), rows, placed.twists, placed.pose)
 

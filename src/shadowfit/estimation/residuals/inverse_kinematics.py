@@ -15,7 +15,7 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian, gap_values
 from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import State
-from shadowfit.dynamics.tree import Tree, place
+from shadowfit.dynamics.tree import Tree, forward_kinematics
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
@@ -64,7 +64,7 @@ def corrected_motion(
     gap: Array = jnp.zeros(0)
     slope: Array = jnp.zeros((0, tree.size))
     if tree.loops:
-        closers, placed = loops.closing(tree, mechanism), place(tree, mechanism, motion)
+        closers, placed = loops.closing(tree, mechanism), forward_kinematics(tree, mechanism, motion)
         gap, slope = gap_values(closers, placed.pose), loops.jacobian(closers, placed.pose, placed.twists)
 
     def errors(increment: Array) -> Array:

@@ -28,7 +28,7 @@ from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces, loops, rows, shafts
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
 from shadowfit.dynamics.state import Moving, with_world
-from shadowfit.dynamics.tree import Placed, Tree, place
+from shadowfit.dynamics.tree import Placed, Tree, forward_kinematics
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -47,7 +47,7 @@ def residual(
     """
     links, rest = loops.opened(tree, mechanism)
     elements = assemble(rest)
-    before, now, after = (place(tree, mechanism, motions[i]) for i in range(3))
+    before, now, after = (forward_kinematics(tree, mechanism, motions[i]) for i in range(3))
     velocity = now.pose.minus(before.pose) / timestep
     new_velocity = after.pose.minus(now.pose) / timestep
     step = Moving(now.pose, velocity, new_velocity, command, timestep)

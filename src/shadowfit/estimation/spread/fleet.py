@@ -131,7 +131,7 @@ def fit_fleet(
             pilots = [sources[i] for i in np.unique(np.linspace(0, len(sources) - 1, PILOTS).round().astype(int))]
             pilot = work.once(pilot_fit, pilots, mechanism, asked, chosen, settings)
         task = Task(mechanism, asked, chosen, asked.roles(mechanism), pilot.weights.reference)
-        placed = work.place(task)
+        placed = work.broadcast(task)
         problems = work.each(shard.build, opened, shared=(placed,))
         work.release(problems)
         fleet = _Fleet(work, task, placed, problems, pilot, settings, _Journal(pilot, progress, memory))

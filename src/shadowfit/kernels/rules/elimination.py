@@ -12,7 +12,7 @@ from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.scalars import Node, Scalars
 from shadowfit.kernels.unrolling import Unrolling
 
-Table = list[list[Node]]
+Matrix = list[list[Node]]
 
 
 def solve(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Value:
@@ -25,7 +25,7 @@ def solve(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> Va
     matrix, right = (entries_of(scalars, x) for x in arguments)
     if matrix.ndim != 2:
         raise UnsupportedError("several linear systems at once", equation.primitive.name)
-    rows: Table = np.concatenate([matrix, right], axis=1).tolist()
+    rows: Matrix = np.concatenate([matrix, right], axis=1).tolist()
     size = len(rows)
     for k in range(size):
         if not equation.params["definite"]:
@@ -50,7 +50,7 @@ def _relieve(scalars: Scalars, row: list[Node], pivot: list[Node], k: int, first
             row[j] = scalars.sub(row[j], scalars.mul(factor, pivot[j]))
 
 
-def _bring_up(scalars: Scalars, rows: Table, k: int) -> None:
+def _bring_up(scalars: Scalars, rows: Matrix, k: int) -> None:
     """Exchange row k for the one below that has the largest entry in column k, the first of equals."""
     for i in range(k + 1, len(rows)):
         if rows[i][k] == scalars.zero:

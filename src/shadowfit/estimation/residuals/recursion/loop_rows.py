@@ -26,7 +26,7 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.state import Moving
-from shadowfit.dynamics.tree import Tree, place
+from shadowfit.dynamics.tree import Tree, forward_kinematics
 from shadowfit.estimation.residuals.closure import ROUNDS, closing
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
@@ -295,7 +295,7 @@ def _closings(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list
 def _axes(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
     """Rows of the loops' own axes by the coordinates, and inertias of shafts along them."""
     mechanism = machine.mechanism()
-    now = place(loop.tree, mechanism, Pose(*varying))
+    now = forward_kinematics(loop.tree, mechanism, Pose(*varying))
     rows, inertia = loops.axes(loops.closing(loop.tree, mechanism), now.pose)
     return rows @ now.twists.reshape(-1, loop.tree.size), inertia
 
@@ -328,7 +328,7 @@ def _on_tree(
     mechanism = machine.moved(parameters)
     spread = moves.reshape(TIMES, tree.size) @ tree.selection()
     moved = Pose(position, orientation).plus(spread.reshape(TIMES, len(tree.links), 6))
-    before, now, after = (place(tree, mechanism, moved[t]) for t in range(TIMES))
+    before, now, after = (forward_kinematics(tree, mechanism, moved[t]) for t in range(TIMES))
     old, new = now.pose.minus(before.pose) / timestep, after.pose.minus(now.pose) / timestep
     acting = command + command_slopes @ parameters[np.array(loop.layout.inputs, int)]
     closers, acted = loops.closing(tree, mechanism), reaction + more

@@ -21,7 +21,7 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.loops import row_joints
 from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import Instant, State, with_world
-from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, motions, place, tree_of
+from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, forward_kinematics, motions, tree_of
 from shadowfit.errors import MechanismError
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import joint_transition, loop_transition
@@ -235,7 +235,7 @@ class Joint(Unknowns):
     # --- bodies ---
 
     def placed(self, mechanism: Mechanism, pose: Pose) -> Placed:
-        whole = place(self.tree, mechanism, pose)
+        whole = forward_kinematics(self.tree, mechanism, pose)
         if not self.tree.loops:
             return whole
         rows = closing(self.tree, mechanism, pose).rows
