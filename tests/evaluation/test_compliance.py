@@ -18,7 +18,7 @@ def test_a_compliance_that_matters_is_said(recording, truth, base, compliance, s
     found = giving_joints(estimate)
     assert bool(found) is said
     if said:
-        assert "the model says that hinge gives: inertias may be off by" in found[0]
+        assert "the model says that hinge gives: inertias may be off by" in found[0][1]
 
 
 def test_bars_of_zero_say_nothing():

@@ -5,12 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
+from shadowfit.dynamics import simulate
 from shadowfit.estimation import Free
 from shadowfit.evaluation.check_page import check_page
 from shadowfit.evaluation.notices import colour
 from shadowfit.evaluation.precheck import check, surely_wrong
 from shadowfit.evaluation.used_channels import used_channels
 from shadowfit.models import load_model
+from shadowfit.recordings import Recording
 from shadowfit.recordings.smoothness import roughness
 
 FREE = {"pendulum.inertia.yy": Free(), "hinge.viscous": Free()}
@@ -42,6 +44,37 @@ def test_a_recording_of_the_model_passes(model, swing):
     page = check_page(model, [swing], found)
     assert "nothing speaks against a fit" in page
     assert 'id="recording-0"' in page
+
+
+@pytest.fixture(scope="module")
+def double():
+    """Two hanging links that swing, and their angles."""
+    model = load_model("chain2")
+    start = model.start.with_joints({"hinge1": 1.2, "hinge2": -0.7}, {}).state(model.mechanism)
+    run = simulate(model.mechanism, start, timestep=0.01, steps=300, joints="rigid")
+    return model.mechanism, Recording(
+        np.asarray(run.time), {name: np.asarray(values).ravel() for name, values in run.readings.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda a, b: (b, a), "swapped"),
+        (lambda a, b: (a, np.degrees(b)), "theta2 in degrees"),
+        (lambda a, b: (-a, b), "other sign of theta"),
+    ],
+    ids=["swapped", "degrees", "mirrored"],
+)
+def test_the_remedy_is_named(double, change, words):
+    """Of usual mistakes with columns the one that, turned back, explains the motion; said first."""
+    mechanism, recording = double
+    first, second = change(recording.channels["theta1"], recording.channels["theta2"])
+    wrong = dataclasses.replace(recording, channels={"theta1": first, "theta2": second})
+    found = check(mechanism, [wrong], {})
+    assert found.notices[0].severity == "red"
+    assert words in found.notices[0].text
+    assert colour(check(mechanism, [recording], {}).notices) == "green"
 
 
 def test_the_columns_that_are_used_are_listed(model, swing):

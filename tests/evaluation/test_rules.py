@@ -132,6 +132,34 @@ def test_coloured_and_loud_residuals_are_named(model, make_swing):
     assert all(notice.advice for notice in found if notice.severity != "info")
 
 
+def test_what_a_real_machine_leaves_is_information():
+    """More than the noise, but a part of the motion that no simulation would show: told, and no warning."""
+    sensor = JointPosition("hinge", std=1e-3)
+    severities = {
+        share: next(rules._following(rules._Left("theta", share, 1.0, 0.0), sensor, "theta")).severity
+        for share in (0.05, 0.2, 0.5)
+    }
+    assert severities == {0.05: "info", 0.2: "amber", 0.5: "red"}
+    assert not list(rules._following(rules._Left("theta", 2e-3, 1.0, 0.0), sensor, "theta"))
+    (told,) = rules._following(rules._Left("theta", 2e-3, 1.0, 0.9), sensor, "theta")
+    assert told.severity == "info"
+    assert "correlated in time (0.90" in told.text
+
+
+def test_friction_that_cannot_be_told_from_zero_is_information(estimate):
+    """An interval that begins at zero says how large it may be; an inertia like that is not known at all."""
+    unknown = [dataclasses.replace(own, identifiable=False) for own in estimate.parameters]
+    fields = {"parameters": unknown, "findings": (), "cost": 1.0}
+    found = {notice.severity: notice.text for notice in rules._untold(SimpleNamespace(**fields))}
+    assert "hinge.viscous" in found["info"]
+    assert "cannot be told from zero" in found["info"]
+    assert "pendulum.inertia.yy" in found["amber"]
+    # Unless no motion of the recording depends on it.
+    unseen = SimpleNamespace(names=("hinge.viscous",), text="")
+    texts = [one.text for one in rules._untold(SimpleNamespace(**(fields | {"findings": (unseen,)})))]
+    assert any("hinge.viscous" in text and "not identifiable" in text for text in texts)
+
+
 def test_readings_that_drown_in_rounding_do_not_end_green(model, make_swing):
     found = judge(fit(model, make_swing(7, 2.0), FREE, options=Options(state_weight=1e300)))
     assert colour(found) == "red"

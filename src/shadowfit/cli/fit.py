@@ -237,8 +237,6 @@ def fit(
     parameters = free_parameters(free or (), mechanism, known_beforehand(prior or (), mechanism), each or ())
     measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=quiet)
     wanted = read_expressions({**loaded.derived, **named_expressions(report or ())}, mechanism)
-    if not no_check:
-        _stop_if_wrong(mechanism, measured)
     options = _given(
         Options.paper() if paper else Options(),
         timestep=timestep,
@@ -254,19 +252,34 @@ def fit(
         memory=None if memory is None else 1e9 * memory,
     )
     optimiser = _given(LevenbergMarquardt.paper() if paper else LevenbergMarquardt(), max_iterations=max_iterations)
-    details = Details(loaded.text, optimiser, kind=intervals.value, derived=wanted)
     task = FitTask(mechanism, measured, parameters, options, optimiser)
+    found = [] if no_check else _look_first(task, quiet)
+    details = Details(loaded.text, optimiser, kind=intervals.value, derived=wanted, warnings=found)
     summary = fit_and_save(task, details, Output(out, quiet, json, report=not no_report))
     raise typer.Exit(0 if summary["converged"] else 1)
 
 
-def _stop_if_wrong(mechanism: Mechanism, recordings: list[Recording]) -> None:
-    """Raise for what no fit can mend."""
-    from shadowfit.errors import RecordingError
-    from shadowfit.evaluation.precheck import surely_wrong
+def _look_first(task: FitTask, quiet: bool) -> list[str]:
+    """What `shadowfit check` finds wrong, said before the fit; raises for what no fit can mend.
 
-    for notice in surely_wrong(mechanism, recordings):
+    Of fits with other equations than the default ones only the samples are looked at.
+    """
+    from shadowfit.cli import console
+    from shadowfit.errors import RecordingError
+    from shadowfit.estimation import Options
+    from shadowfit.evaluation.precheck import check, surely_wrong
+
+    for notice in surely_wrong(task.mechanism, task.recordings):
         raise RecordingError(f"{notice.sentences()} Look with `shadowfit check`, or fit it all the same: --no-check")
+    plain, given = Options(), task.options
+    if (given.unknowns, given.discretization) != (plain.unknowns, plain.discretization):
+        return []
+    with console.doing("looking at the recordings first", quiet):
+        found = check(task.mechanism, task.recordings, dict(task.free), given).notices
+    wrong = [notice for notice in found if notice.severity == "red"]
+    for notice in () if quiet else wrong:
+        console.messages().print(f"check: {notice.sentences()}", soft_wrap=True)
+    return [f"before the fit: {notice.sentences().rstrip('.')}" for notice in wrong]
 
 
 def _given(preset: Any, **fields: Any) -> Any:
@@ -322,7 +335,9 @@ def fit_and_save(task: FitTask, details: Details, output: Output) -> dict[str, A
         estimate = estimation.fit(
             mechanism, recordings, task.free, options=task.options, optimiser=task.optimiser, progress=progress
         )
-    details = dataclasses.replace(details, compile_seconds=runtime.compile_seconds() - before, warnings=spoken)
+    details = dataclasses.replace(
+        details, compile_seconds=runtime.compile_seconds() - before, warnings=[*details.warnings, *spoken]
+    )
     if not output.json and estimate.parameters:
         # At once: writing the result, with its rollout, takes longer than the fit.
         console.output().print(parameter_table(parameters(estimate, details.kind, details.truth)))

@@ -60,7 +60,7 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
         chosen = "white forces that act" if choice.acting else "forces that were read wrongly, or have a memory"
         reason = "they are not" if choice.acting else "of some joints they are"
         made.append(Choice("errors are taken for", chosen, f"{reason} in the known forces, or alike from step to step"))
-    kinds = "; ".join(text.removeprefix("errors of ") for text in described(estimate))
+    kinds = "; ".join(described(estimate))
     reason = "most likely of smooth functions of speed, position, time and readings"
     made.append(Choice("errors that are not white", kinds or "none", f"{reason}, for error bars alone"))
     made.append(_weight(choice))
@@ -81,7 +81,7 @@ def _weight(choice: NoiseChoice) -> Choice:
         at_most = f"by {_percent(choice.gain_by_chance)} at most by chance"
         why = "and errors are not white" if choice.explanation.smooth else at_most
         reason = f"{tried.replace('would get', 'get')}, {why}"
-        return Choice(what, f"{choice.added_weight:.0e} times (in κ)", reason)
+        return Choice(what, f"{choice.added_weight:.3g} times as much", reason)
     return Choice(what, "none", f"{tried}, and by {_percent(choice.gain_by_chance)} by chance alone")
 
 

@@ -14,8 +14,10 @@ from shadowfit.mechanism.joint import DEFAULT_COMPLIANCE, WORLD
 INERTIAL_UNITS = ("kg", "kg m²")
 
 
-def giving_joints(estimate: Estimate) -> list[str]:
-    """A sentence for each fit with rigid joints whose model says that one gives by more than the error bars show.
+def giving_joints(estimate: Estimate) -> list[tuple[float, str]]:
+    """Of a fit with rigid joints whose model says that one gives by more than the error bars show: how much, in words.
+
+    The number is the part by which inertias may be off.
 
     A bar of zero is that of a parameter that cannot move, such as one on the edge of what a body can have.
     """
@@ -30,11 +32,12 @@ def giving_joints(estimate: Estimate) -> list[str]:
     name = max(effects, key=lambda joint: effects[joint], default="")
     if not name or not effects[name] > min(known):
         return []
-    return [
+    text = (
         f"joints are taken as rigid, but the model says that {name} gives: inertias may be off by "
         f"{100.0 * effects[name]:.2g} %, {effects[name] / min(known):.1f} of their standard deviations. If it does "
-        "give, fit with poses of the bodies (--unknowns configuration); if not, lower its compliance"
-    ]
+        "give, fit with poses of the bodies (`--unknowns configuration`); if not, lower its compliance"
+    )
+    return [(effects[name], text)]
 
 
 def _effects(estimate: Estimate) -> dict[str, float]:

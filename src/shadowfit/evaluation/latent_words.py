@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from shadowfit.estimation import Estimate
@@ -18,14 +20,18 @@ WORDS: dict[LatentKind, str] = {
 
 
 def described(estimate: Estimate) -> list[str]:
-    """Each error that is not white: ``errors of hinge: a function of its speed, 3.1e-04 N m rms``."""
+    """Errors that are not white, of each joint and sensor: ``hinge: a function of its speed (3.1e-04 N m rms)``."""
     if not np.isfinite(estimate.cost) or not estimate.parameters:
         return []
-    return [f"errors of {one.name}: {_what(estimate, one)}" for one in estimate.evidence.latent.errors]
+    errors = sorted(estimate.evidence.latent.errors, key=lambda one: one.name)
+    return [
+        f"{name}: {', '.join(_what(estimate, one) for one in of_name)}"
+        for name, of_name in itertools.groupby(errors, key=lambda one: one.name)
+    ]
 
 
 def _what(estimate: Estimate, error: Latent) -> str:
-    return f"{WORDS[error.kind]}, {error.size:.2g} {_unit(estimate, error)} rms"
+    return f"{WORDS[error.kind]} ({error.size:.2g} {_unit(estimate, error)} rms)"
 
 
 def _unit(estimate: Estimate, error: Latent) -> str:

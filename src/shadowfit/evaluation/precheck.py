@@ -31,6 +31,7 @@ from shadowfit.estimation.result import Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
+from shadowfit.evaluation.alterations import alterations
 from shadowfit.evaluation.arrow_of_time import direction
 from shadowfit.evaluation.notices import Notice, listed, ordered
 from shadowfit.evaluation.torque_balance import MISJUDGED, NO_TORQUE, POOR, TorqueBalance, torque_balance
@@ -38,16 +39,23 @@ from shadowfit.evaluation.torques import driven_joints
 from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
+from shadowfit.recordings.checks import looks_like_degrees
 from shadowfit.recordings.smoothness import roughness
 
 # Part of the variance of the inertial force that the others explain: below, the motion is another machine's.
 FOREIGN = 0.2
+# What a change of sign, unit or order has to explain to be named as the remedy, and half of what was unexplained.
+CURED = 0.7
 # A coefficient counts if it is this many of its standard errors from zero.
 SURE = 6.0
 # Columns weaker than this fraction of the inertial force are rounding.
 NOTHING = 1e-6
+# Forces whose sign is known.
+SIGNED = ("input", "gravity")
 # Start values may be off; a factor beyond this is one between units, and the nearest of these is named.
 OFF = 20.0
+# Error bars are those of the start values, and may be ten times too wide; beyond, a parameter is not told.
+HOPELESS = 10.0
 UNITS = {57.29578: "degrees and radians", 1000.0: "a unit and its thousandth"}
 # Position samples that differ from their neighbours as much as from all others are noise, or in the wrong order.
 SHUFFLED = 0.5
@@ -97,7 +105,10 @@ def surely_wrong(mechanism: Mechanism, recordings: Sequence[Recording]) -> list[
                         "red",
                         f"recording {recording.name!r}: neighbouring samples of {name} differ as much as any two "
                         f"(ratio {rough:.2f}, smooth motion has less than 0.1)",
-                        "The rows are in the wrong order, the column is noise, or the sampling is far too slow",
+                        "The angle is in degrees and called radians, the rows are in the wrong order, or the column is "
+                        "noise"
+                        if looks_like_degrees(recording.time, recording.channels[name])
+                        else "The rows are in the wrong order, the column is noise, or the sampling is far too slow",
                     )
                 )
     return notices
@@ -119,17 +130,24 @@ def check(
     notices = surely_wrong(mechanism, recordings)
     notices += [Notice("amber", str(one.message)) for one in caught]
     notices += [Notice("amber", f"recording {one.name!r}: {text}") for one in recordings for text in one.warnings]
-    balances: list[list[Balance]] = []
-    if tree_behind(problem) is not None:
-        without = at_start(problem.without_inputs(), here.outcome.linearisation.point)
-        for index, recording in enumerate(recordings):
-            balances.append(_balances(here, without, index))
-            where = f" in {recording.name}" if len(recordings) > 1 else ""
-            notices += [notice for balance in balances[-1] for notice in _about(balance, where)]
-            notices += _backwards(here, index, where)
+    balances = force_balances(here)
+    for index, of_recording in enumerate(balances):
+        where = f" in {recordings[index].name}" if len(recordings) > 1 else ""
+        notices += [notice for balance in of_recording for notice in _about(balance, where)]
+        notices += _backwards(here, index, where)
+    if balances and _least_explained(balances) < POOR:
+        notices = [*_remedies(here, _least_explained(balances), options or Options()), *notices]
     relative = {row.name: row.std / size for row, size in zip(here.parameters, here.evidence.scale, strict=True)}
     notices += list(_untold(here))
     return Check(ordered(notices), balances, relative)
+
+
+def force_balances(here: Estimate) -> list[list[Balance]]:
+    """The forces along each joint in each recording; empty for machines that are not looked at joint by joint."""
+    if tree_behind(here.problem) is None:
+        return []
+    without = at_start(here.problem.without_inputs(), here.outcome.linearisation.point)
+    return [_balances(here, without, index) for index in range(len(here.problem.tracks))]
 
 
 def at_start(problem: Problem, point: Point | None = None) -> Estimate:
@@ -220,11 +238,14 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
         off = abs(np.log(abs(coefficients.get(name, 1.0))))
         if off > np.log(OFF) and balance.explained > POOR:
             unit = min(UNITS, key=lambda ratio: abs(off - np.log(ratio)))
+            slow = name == "gravity" and off > 2.0 * np.log(OFF)
             yield Notice(
-                "amber",
+                "red" if slow else "amber",
                 f"{balance.name}{where}: {thing} is {abs(coefficients[name]):.2g} times what the model says "
                 "with its start values",
-                f"Check the unit of the column ({UNITS[unit]} differ by {unit:.4g}), and the start values",
+                "Check the unit of the times: milliseconds for seconds make accelerations a million times too small"
+                if slow
+                else f"Check the unit of the column ({UNITS[unit]} differ by {unit:.4g}), and the start values",
             )
     if coefficients.get("gravity", 0.0) < 0.0:
         yield Notice(
@@ -232,6 +253,38 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
             f"{balance.name}{where}: gravity pulls the other way than in the model",
             "The angle is counted from the other side (half a turn), or the model hangs where the machine stands",
         )
+
+
+def _remedies(here: Estimate, now: float, options: Options) -> list[Notice]:
+    """What would make the recordings ones of this machine: a sign, a unit, an order of columns."""
+    found = []
+    for alteration in alterations(here.problem.given):
+        altered = [alteration.apply(track.recording) for track in here.problem.tracks]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # said of the recordings as they are
+            other = build_problem(here.problem.given, altered, here.problem.parameters, options)
+        found.append((_least_explained(force_balances(at_start(other)), right_way=True), alteration))
+    best, remedy = max(found, key=lambda one: one[0], default=(0.0, None))
+    if remedy is None or best < CURED or 1.0 - best > 0.5 * (1.0 - now):
+        return []
+    return [
+        Notice(
+            "red",
+            f"{remedy.text}, gravity, inputs and friction explain at least {best:.0%} of the forces at each joint, "
+            f"instead of {max(now, 0.0):.0%}",
+            remedy.advice,
+        )
+    ]
+
+
+def _least_explained(balances: list[list[Balance]], right_way: bool = False) -> float:
+    """Part of the forces that is explained at the worst joint; ``right_way``: by inputs and gravity of their signs."""
+
+    def explained(balance: Balance) -> float:
+        turned = balance.torque.opposite or any(balance.coefficients.get(name, 1.0) < 0.0 for name in SIGNED)
+        return 0.0 if right_way and turned else balance.explained
+
+    return min((explained(balance) for of_recording in balances for balance in of_recording), default=0.0)
 
 
 def _backwards(here: Estimate, index: int, where: str) -> list[Notice]:
@@ -284,15 +337,23 @@ def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:
 
 def _untold(here: Estimate) -> Iterator[Notice]:
     """Wished parameters that the motion cannot tell, in one sentence, and those that it cannot tell apart."""
-    unknown = [row.name for row in here.parameters if not row.at_bound and not row.identifiable]
-    if unknown:
+    sizes = dict(zip((row.name for row in here.parameters), here.evidence.scale, strict=True))
+    unknown = [row for row in here.parameters if not row.at_bound and not row.identifiable]
+    hopeless = [row.name for row in unknown if not row.std < HOPELESS * sizes[row.name]]
+    if hopeless:
         yield Notice(
             "amber",
-            f"this motion does not tell {listed(unknown)}: with the start values a fit would know "
-            f"{'it' if len(unknown) == 1 else 'them'} no better than to {'its' if len(unknown) == 1 else 'their'} "
-            "own size",
+            f"this motion does not tell {listed(hopeless)}",
             "Leave out what you can measure otherwise, or record a motion that depends on it: other poses, faster, "
             "with more load",
+        )
+    weak = [row.name for row in unknown if row.name not in hopeless]
+    if weak:
+        yield Notice(
+            "info",
+            f"{listed(weak)} may come out with large error bars",
+            "With the start values, and forces known to a hundredth, this motion tells little about "
+            f"{'it' if len(weak) == 1 else 'them'}",
         )
     for finding in here.findings:
         if len(finding.names) > 1:

@@ -6,8 +6,9 @@ docs/verdict.md states them with their limits. To add one, write a function of a
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -24,14 +25,16 @@ from shadowfit.mechanism import Sensor
 
 Rule = Callable[[Estimate], Iterator[Notice]]
 
-# Part of a joint's forces that the model does not explain.
-MUCH, TOO_MUCH = 0.1, 0.3
+# Part of a joint's forces that the model does not explain: worth a word, a twentieth of the variance, a tenth of it.
+NOTED, MUCH, TOO_MUCH = 0.1, math.sqrt(0.05), math.sqrt(0.1)
 # The same of a joint whose torque was measured: half of its variance. Gears of small joints lose 30 or 40 % of their
 # torque in ways that no rigid model has, and all methods leave that; of a wrong channel nothing is explained.
 HALF = math.sqrt(0.5)
-# Noise of a sensor over what its model says, and over the spread of its readings.
-LOUD, TOO_LOUD = 3.0, 30.0
-NOISY, ONLY_NOISE = 0.1, 0.3
+# What is left of a sensor's readings, over its stated noise and over their spread. Models of real machines leave more
+# than the noise of a good sensor; error bars know that, and what is left is judged by the motion: a hundredth of its
+# variance, and a tenth.
+LOUD = 3.0
+OFF, ONLY_NOISE = 0.1, 0.3
 # Standard deviations that heed the residuals' correlations, over those that do not.
 COLOURED, STRONGLY_COLOURED = 2.0, 10.0
 # Correlation of a sensor's residuals with the sample before.
@@ -40,14 +43,24 @@ NOT_WHITE = 0.5
 INSEPARABLE = 0.99
 # Correlation of the missing force with the speed from which on it drives the motion.
 DRIVING = 0.3
-# Error bars that disagreement makes this much wider are worth a word, and so many of them.
-WIDER, MOST_PIECES = 1.5, 3
+# Error bars that disagreement makes this much wider are worth a word, and so many of them; beyond, a warning, unless
+# they are still below this part of the value.
+WIDER, MUCH_WIDER, MOST_PIECES, SMALL_BAR = 1.5, 3.0, 3, 0.01
 # χ² that bodies would gain beyond the edge of what they can have, from which on they are pulled there.
 PULLED = 4.0
 # Part of a parameter below which a standard deviation is not told from rounding.
 ROUNDING = 1e-13
 # Names of numbers that take energy out of the motion.
 FRICTION = ("viscous", "dry", "coulomb", "drag", "damping")
+# Names of numbers that are zero in machines without what they stand for, besides friction.
+ABSENT_AT_ZERO = (
+    *("offset", "delay", "asymmetry", "gear_loss", "quadratic", "stribeck_coulomb", "stribeck_rate"),
+    *("eccentric_sin", "eccentric_cos"),
+)
+# Part of a body's largest moment of inertia by which held ones may give way without a warning.
+GAVE_WAY = 0.2
+# Inertias that a stated compliance puts off by less than this are of no concern.
+SLIGHT = 0.01
 # Names of numbers whose sign is a direction: which way an input drives, or a sensor counts.
 DIRECTED = ("gain", "torque_constant", "ratio", "scale")
 
@@ -69,22 +82,22 @@ def forces(estimate: Estimate) -> Iterator[Notice]:
         return
     idle = _joints_without_friction(estimate)
     for force in unexplained(estimate):
-        if not force.share > MUCH:
-            if force.gain > DRIVING and force.name in idle:
-                yield _driven(force)
-            continue
-        severity: Severity = "red" if force.share > (HALF if force.driven else TOO_MUCH) else "amber"
-        yield Notice(
-            severity,
-            f"at {force.name} a force of {force.level:.2g} {force.unit} is unexplained, {_times(force.share)} "
-            f"the strongest one there ({force.typical:.2g} {force.unit})",
-            _what_to_check(force, severity),
-        )
+        if force.share > NOTED:
+            red = force.share > (HALF if force.driven else TOO_MUCH)
+            severity: Severity = "red" if red else "amber" if force.share > MUCH else "info"
+            yield Notice(
+                severity,
+                f"at {force.name} a force of {force.level:.2g} {force.unit} is unexplained, {_times(force.share)} "
+                f"the strongest one there ({force.typical:.2g} {force.unit})",
+                _what_to_check(force, severity),
+            )
         if force.gain > DRIVING and force.name in idle:
             yield _driven(force)
 
 
 def _what_to_check(force: Unexplained, severity: Severity) -> str:
+    if severity == "info":
+        return "Error bars include it; `shadowfit advise` names what the model may lack"
     if force.driven and severity != "red":
         return (
             "Compare measured and predicted torque in the report: losses of gears, cables and flexibility are what "
@@ -108,51 +121,75 @@ def _joints_without_friction(estimate: Estimate) -> set[str]:
     """Joints of which every free number of friction ended at zero."""
     zero: dict[str, bool] = {}
     for row in estimate.parameters:
-        joint, _, number = row.name.partition(".")
-        if number.split("@")[0] in FRICTION:
+        joint = row.name.partition(".")[0]
+        if _is_one_of(row.name, FRICTION):
             zero[joint] = zero.get(joint, True) and row.at_bound and row.value == 0.0
     return {joint for joint, idle in zero.items() if idle}
 
 
 def sensors(estimate: Estimate) -> Iterator[Notice]:
-    """Noise of sensors: larger than stated, as large as the signal, or correlated in time."""
-    for index, track in enumerate(estimate.problem.tracks):
+    """How well sensors are followed, each in the recording in which that is worst."""
+    tracks = estimate.problem.tracks
+    found: dict[str, list[_Left]] = {}
+    for index, track in enumerate(tracks):
         trajectory = estimate.trajectory(index)
         series = compare(estimate.mechanism(index), track.recording, trajectory.time, trajectory.readings)
-        for name, sensor in estimate.problem.given.sensors.items():
-            readings, stated = series[name], float(sensor.std)
+        for name in estimate.problem.given.sensors:
+            readings = series[name]
             if readings.residual.shape[1] != readings.measured.shape[1]:
                 continue  # an orientation: its readings and its errors are different things
-            left, spread = readings.rmse(), _spread(readings.measured)
-            where = name if len(estimate.problem.tracks) == 1 else f"{name} in {track.recording.name}"
-            yield from _noise(where, sensor.unit(), left, stated, spread)
             known = readings.residual[np.isfinite(readings.residual).all(axis=1), 0]
+            where = name if len(tracks) == 1 else f"{name} in {track.recording.name}"
             lag = autocorrelation(known, 1)[1] if len(known) > 20 else 0.0
-            if lag > NOT_WHITE:
-                yield Notice(
-                    "amber",
-                    f"residuals of {where} are correlated in time ({lag:.2f} from sample to sample): the model lacks "
-                    "something that the motion follows",
-                    "Look at their curve in the report; `--intervals robust` widens the error bars for it",
-                )
+            found.setdefault(name, []).append(_Left(where, readings.rmse(), _spread(readings.measured), float(lag)))
+    for name, sensor in estimate.problem.given.sensors.items():
+        rows = [row for row in found.get(name, ()) if math.isfinite(row.rms)]
+        if rows:
+            yield from _following(max(rows, key=lambda row: row.rms), sensor, name)
 
 
-def _noise(where: str, unit: str, left: float, stated: float, spread: float) -> Iterator[Notice]:
-    if not (math.isfinite(left) and left > LOUD * stated):
+@dataclasses.dataclass(frozen=True)
+class _Left:
+    """What is left of a sensor's readings in one recording."""
+
+    where: str
+    rms: float
+    spread: float
+    """Standard deviation of the readings."""
+    lag: float
+    """Correlation from sample to sample."""
+
+
+def _following(left: _Left, sensor: Sensor, name: str) -> Iterator[Notice]:
+    unit, stated = sensor.unit(), float(sensor.std)
+    coloured = f"; what is left is correlated in time ({left.lag:.2f} from sample to sample)"
+    also = coloured if left.lag > NOT_WHITE else ""
+    if left.rms <= LOUD * stated:
+        if also:
+            yield Notice(
+                "info",
+                f"{left.where} is followed within its noise{also}",
+                "Error bars include that; their curve in the report shows what the model lacks",
+            )
         return
-    share = left / spread if spread > 0.0 else math.inf
+    share = left.rms / left.spread if left.spread > 0.0 else math.inf
     if share > ONLY_NOISE:
         yield Notice(
             "red",
-            f"{where} is not followed: {left:.2g} {unit} are left of readings that vary by {spread:.2g} {unit}",
+            f"{left.where} is not followed: {left.rms:.2g} {unit} are left of readings that vary by {left.spread:.2g} "
+            f"{unit}",
             "Check column, sign and unit of the channel and of the inputs: this motion is not that of the model",
         )
         return
-    severity: Severity = "red" if left > TOO_LOUD * stated and share > NOISY else "amber"
+    severity: Severity = "amber" if share > OFF else "info"
     yield Notice(
         severity,
-        f"{where} is followed to {left:.2g} {unit} only, {left / stated:.0f} times the stated noise of {stated:.2g}",
-        f"If the sensor is that noisy say so (`--set {where.split(' ', 1)[0]}.std=…`), else the model lacks something",
+        f"{left.where} is followed to {left.rms:.2g} {unit}: {_percent(share)} of its spread, {left.rms / stated:.0f} "
+        f"times the stated noise{also}",
+        "That is how exact the model is; error bars include what it lacks, and `shadowfit advise` names candidates"
+        if severity == "info"
+        else f"If the sensor is that noisy say so (`--set {name}.std=…`), else the model lacks something: "
+        "`shadowfit advise` names candidates",
     )
 
 
@@ -180,9 +217,9 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
     idle = _joints_without_friction(estimate)
     by_noise = estimate.uncertainty("gauss-newton").std
     for row, noise in zip(estimate.parameters, by_noise, strict=True):
-        joint, _, number = row.name.partition(".")
+        joint = row.name.partition(".")[0]
         unit = "" if row.unit == "1" else f" {row.unit}"
-        if row.at_bound and row.value == 0.0 and number.split("@")[0] in FRICTION:
+        if row.at_bound and row.value == 0.0 and _is_one_of(row.name, FRICTION):
             yield Notice(
                 "amber" if joint in idle else "info",
                 f"{row.name} ended at zero",
@@ -212,22 +249,49 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
             f"{', '.join(kept)}",
             "The data tell less about them than the priors do",
         )
+    yield from _untold(estimate)
+
+
+def _untold(estimate: Estimate) -> Iterator[Notice]:
+    """What the data do not tell: small friction and offsets apart from what a machine cannot be without."""
+    unseen = {name for finding in estimate.findings for name in finding.names}
     unknown = [row for row in estimate.parameters if not row.at_bound and not row.identifiable]
+    absent = [
+        row.name for row in unknown if row.name not in unseen and _is_one_of(row.name, (*FRICTION, *ABSENT_AT_ZERO))
+    ]
+    names = [row.name for row in unknown if row.name not in absent]
     groups = [finding for finding in estimate.findings if len(finding.names) > 1]
-    if len(unknown) + len(groups) > MOST_UNKNOWN and np.isfinite(estimate.cost):
-        yield _combined(estimate, len(unknown))
-        return
-    if unknown:
-        names, one = listed([row.name for row in unknown]), len(unknown) == 1
+    if absent:
+        yield Notice(
+            "info",
+            f"{listed(absent)} cannot be told from zero: the interval says how large "
+            f"{'it' if len(absent) == 1 else 'they'} may be",
+            f"Leave {_it(absent)} out where that is enough",
+        )
+    if len(names) + len(groups) > MOST_UNKNOWN and np.isfinite(estimate.cost):
+        base = estimate.base_parameters
+        if base.grouped or base.unseen:
+            yield _combined(estimate, len(names))
+            return
+    if names:
+        one = len(names) == 1
         yield Notice(
             "amber",
-            f"{names} {'is' if one else 'are'} not identifiable: {'its' if one else 'their'} standard "
+            f"{listed(names)} {'is' if one else 'are'} not identifiable: {'its' if one else 'their'} standard "
             f"deviation{' exceeds its size' if one else 's exceed their sizes'}",
-            f"Fix {'it' if one else 'them'} (no `--free`), or record a motion that depends on "
-            f"{'it' if one else 'them'}",
+            f"Fix {_it(names)} (no `--free`), or record a motion that depends on {_it(names)}",
         )
     for finding in groups:
         yield Notice("amber", f"not identifiable: {finding.text.rstrip('.')}", "Fix one of them")
+
+
+def _is_one_of(name: str, words: tuple[str, ...]) -> bool:
+    """Whether a part of a parameter's name behind the first, ``drag`` in ``hinge.drag.coefficient``, is a word."""
+    return any(part in words for part in name.partition("@")[0].split(".")[1:])
+
+
+def _it(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def _combined(estimate: Estimate, unknown: int) -> Notice:
@@ -279,8 +343,10 @@ def levels(estimate: Estimate) -> Iterator[Notice]:
     if choice.at_end:
         yield Notice(
             "amber",
-            "the search for the errors of the dynamics ended at its limit, not by what the data say",
-            "Check the stated noise of the sensors, or give `--force-noise JOINT=STD`",
+            "how far the equations of motion hold was not told by the data: the search for it reached the end of its "
+            "range",
+            "State the noise of the sensors (`--set SENSOR.std=…`), or how well forces are known (`--force-noise "
+            "JOINT=STD`)",
         )
     rated = list(zip(estimate.problem.given.sensors.items(), choice.sensor_ratio, strict=True))
     yield from _sensors_beyond("amber", [(name, own, ratio) for (name, own), ratio in rated if ratio >= LOUD])
@@ -314,15 +380,16 @@ def pieces(estimate: Estimate) -> Iterator[Notice]:
     # Pieces of a recording say anything about a parameter that the whole does not tell.
     identified = {row.name for row in estimate.parameters if row.identifiable}
     wide = [row for row in compared(estimate) if row.wider > WIDER and row.name in identified]
+    bars = {row.name: row.std / abs(row.value) for row in estimate.parameters if row.value != 0.0}
     for row in sorted(wide, key=lambda one: -one.wider)[:MOST_PIECES]:
         unit = "" if row.unit == "1" else f" {row.unit}"
         low, high = row.extremes()
+        matters = row.wider > MUCH_WIDER and bars.get(row.name, math.inf) > SMALL_BAR
         yield Notice(
-            "amber",
+            "amber" if matters else "info",
             f"{'recordings' if row.of_recordings else 'pieces of the data'} disagree about {row.name}: "
-            f"{_piece(estimate, row, low)} has {row.values[low]:.4g}, {_piece(estimate, row, high)} "
-            f"{row.values[high]:.4g}{unit}; from one to the next it differs by {row.spread:.2g} beyond noise, and its "
-            f"error bar is {row.wider:.3g} times wider for it",
+            f"{row.values[low]:.4g} in {_piece(estimate, row, low)}, {row.values[high]:.4g}{unit} in "
+            f"{_piece(estimate, row, high)}; its error bar is {row.wider:.2g} times wider for it",
             _what_to_try(row),
         )
 
@@ -335,9 +402,9 @@ def unlike_noise(estimate: Estimate) -> Iterator[Notice]:
     most = sorted(wider(estimate).items(), key=lambda one: -one[1])[:MOST_PIECES]
     named = ", ".join(f"{name} {factor:.2g} times" for name, factor in most if factor > WIDER)
     yield Notice(
-        "amber" if named else "info",
-        f"{'; '.join(found)}. Error bars include what that may do to the parameters"
-        + (f", and are wider for it: {named}" if named else ""),
+        "info",
+        f"errors that are not noise: {'; '.join(found)}. Error bars include what they may do to the parameters"
+        + (f" (wider for it: {named})" if named else ""),
         "`shadowfit advise` names what the model may lack",
     )
 
@@ -378,29 +445,37 @@ def bodies(estimate: Estimate) -> Iterator[Notice]:
             if pull > PULLED
             else "The data do not mind",
         )
-    changed = estimate.followers()
+    changed = {name: value for name, value in estimate.followers().items() if value != _given(estimate, name)}
     hidden = {solid.body for solid in estimate.problem.parameters.solids if solid.hidden}
     for body in dict.fromkeys(name.partition(".")[0] for name in changed):
-        values = ", ".join(f"{name} = {value:.4g}" for name, value in changed.items() if name.startswith(f"{body}."))
+        names = [name for name in changed if name.startswith(f"{body}.")]
+        values = listed([f"{name} = {changed[name]:.4g}" for name in names])
         if body in hidden:
             yield Notice("info", f"{values}: held, without effect on this motion, and as near as a body can have it")
-        else:
-            yield Notice(
-                "amber",
-                f"{values}: held at another value in the model, which no body has beside the estimate; the fit went on "
-                "with the nearest possible",
-                "Free these as well if the motion tells them",
-            )
+            continue
+        largest = max(abs(_given(estimate, f"{body}.inertia.{axis}")) for axis in ("xx", "yy", "zz"))
+        moved = max(abs(changed[name] - _given(estimate, name)) for name in names)
+        yield Notice(
+            "amber" if moved > GAVE_WAY * largest else "info",
+            f"{values}: moved from the model's {', '.join(f'{_given(estimate, name):.4g}' for name in names)}, with "
+            "which no body has the estimated moments of inertia",
+            f"Measure {_it(names)}, or free {_it(names)} as well if the motion tells {_it(names)}",
+        )
+
+
+def _given(estimate: Estimate, name: str) -> float:
+    """A number of the model as it was given."""
+    return float(estimate.problem.given.get(name))
 
 
 def joints(estimate: Estimate) -> Iterator[Notice]:
     """Joints that the fit took for rigid, and that give."""
-    for text in giving_joints(estimate) if estimate.parameters else ():
-        yield Notice("amber", text.rstrip("."))
+    for effect, text in giving_joints(estimate) if estimate.parameters else ():
+        yield Notice("amber" if effect > SLIGHT else "info", text.rstrip("."))
 
 
 RULES: tuple[Rule, ...] = (
-    *(ending, forces, sensors, levels, unlike_noise, pieces),
+    *(forces, sensors, ending, levels, unlike_noise, pieces),
     *(colours, parameters, directions, pairs, bodies, joints),
 )
 
@@ -409,6 +484,10 @@ def _spread(measured: np.ndarray) -> float:
     """Standard deviation of a sensor's readings about their mean, the largest of its channels."""
     known = measured[np.isfinite(measured).all(axis=1)]
     return float(np.max(np.std(known, axis=0))) if len(known) else 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.2g} %"
 
 
 def _times(share: float) -> str:

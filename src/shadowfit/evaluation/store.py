@@ -147,7 +147,8 @@ def _write_files(estimate: Estimate, target: Path, details: Details) -> dict[str
     write_csv(target / "log.csv", _log_table(estimate))
     write_bytes(target / "state.npz", _archive(estimate, names, details.kind))
     sentences = [*details.warnings, *notes, *_about_recordings(estimate)]
-    notices = ordered([*judge(estimate), *(Notice("amber", text) for text in sentences)])
+    # What is odd about a recording is the likeliest cause of what follows.
+    notices = ordered([*(Notice("amber", text) for text in sentences), *judge(estimate)])
     summary = summarise(estimate, comparisons, names, details, notices)
     summary["torques"] = {
         name: {joint: one.to_json() for joint, one in predictions.items()}

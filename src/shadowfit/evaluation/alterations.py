@@ -1,0 +1,75 @@
+"""Usual mistakes with the columns of a recording, turned back: signs, degrees, millimetres, another order."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+
+from shadowfit.mechanism import JointPosition, Mechanism
+from shadowfit.recordings import Recording
+
+# Columns of more joints than this are not tried in all orders and units: every trial takes a moment.
+MOST_SENSORS = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Alteration:
+    """One mistake, turned back."""
+
+    text: str
+    """What is done, as the opening of a sentence."""
+    advice: str
+    apply: Callable[[Recording], Recording]
+
+
+def alterations(mechanism: Mechanism) -> list[Alteration]:
+    """Signs and units of positions, signs of inputs, and positions of joints in another order."""
+    positions = {name: sensor for name, sensor in mechanism.sensors.items() if isinstance(sensor, JointPosition)}
+    if len(positions) > MOST_SENSORS:
+        return []
+    mirrored = [
+        Alteration(
+            f"with the other sign of {name}",
+            f"Turn it in the file, or say `{name} = {{ column = …, sign = -1 }}` in a table of channels (`--channels`)",
+            _scaled(name, -1.0),
+        )
+        for name in (*positions, *mechanism.inputs)
+    ]
+    units = [
+        Alteration(
+            f"with {name} in {'degrees' if sensor.rotary else 'millimetres'}",
+            f"Call the column `{name} [{'deg' if sensor.rotary else 'mm'}]`",
+            _scaled(name, np.pi / 180.0 if sensor.rotary else 1e-3),
+        )
+        for name, sensor in positions.items()
+    ]
+    swapped = [
+        Alteration(
+            f"with {first} and {second} swapped",
+            f"Say which column is which: `--channel {first}=… --channel {second}=…`",
+            _swapped(first, second),
+        )
+        for first, second in itertools.combinations(positions, 2)
+        if positions[first].rotary == positions[second].rotary
+    ]
+    return [*mirrored, *units, *swapped]
+
+
+def _scaled(name: str, factor: float) -> Callable[[Recording], Recording]:
+    return lambda recording: _with(recording, {name: factor * recording.channels[recording.channel_name(name)]})
+
+
+def _swapped(first: str, second: str) -> Callable[[Recording], Recording]:
+    def apply(recording: Recording) -> Recording:
+        one, other = (recording.channels[recording.channel_name(name)] for name in (first, second))
+        return _with(recording, {first: other, second: one})
+
+    return apply
+
+
+def _with(recording: Recording, values: dict[str, np.ndarray]) -> Recording:
+    named = {recording.channel_name(name): samples for name, samples in values.items()}
+    return dataclasses.replace(recording, channels={**recording.channels, **named})
