@@ -137,9 +137,9 @@ def test_what_a_real_machine_leaves_is_information():
     sensor = JointPosition("hinge", std=1e-3)
     severities = {
         share: next(rules._following(rules._Left("theta", share, 1.0, 0.0), sensor, "theta")).severity
-        for share in (0.05, 0.2, 0.5)
+        for share in (0.05, 0.15, 0.5)
     }
-    assert severities == {0.05: "info", 0.2: "amber", 0.5: "red"}
+    assert severities == {0.05: "info", 0.15: "amber", 0.5: "red"}
     assert not list(rules._following(rules._Left("theta", 2e-3, 1.0, 0.0), sensor, "theta"))
     (told,) = rules._following(rules._Left("theta", 2e-3, 1.0, 0.9), sensor, "theta")
     assert told.severity == "info"

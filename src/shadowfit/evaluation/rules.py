@@ -32,9 +32,9 @@ NOTED, MUCH, TOO_MUCH = 0.1, math.sqrt(0.05), math.sqrt(0.1)
 HALF = math.sqrt(0.5)
 # What is left of a sensor's readings, over its stated noise and over their spread. Models of real machines leave more
 # than the noise of a good sensor; error bars know that, and what is left is judged by the motion: a hundredth of its
-# variance, and a tenth.
+# variance, and a twenty-fifth.
 LOUD = 3.0
-OFF, ONLY_NOISE = 0.1, 0.3
+OFF, ONLY_NOISE = 0.1, 0.2
 # Standard deviations that heed the residuals' correlations, over those that do not.
 COLOURED, STRONGLY_COLOURED = 2.0, 10.0
 # Correlation of a sensor's residuals with the sample before.
