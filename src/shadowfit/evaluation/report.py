@@ -80,6 +80,15 @@ def page(saved: SavedResult) -> str:
 
 # ---- sections
 
+# What error bars of a kind heed.
+BARS = {
+    "blocks": "those of the noise, wider where pieces of the data disagree or errors are not noise",
+    "gauss-newton": "those of the noise alone",
+    "paper": "the paper's",
+    "residual": "as large as the residuals",
+    "robust": "as large as the residuals and their correlations",
+}
+
 
 def _parameters(saved: SavedResult) -> str:
     rows = saved.summary["parameters"]
@@ -100,10 +109,8 @@ def _parameters(saved: SavedResult) -> str:
             f'<tr{weak}><td class="name">{escape(name)}</td>{cells}<td>{unit}</td><td class="soft">{box}</td>'
             f"<td>{_tag(row)}</td></tr>"
         )
-    text = (
-        f"Standard deviations and intervals are of the kind {saved.summary['uncertainty']['kind']}. They hold as far "
-        "as the model does."
-    )
+    kind = saved.summary["uncertainty"]["kind"]
+    text = f"Error bars are {BARS.get(kind, kind)} (--intervals {kind}). They hold as far as the model does."
     table = f'<div class="scroll"><table id="parameters">{"".join(lines)}</table></div>'
     return f'{table}{_derived(saved)}<p class="soft">{text}</p>'
 
@@ -171,6 +178,10 @@ def _recordings(saved: SavedResult) -> str:
         'estimated</span><span><i class="key rollout"></i>simulated from the first state, recorded inputs only</span>'
         '<span class="hint">drag to zoom, double-click for all</span></p>'
     )
+    legend += (
+        '<p class="soft">The simulation has seen nothing but the first state. One that stays on the measurement shows '
+        "a model that predicts; unstable and chaotic motion leaves every simulation behind after a while.</p>"
+    )
     blocks = []
     for index, recording in enumerate(saved.summary["recordings"]):
         heading = f"<h3>{escape(recording['name'])}</h3>" if len(saved.tables) > 1 else ""
@@ -204,7 +215,7 @@ def _correlation(saved: SavedResult) -> str:
 
 def _heat(value: float) -> str:
     colour = "--plus" if value >= 0.0 else "--minus"
-    return f'<td style="background: rgba(var({colour}), {0.75 * abs(value):.2f})">{value:.2f}</td>'
+    return f'<td style="background: rgba(var({colour}), {0.75 * abs(value):.2f})">{value + 0.0 if abs(value) >= 0.005 else 0.0:.2f}</td>'
 
 
 def _residuals(diagnostics: Mapping[str, ResidualDiagnostics]) -> str:
