@@ -215,7 +215,8 @@ def _correlation(saved: SavedResult) -> str:
 
 def _heat(value: float) -> str:
     colour = "--plus" if value >= 0.0 else "--minus"
-    return f'<td style="background: rgba(var({colour}), {0.75 * abs(value):.2f})">{value + 0.0 if abs(value) >= 0.005 else 0.0:.2f}</td>'
+    shown = f"{value:.2f}".replace("-0.00", "0.00")
+    return f'<td style="background: rgba(var({colour}), {0.75 * abs(value):.2f})">{shown}</td>'
 
 
 def _residuals(diagnostics: Mapping[str, ResidualDiagnostics]) -> str:
