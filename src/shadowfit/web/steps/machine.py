@@ -52,7 +52,7 @@ async def build(desk: Desk) -> None:
             select = ui.select(
                 _choices(desk),
                 value=desk.project.model or None,
-                label="A built-in machine",
+                label="Machine",
                 with_input=True,
                 on_change=lambda event: choose(event.value),
             ).classes("w-full")
