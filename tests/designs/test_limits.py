@@ -129,8 +129,23 @@ def test_violations_are_relative_and_shrink_with_the_motion():
 
     assert np.max(constrain(np.zeros((1, 1)))) == pytest.approx(-1.0)
     assert np.max(constrain(np.full((1, 1), 3.0))) >= 0.5 - 1e-3
-    factor = largest_factors(constrain, np.ones((1, 1)))[0]
+    factor = largest_factors(lambda factors: np.max(constrain(factors), axis=1), np.ones((1, 1)))[0]
     assert -0.05 < np.max(constrain(np.full((1, 1), factor))) <= 0.0
+
+
+def test_the_largest_factor_that_holds_is_found_from_above():
+    """A gap that holds below one that does not counts for nothing, and smaller factors are not looked at."""
+    looked = []
+
+    def excess(coefficients):
+        looked.append(len(coefficients))
+        size = np.abs(coefficients[:, 0])
+        return np.where((size < 0.7) | ((size > 1.9) & (size < 2.1)), -1.0, 1.0)
+
+    factors = largest_factors(excess, np.array([[1.0], [2.0], [1e9]]))
+    np.testing.assert_allclose(factors[:2], [0.7, 0.35], rtol=0.05)
+    assert factors[2] == 0.0
+    assert sum(looked) < 3 * 20
 
 
 def test_a_robot_file_limits_what_limits_leave_open(tmp_path):

@@ -124,20 +124,28 @@ def _space(experiment: Experiment, limits: Limits, motions: Motions) -> list[np.
     return list(np.moveaxis(-free / scales_of(mechanism).length, 2, 0))
 
 
-Constrain = Callable[[Float[np.ndarray, "count n"]], Float[np.ndarray, "count k"]]
+Excess = Callable[[Float[np.ndarray, "count n"]], Float[np.ndarray, " count"]]
 
 
 def largest_factors(
-    constrain: Constrain, coefficients: Float[np.ndarray, "s n"], most: float = MOST
+    excess: Excess, coefficients: Float[np.ndarray, "s n"], most: float = MOST
 ) -> Float[np.ndarray, " s"]:
-    """How much each set of coefficients may be multiplied with so that all limits hold; zero where nothing helps."""
+    """How much each set of coefficients may be multiplied with so that all limits hold; zero where nothing helps.
+
+    ``excess`` is the largest over any limit, not positive where all hold.
+    """
     held, broken = np.zeros(len(coefficients)), np.full(len(coefficients), most)
     tried = np.tile(np.geomspace(most, SMALLEST * most, 12), (len(coefficients), 1))
     for _ in range(ROUNDS):
-        values = (tried[:, :, None] * coefficients[:, None, :]).reshape(-1, coefficients.shape[1])
-        fine = np.max(constrain(values), axis=1).reshape(tried.shape) <= 0.0
-        held = np.maximum(held, np.max(np.where(fine, tried, 0.0), axis=1))
-        above = np.where(~fine & (tried > held[:, None]), tried, np.inf).min(axis=1)
-        broken = np.where(np.isfinite(above), above, np.maximum(held, broken))
-        tried = np.linspace(held, broken, 6, axis=1)[:, 1:-1]
+        # The largest first: what is smaller than a factor that holds need not be looked at.
+        waiting = np.arange(len(coefficients))
+        for factors in tried.T:
+            fine = excess(factors[waiting, None] * coefficients[waiting]) <= 0.0
+            held[waiting[fine]] = np.maximum(held, factors)[waiting[fine]]
+            waiting = waiting[~fine]
+            broken[waiting] = np.minimum(broken, factors)[waiting]
+            if not len(waiting):
+                break
+        broken = np.maximum(held, broken)
+        tried = np.linspace(broken, held, 6, axis=1)[:, 1:-1]
     return held

@@ -148,8 +148,8 @@ def design(
     sensors, forces = chosen.split_noise(machine)
     machine = machine.set({f"{name}.std": std for name, std in sensors.items()})
 
-    def seen(timestep: float) -> Experiment:
-        return experiment(machine, start or Start(), free, Sampling(chosen.duration, chosen.interval, timestep))
+    def seen(timestep: float, wished: FreeParameters = free) -> Experiment:
+        return experiment(machine, start or Start(), wished, Sampling(chosen.duration, chosen.interval, timestep))
 
     say("setting up the fit that the motion is for")
     timestep = _timestep(chosen.interval)
@@ -168,7 +168,7 @@ def design(
     known = full.identifiable(halved, given_information(given, list(fine.labels), fine.scale))
     competition = rough.refine(known, rough.survey(known), say)
     say("looking at the best motions at the full rate")
-    return _judged(full, seen(timestep / FINER), known, competition, levels, began)
+    return _judged(full, seen(timestep / FINER, ()), known, competition, levels, began)
 
 
 def _timestep(interval: float) -> float:

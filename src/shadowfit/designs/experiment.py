@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
@@ -21,6 +21,7 @@ from shadowfit.estimation.problem.options import Options, check_force_noise
 from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights, default_weights
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.solve.first_weights import typical_impulses
@@ -33,6 +34,8 @@ from shadowfit.recordings import Recording
 
 # Error of a joint's force, as a part of what the motion needs, where nothing is known about it.
 FORCE_ERROR = 0.01
+# Motions whose forces are computed in one call.
+IN_A_ROW = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,21 +136,48 @@ class Experiment:
 
     def posed(self, motions: Motions) -> tuple[Problem, Point]:
         """The fit of a recording of each motion, at the truth."""
+        tracks = tuple(self._track(motions, i) for i in range(len(motions)))
+        nodes = tuple(Nodes(Pose(*pose), None) for pose in zip(*_parts(motions.pose), strict=True))
+        return self._of_tracks(tracks), Point(self.problem.parameters.start(), nodes)
+
+    def in_a_row(self, motions: Motions) -> tuple[Problem, Point]:
+        """The fit of one recording of all motions, one behind the other: motion i has the nodes from i·nodes on.
+
+        Steps from one motion into the next mean nothing, and are for the caller to leave out.
+        """
+        tracks = [self._track(motions, i) for i in range(len(motions))]
+        steps = len(motions) * self.sampling.nodes - 2
+        recordings = [track.recording for track in tracks]
+        channels = {name: _joined([one.channels[name] for one in recordings]) for name in recordings[0].channels}
+        time = np.asarray(self.sampling.timestep * np.arange(1, steps + 1), dtype=np.float64)
+        recording = dataclasses.replace(recordings[0], time=time, channels=channels)
+        joined = dataclasses.replace(
+            tracks[0],
+            recording=recording,
+            steps=steps,
+            fraction=_joined([track.fraction for track in tracks]),
+            measured=tuple(map(_joined, zip(*(track.measured for track in tracks), strict=True))),
+            present=tuple(map(_joined, zip(*(track.present for track in tracks), strict=True))),
+        )
+        nodes = Nodes(Pose(*(x.reshape(-1, *x.shape[2:]) for x in _parts(motions.pose))), None)
+        return self._of_tracks((joined,)), Point(self.problem.parameters.start(), (nodes,))
+
+    def _track(self, motions: Motions, index: int) -> Track:
+        """A recording of one motion, on the grid of the fit."""
         template = self.problem.tracks[0]
-        names, inner = tuple(self.mechanism.inputs), slice(1, -1)
-        tracks, nodes = [], []
-        for i in range(len(motions)):
-            pose = Pose(motions.pose.position[i], motions.pose.orientation[i])
-            channels = dict(template.recording.channels)
-            channels |= {name: motions.inputs[i, inner, column] for column, name in enumerate(names)}
-            recording = dataclasses.replace(template.recording, channels=channels)
-            measured = self.readings(pose) if self._readings_matter else template.measured
-            tracks.append(dataclasses.replace(template, recording=recording, measured=measured))
-            nodes.append(Nodes(pose, None))
-        problem = dataclasses.replace(self.problem, tracks=tuple(tracks))
-        # The compiled functions do not depend on the recordings.
+        inputs = motions.inputs[index, 1:-1]
+        channels = {**template.recording.channels, **dict(zip(self.mechanism.inputs, inputs.T, strict=True))}
+        recording = dataclasses.replace(template.recording, channels=channels)
+        measured = template.measured
+        if self._readings_matter:
+            measured = self.readings(Pose(*(x[index] for x in _parts(motions.pose))))
+        return dataclasses.replace(template, recording=recording, measured=measured)
+
+    def _of_tracks(self, tracks: tuple[Track, ...]) -> Problem:
+        """The fit of other recordings; the compiled functions do not depend on them."""
+        problem = dataclasses.replace(self.problem, tracks=tracks)
         vars(problem)["kernels"] = self.problem.kernels
-        return problem, Point(self.problem.parameters.start(), tuple(nodes))
+        return problem
 
     @property
     def _readings_matter(self) -> bool:
@@ -211,16 +241,29 @@ class Experiment:
 
     def lacking(self, pose: Pose, command: Float[np.ndarray, " inputs"]) -> Float[np.ndarray, "count n-2 d"]:
         """Forces of the joints [N m, N] that motions need beyond those of a constant command, inside their ends."""
-        rows = pose.position.shape[1] - 2
-        commands = (np.broadcast_to(command, (rows, len(command))).copy(), np.zeros((rows, len(command), 0)))
+        count, nodes = pose.position.shape[:2]
         here = self.plain.at(self.plain.parameters.start(), 0)
 
-        def one(index: int) -> np.ndarray:
-            motion = Pose(pose.position[index], pose.orientation[index])
-            return np.array(here.dynamics_residuals(motion, commands, self.sampling.timestep))
+        def some(first: int) -> np.ndarray:
+            # One behind the other, which takes fewer calls; steps from one into the next are left out.
+            part = Pose(*(x[first : first + IN_A_ROW].reshape(-1, *x.shape[2:]) for x in _parts(pose)))
+            rows = len(part.position) - 2
+            commands = np.tile(command, (rows, 1)), np.zeros((rows, len(command), 0))
+            missing = np.asarray(here.dynamics_residuals(part, commands, self.sampling.timestep))
+            return np.pad(missing, ((0, 2), (0, 0))).reshape(-1, nodes, missing.shape[1])[:, :-2]
 
-        forces = list(in_threads(one, range(len(pose.position))))
-        return np.array(forces) / self.sampling.timestep
+        forces = list(in_threads(some, range(0, count, IN_A_ROW)))
+        return np.concatenate(forces) / self.sampling.timestep
+
+
+def _parts(pose: Pose) -> tuple[np.ndarray, np.ndarray]:
+    return np.asarray(pose.position), np.asarray(pose.orientation)
+
+
+def _joined(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Tables of the steps of motions that follow each other; those in between are filled with any."""
+    filled = [np.concatenate([table, table[-2:]]) for table in tables]
+    return np.concatenate(filled)[:-2]
 
 
 def experiment(mechanism: Mechanism, start: Start, free: FreeParameters, sampling: Sampling) -> Experiment:
@@ -237,9 +280,8 @@ def experiment(mechanism: Mechanism, start: Start, free: FreeParameters, samplin
     recording = _recording(mechanism, state, sampling)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a machine at rest tells nothing, and is not meant to
-        problem, plain = (
-            build_problem(measured, [recording], parameter_set(measured, some), options) for some in (free, ())
-        )
+        plain = build_problem(measured, [recording], parameter_set(measured, ()), options)
+        problem = build_problem(measured, [recording], parameter_set(measured, free), options) if free else plain
     bodies = Pose(np.asarray(state.pose.position)[None], np.asarray(state.pose.orientation)[None])
     rest = problem.at(problem.parameters.start(), 0).motions(bodies)
     return Experiment(mechanism, rest[0], sampling, problem, plain, default_weights(problem, 1.0))

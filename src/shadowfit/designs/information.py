@@ -11,19 +11,21 @@ noise is drawn and nothing is fitted: one linearisation, by the code that the fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.motions import Motions
+from shadowfit.estimation.linear.front import Assembly, Normal, joined
 from shadowfit.estimation.linear.threads import in_threads, one_thread
 from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.chunks import RecordingRows
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.geometry import Pose
 
-# Motions that are linearised at a time: their normal equations are held together.
+# Motions that are linearised at a time: their rows are held together.
 TOGETHER = 32
 
 
@@ -37,13 +39,24 @@ def informations(experiment: Experiment, motions: Motions) -> Float[np.ndarray, 
 
 
 def _schur(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count p p"]:
-    problem, point = experiment.posed(motions)
     with one_thread():
-        here = objective.linearise(problem, point, experiment.weights)
-        reduced = in_threads(lambda normal: objective.undamped(normal)[0].reduced().matrix, here.normals)
+        reduced = in_threads(
+            lambda normal: objective.undamped(normal)[0].reduced().matrix, _normals(experiment, motions)
+        )
         information = np.array(list(reduced)) / experiment.weights.reference**2
     usable = motions.good & np.all(np.isfinite(information), axis=(1, 2))
     return np.where(usable[:, None, None], information, 0.0)
+
+
+def _normals(experiment: Experiment, motions: Motions) -> Iterator[Normal]:
+    """Normal equations of each motion, whose rows are computed together: there are fewer calls, and no short chunks."""
+    problem, point = experiment.in_a_row(motions)
+    rows, plan, nodes = RecordingRows(problem, point, experiment.weights, 0), problem.plan, experiment.sampling.nodes
+    tables = [joined(parts) for parts in zip(*in_threads(rows.tables, rows.starts), strict=True)]
+    for first in range(0, len(motions) * nodes, nodes):
+        assembly = Assembly(nodes, plan.window, plan.node_size, plan.parameters)
+        assembly.add([table.between(first, first + assembly.steps) for table in tables], 0)
+        yield assembly.normal()
 
 
 def exactly(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count p p"]:

@@ -46,28 +46,42 @@ class Seeker:
         """What is varied."""
         return self.setup.drive
 
-    def constrain(self, coefficients: Coefficients) -> Float[np.ndarray, "count k"]:
-        """How far limits are broken."""
-        return self._broken(coefficients, self.drive.motions(self.experiment, coefficients))
+    def excess(self, coefficients: Coefficients) -> Float[np.ndarray, " count"]:
+        """How far the limit that is broken most is broken; not positive where all hold.
+
+        Where joints are led, their motion is looked at first: what breaks limits by itself needs no forces.
+        """
+        worst = np.zeros(len(coefficients))
+        if isinstance(self.drive, JointMotion):
+            worst = np.max(self._moving(self.drive, coefficients), axis=1, initial=-1.0)
+        left = worst <= 0.0
+        if left.any():
+            some = coefficients[left]
+            worst[left] = np.max(self._broken(some, self.drive.motions(self.experiment, some)), axis=1)
+        return worst
 
     def _broken(self, coefficients: Coefficients, motions: Motions) -> Float[np.ndarray, "count k"]:
         excess = violations(self.experiment, self.setup.limits, motions)
         if self.fine is None or not isinstance(self.drive, JointMotion):
             return excess
         # Between long steps a fast motion would go unseen.
-        coordinates = self.drive.coordinates(self.fine, coefficients)
-        return np.hstack([excess, moving_violations(self.fine, self.setup.limits, coordinates)])
+        return np.hstack([excess, self._moving(self.drive, coefficients)])
+
+    def _moving(self, drive: JointMotion, coefficients: Coefficients) -> Float[np.ndarray, "count k"]:
+        """The same of limits of the joints' motions alone, at the full rate."""
+        full = self.fine or self.experiment
+        return moving_violations(full, self.setup.limits, drive.coordinates(full, coefficients))
 
     def largest(self, coefficients: Coefficients) -> Coefficients:
         """Motions as large as the limits allow; zero where they allow none."""
-        return largest_factors(self.constrain, coefficients)[:, None] * coefficients
+        return largest_factors(self.excess, coefficients)[:, None] * coefficients
 
     def shrunk(self, coefficients: Coefficients) -> Coefficients:
         """Motions that are smaller where limits would be broken, and as they are elsewhere."""
-        broken = np.max(self.constrain(coefficients), axis=1) > 0.0
+        broken = self.excess(coefficients) > 0.0
         shrunk = np.array(coefficients)
         if broken.any():
-            shrunk[broken] *= largest_factors(self.constrain, shrunk[broken], 1.0)[:, None]
+            shrunk[broken] *= largest_factors(self.excess, shrunk[broken], 1.0)[:, None]
         return shrunk
 
     def force_noise(self, given: Mapping[str, float]) -> dict[str, float]:

@@ -84,6 +84,15 @@ class RowTable:
         states = self.wide[:, :, :width].reshape(steps, m, self.window, self.node_size)
         return Rows(states, self.wide[:, :, width:-1], self.wide[:, :, -1])
 
+    def between(self, begin: int, end: int) -> RowTable:
+        """Rows of some of the steps."""
+        return dataclasses.replace(self, wide=self.wide[begin:end])
+
+
+def joined(tables: Sequence[RowTable]) -> RowTable:
+    """Rows of steps that follow each other, in one table."""
+    return dataclasses.replace(tables[0], wide=np.concatenate([table.wide for table in tables]))
+
 
 def table(rows: Rows) -> RowTable:
     """Rows of steps, all parts in one array."""
