@@ -139,6 +139,8 @@ def test_files_and_page(cart, tmp_path):
         (RAIL, {"rail": 0.5}, "starts at 0.5, outside its limits"),
         (RAIL, {"pivot": 1.0}, "does not rest at its start"),
         (RAIL, {"pivot": np.pi}, "unstable at its start"),
+        (RAIL, {"pivot": 3.14159}, "unstable at its start"),
+        (RAIL, {"pivot": 4.0}, "starts at 4 rad, more than half a turn from zero; write -2.283"),
         (
             Limits(planes=(Plane((0, 0, -0.1), (0, 0, 1)),)),
             {},

@@ -20,7 +20,7 @@ from shadowfit.designs.motions import Motions
 from shadowfit.designs.search import Competition
 from shadowfit.designs.seek import Progress, Seeker
 from shadowfit.designs.settings import DesignSettings
-from shadowfit.designs.setup import Setup, check_rest, set_up, without_stops
+from shadowfit.designs.setup import Setup, check_angles, check_rest, set_up, without_stops
 from shadowfit.designs.systematic import FINER, systematic
 from shadowfit.estimation.problem.pacing import default_timestep
 from shadowfit.estimation.problem.parameters import FreeParameters
@@ -144,6 +144,7 @@ def design(
     chosen, say = settings or DesignSettings(), progress or (lambda text: None)
     chosen.check()
     (limits or Limits()).check(mechanism)
+    check_angles(mechanism, start or Start())
     machine, asked = without_stops(mechanism, limits or Limits())
     sensors, forces = chosen.split_noise(machine)
     machine = machine.set({f"{name}.std": std for name, std in sensors.items()})

@@ -22,6 +22,7 @@ from shadowfit.mechanism.laws import AxisLaw, DcMotor, PositionMotor, TorqueMoto
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.scales import scales_of
+from shadowfit.models import Start
 
 # Highest frequency, in swings of a pendulum as long as the machine.
 BAND_SWINGS = 4.0
@@ -214,12 +215,23 @@ def check_rest(experiment: Experiment, setup: Setup) -> None:
         at = float(experiment.rest_coordinates[names.index(name)])
         if stated.position is not None and not stated.position[0] <= at <= stated.position[1]:
             raise DesignError(
-                f"joint {name!r} starts at {at:.4g}, outside its limits from {stated.position[0]:.4g} to "
-                f"{stated.position[1]:.4g}; "
-                "choose another start, or other limits"
+                f"joint {name!r} starts at {round(at, 6):.4g}, outside its limits from {stated.position[0]:.4g} to "
+                f"{stated.position[1]:.4g}; choose another start, or other limits"
             )
     if isinstance(setup.drive, Signals):
         _check_stays(experiment, setup.drive, names)
+
+
+def check_angles(mechanism: Mechanism, start: Start) -> None:
+    """Raise where a start is further than half a turn from zero: motions are counted from the nearest turn."""
+    for name, value in start.positions.items():
+        joint = mechanism.joints[name] if name in mechanism.joints.names else None
+        if joint is not None and joint.kind.axis_kind == "rotation" and abs(float(value)) > np.pi:
+            same = float(np.remainder(float(value) + np.pi, 2.0 * np.pi) - np.pi)
+            raise DesignError(
+                f"joint {name!r} starts at {float(value):.4g} rad, more than half a turn from zero; write {same:.4g}, "
+                "and limits around it"
+            )
 
 
 def _check_stays(experiment: Experiment, drive: Signals, names: tuple[str, ...]) -> None:
@@ -229,13 +241,7 @@ def _check_stays(experiment: Experiment, drive: Signals, names: tuple[str, ...])
     start = rest + DEVIATION * np.concatenate([np.zeros((1, size)), np.eye(size)])
     motions = experiment.simulated(start, inputs)
     held = any(isinstance(law, PositionMotor) for _, law in driven_joints(experiment.mechanism).values())
-    away = np.max(np.abs(motions.coordinates[0] - rest), axis=0)
-    if not motions.good.all() or (not held and np.max(away, initial=0.0) > DRIFT):
-        joint = names[int(np.argmax(away))]
-        raise DesignError(
-            f"{experiment.mechanism.name!r} does not rest at its start: without input {joint!r} moves by "
-            f"{np.max(away):.3g} in {experiment.sampling.duration:g} s; start where it hangs still (--start {joint}=…)"
-        )
+    # A start that is nearly where it balances drifts because it is unstable: that is said first.
     growth = np.max(np.abs(motions.coordinates[1:] - motions.coordinates[:1]), initial=0.0) / DEVIATION
     if growth > GROWTH:
         raise DesignError(
@@ -243,4 +249,11 @@ def _check_stays(experiment: Experiment, drive: Signals, names: tuple[str, ...])
             f"{experiment.sampling.duration:g} s, and no signal that is computed beforehand would be followed twice. "
             "Start where it hangs still, or give the model its controller (a motor of type 'position') and design the "
             "targets"
+        )
+    away = np.max(np.abs(motions.coordinates[0] - rest), axis=0)
+    if not motions.good.all() or (not held and np.max(away, initial=0.0) > DRIFT):
+        joint = names[int(np.argmax(away))]
+        raise DesignError(
+            f"{experiment.mechanism.name!r} does not rest at its start: without input {joint!r} moves by "
+            f"{np.max(away):.3g} in {experiment.sampling.duration:g} s; start where it hangs still (--start {joint}=…)"
         )

@@ -3,7 +3,7 @@
 Promised error bars are those of noise. The steps of a fit also miss what happens within them: an axis whose dry
 friction reverses there changes its speed in a kink, which the fit rounds off, and friction fades near rest
 (:mod:`shadowfit.dynamics.sliding`), of which deferred correction takes off most. With the machine simulated in steps a
-32nd as long, led along the motion where a controller does that (:mod:`shadowfit.designs.led`), the impulses r that
+sixteenth as long, led along the motion where a controller does that (:mod:`shadowfit.designs.led`), the impulses r that
 the steps of the fit lack shift the estimate by one linear step,
 
     δ = −(TᵀT)⁻¹ Tᵀ r,
@@ -29,7 +29,7 @@ from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.geometry import Pose
 
 # Steps of the machine in a step of the fit.
-FINER = 32
+FINER = 16
 
 
 def systematic(

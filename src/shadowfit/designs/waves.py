@@ -51,7 +51,7 @@ class Waves:
     @property
     def shapes_each(self) -> int:
         """Number of shapes of a channel."""
-        return 1 + 2 * len(self._lines) + len(USUAL)
+        return 1 + 2 * len(self.lines) + len(USUAL)
 
     @property
     def size(self) -> int:
@@ -59,7 +59,7 @@ class Waves:
         return self.channels * self.shapes_each
 
     @functools.cached_property
-    def _lines(self) -> Float[np.ndarray, " k"]:
+    def lines(self) -> Float[np.ndarray, " k"]:
         """Frequencies [Hz]: multiples of one over the duration, evenly on a logarithmic scale up to the band's end."""
         first = 1.0 / self.duration
         most = max(self.band, first)
@@ -73,12 +73,7 @@ class Waves:
 
     def shapes(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, "channels k n"]:
         """All shapes at given times [s]."""
-        turns = 2.0 * np.pi * self._lines[:, None] * time
-        series = np.concatenate([np.ones((1, len(time))), np.sin(turns), np.cos(turns)])
-        makers = (_chirp, _random, _fourier, _pulses)
-        usual = np.stack([[make(self, c, time) for make in makers] for c in range(self.channels)])
-        every = np.broadcast_to(series, (self.channels, *series.shape))
-        return np.concatenate([every, usual], axis=1) * self.window(time)
+        return _shapes(self, time.tobytes())
 
     def signals(
         self, coefficients: Float[np.ndarray, "count size"], time: Float[np.ndarray, " n"]
@@ -90,15 +85,27 @@ class Waves:
     def usual(self, name: str) -> Float[np.ndarray, " size"]:
         """Coefficients of a usual motion in all channels."""
         table = np.zeros((self.channels, self.shapes_each))
-        table[:, 1 + 2 * len(self._lines) + USUAL.index(name)] = 1.0
+        table[:, 1 + 2 * len(self.lines) + USUAL.index(name)] = 1.0
         return table.ravel()
 
     def drawn(self, random: np.random.Generator) -> Float[np.ndarray, " size"]:
         """Coefficients of a random series."""
-        count = 1 + 2 * len(self._lines)
+        count = 1 + 2 * len(self.lines)
         table = np.zeros((self.channels, self.shapes_each))
         table[:, :count] = random.normal(size=(self.channels, count)) / np.sqrt(count)
         return table.ravel()
+
+
+@functools.lru_cache(maxsize=16)
+def _shapes(waves: Waves, times: bytes) -> Float[np.ndarray, "channels k n"]:
+    """For times given as the bytes of their array; a search asks for the same ones again and again."""
+    time = np.frombuffer(times)
+    turns = 2.0 * np.pi * waves.lines[:, None] * time
+    series = np.concatenate([np.ones((1, len(time))), np.sin(turns), np.cos(turns)])
+    makers = (_chirp, _random, _fourier, _pulses)
+    usual = np.stack([[make(waves, c, time) for make in makers] for c in range(waves.channels)])
+    every = np.broadcast_to(series, (waves.channels, *series.shape))
+    return np.concatenate([every, usual], axis=1) * waves.window(time)
 
 
 def _smooth(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
