@@ -62,7 +62,7 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
         initialised = time.perf_counter()
         choice = None
         if problem.options.state_weight == "auto":
-            outcome, weights, choice = estimate_noise(problem, start, optimiser, progress)
+            problem, outcome, weights, choice = estimate_noise(problem, start, optimiser, progress)
         else:
             weights = default_weights(problem, problem.options.state_weight)
             outcome = minimise_corrected(problem, start, weights, optimiser, progress)

@@ -23,6 +23,9 @@ more weight gains nothing. Where errors do look white (:mod:`uncertainty.whitene
 were read at every joint, it must gain more than it would by chance (:mod:`uncertainty.chance`): there the likelihood is
 right, and knows more. Error bars follow from the most likely levels, not from the weights.
 
+**Near rest.** Where the force of every joint is known, the speed over which dry friction turns is, too
+(:mod:`uncertainty.near_rest`).
+
 **Led machines.** Where the torque of every joint is known (an arm in its position loop) a controller may have answered
 to every error, so that no simulation from the torques alone would stay on the path. Weight is then added only if one
 does, and short predictions gain as well; else what is asked of the model is the force along the path.
@@ -62,6 +65,7 @@ from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
+from shadowfit.estimation.uncertainty.near_rest import fading
 from shadowfit.mechanism.laws import TorqueMotor
 
 # Factor between neighbouring values of κ in the scan. It ends where errors would be as large as the impulses
@@ -118,6 +122,8 @@ class NoiseChoice:
     """Standard deviation of each sensor relative to the stated one."""
     led: bool = False
     """Whether all joints' forces are known: weight is added only if simulations follow the path."""
+    stick_time: float | None = None
+    """How long joints creep near rest [s], where the data were asked; zero: friction jumps."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,19 +209,25 @@ class _Scan:
 
 def estimate_noise(
     problem: Problem, start: Point, settings: LevenbergMarquardt, progress: Progress | None = None
-) -> tuple[Outcome, Weights, NoiseChoice | None]:
-    """The fit with weights that follow from the data, these, and how they were found (None if the first fit failed)."""
+) -> tuple[Problem, Outcome, Weights, NoiseChoice | None]:
+    """The fit with weights that follow from the data, these, and how they were found (None if the first fit failed).
+
+    With the problem, whose friction may turn near rest as the data say.
+    """
     scan = _Scan(problem, settings, progress)
     weights = first_weights(problem, start)
     best = scan.fitted(start, likely_at_start(problem, start, weights), first=True)
     if not best.outcome.status.converged:
-        return dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
+        return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
+    given, led = problem, is_led(problem)
     preferred = _preferred(_climb(scan, best, weights))
+    if led:
+        preferred = _near_rest(scan, preferred)
+        problem = scan.problem
     likely, settled = _refined(scan, preferred)
     degrees = likely.evidence.noise[0].degrees
     likely, acting = _acting_or_read(scan, likely, degrees)
     explanation = explain(problem, likely.outcome.linearisation, likely.weights, likely.evidence)
-    led = is_led(problem)
     search = _predictive(scan, likely, degrees, led, explanation.smooth)
     chosen = likely if search.chosen is likely else _with_unexplained(problem, likely, search.chosen)
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
@@ -226,8 +238,24 @@ def estimate_noise(
     ended = not (settled or _within(preferred.weights, weights, 1.0, margin=STRIDE))
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     search_record = search.predictions, acting, explanation, search.by_chance
-    choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led)
-    return dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
+    creeps = problem.options.stick_time if led and given.rubs else None
+    stick_time = 0.0 if creeps == "half a step" else creeps
+    choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led, stick_time)
+    return problem, dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
+
+
+def _near_rest(scan: _Scan, likely: _Candidate) -> _Candidate:
+    """The fit with dry friction that turns over the speed that the data show; the scan goes on with it."""
+    if not (scan.problem.rubs and scan.has_time and _usable(likely.outcome)):
+        return likely
+    before, scan.problem = scan.problem, fading(scan.problem, likely.point, likely.weights)
+    if scan.problem is before:
+        return likely
+    moved = scan.fitted(likely.point, likely.weights)
+    if _usable(moved.outcome):
+        return moved
+    scan.problem = before
+    return likely
 
 
 def likely_at_start(problem: Problem, start: Point, first: Weights) -> Weights:

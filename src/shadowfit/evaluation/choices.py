@@ -56,6 +56,10 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
             "most likely levels, a tenth to ten times, or less where readings are smoother than that",
         )
     )
+    if choice.stick_time is not None:
+        chosen = f"creeps, with a time of {1e3 * choice.stick_time:.3g} ms" if choice.stick_time else "sticks"
+        reason = "the most likely: torques through rest show whether friction jumps, or gears yield first"
+        made.append(Choice("dry friction near rest", chosen, reason))
     if choice.acting is not None:
         chosen = "white forces that act" if choice.acting else "forces that were read wrongly, or have a memory"
         reason = "they are not" if choice.acting else "of some joints they are"

@@ -69,6 +69,17 @@ class Problem:
             followed={**self.followed, **numbers},
         )
 
+    @property
+    def rubs(self) -> bool:
+        """Whether a joint has dry friction whose turn at rest was left to the method."""
+        rubbing = any(joint.friction is not None for joint in self.mechanism.joints.values)
+        return rubbing and self.options.stick_time == "half a step" and self.options.correction != "none"
+
+    def creeping(self, stick_time: float) -> Problem:
+        """The same problem with joints that creep so long [s] near rest."""
+        options = dataclasses.replace(self.options, stick_time=stick_time)
+        return dataclasses.replace(self, mechanism=_with_stick_time(self.mechanism, stick_time), options=options)
+
     def without_inputs(self) -> Problem:
         """The same recordings with all inputs at zero."""
         tracks = tuple(
