@@ -180,6 +180,7 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
         "acting": choice.acting,
         "white": not choice.explanation.smooth,
         "gain_by_chance": choice.gain_by_chance,
+        "stick_time": choice.stick_time,
     }
 
 

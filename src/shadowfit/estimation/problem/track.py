@@ -71,7 +71,7 @@ def lay_on_grid(mechanism: Mechanism, recording: Recording, timestep: float, cen
         wanted = [c for name in mechanism.sensors for c in mechanism.sensors[name].channels(name)]
         raise UnknownNameError(
             f"recording {recording.name!r} has none of the sensors' channels ({', '.join(wanted)})"
-            f"{nearest(wanted[0], recording.channels)}"
+            f"{nearest(wanted[0], recording.channels)}; say which is which with --channel SENSOR=COLUMN or --channels"
         )
     seen = [name for name, here in zip(mechanism.sensors, present, strict=True) if here.any()]
     for name in mechanism.sensors:

@@ -68,7 +68,7 @@ class BaseParameter:
         parts: list[str] = []
         for name in self.mentioned:
             factor = self.coefficients[name]
-            number = "" if abs(factor) == 1.0 else f"{abs(factor):.3g}·"
+            number = "" if f"{abs(factor):.3g}" == "1" else f"{abs(factor):.3g}·"
             sign = ("+ " if factor > 0.0 else "− ") if parts else ("" if factor > 0.0 else "−")
             parts.append(f"{sign}{number}{name}")
         return " ".join(parts)

@@ -40,7 +40,8 @@ class Finding:
             a, b = self.names
             factor = -self.direction[0] / self.direction[1]
             sign = "+" if factor >= 0.0 else "−"
-            return f"{a} and {b}: only the combination {a} {sign} {abs(factor):.3g}·{b} is known"
+            number = "" if f"{abs(factor):.3g}" == "1" else f"{abs(factor):.3g}·"
+            return f"{a} and {b}: only the combination {a} {sign} {number}{b} is known"
         moved = ", ".join(f"{name} by {part:.3g}" for name, part in zip(self.names, self.direction, strict=True))
         listed = ", ".join(self.names[:-1]) + f" and {self.names[-1]}"
         return f"{listed}: only combinations are known; a joint change ({moved}) leaves the data as they are"
