@@ -412,6 +412,8 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool, smoo
             predict(problem, along, current.point.values) if led else predict_as_fitted(problem, along, current.point)
         )
         tried.append((current.state_weight / likely.state_weight, prediction))
+        if led and len(worthy) == 1 and _worse(prediction, tried[-2][1]):
+            break
         misses += 1
         gain = tried[0][1].score - prediction.score
         if by_chance and gain > WORTHWHILE:
@@ -452,6 +454,15 @@ def _follows(prediction: Prediction, likely: Prediction) -> bool:
 
 def _mean_logarithm(errors: Float[np.ndarray, " sensors"]) -> float:
     return float(np.mean(np.log(np.maximum(errors, np.finfo(float).tiny))))
+
+
+def _worse(prediction: Prediction, before: Prediction) -> bool:
+    """Whether neither the simulation of the whole recording nor short predictions have gained by more weight.
+
+    Both have to, in a machine that is led; there it takes no patience to see that they do not.
+    """
+    whole, earlier = _mean_logarithm(prediction.errors[-1]), _mean_logarithm(before.errors[-1])
+    return whole > earlier - WORTHWHILE and prediction.even > before.even - WORTHWHILE
 
 
 def _with_unexplained(problem: Problem, likely: _Candidate, chosen: _Candidate) -> _Candidate:

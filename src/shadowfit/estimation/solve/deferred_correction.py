@@ -16,14 +16,17 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Progress,
     descend,
 )
+from shadowfit.estimation.solve.mixing import share_of_before
 from shadowfit.estimation.solve.system import LocalSystem, System, share_of, worth
 
-# Most rounds. What is left of an error falls by a factor of ten or more in each, except where dry friction reverses.
+# Most rounds. What is left of an error falls by a factor of ten or more in each, except where dry friction reverses
+# (:mod:`mixing`).
 ROUNDS = 6
-# Rounds end when χ² changes by less than this for each recording, and parameters by what is worth this much of it.
+# Rounds end when χ² changes by less than this for each recording, and parameters by what is worth this much of it; or
+# before a descent, when what was found anew changes residuals by less: no estimate could move by more.
 SETTLED = 0.1
 # They also end when the cost changes by more than this part of what it did in the round before: reversals of dry
-# friction then fall into one step and the next in turn, and further rounds go on like that.
+# friction then fall into one step and the next in turn, and not even mixed rounds come to an end.
 CONTRACTS = 0.5
 
 
@@ -43,22 +46,50 @@ def descend_corrected(
     system: System, start: Any, settings: LevenbergMarquardt, progress: Progress | None = None, first_number: int = 0
 ) -> Outcome:
     """:func:`minimise_corrected` for any system; the limit of iterations is that of all descents."""
-    outcome = descend(system, system.renewed(start), settings, progress, first_number)
+    outcome = descend(system, _renewed(system, start), settings, progress, first_number)
     if not system.corrects:
         return outcome
     log, last_change = list(outcome.log), np.inf
+    last: _Round | None = None
     for _ in range(ROUNDS - 1):
         if not outcome.status.converged:
             break
         before = outcome.linearisation
-        again = system.renewed(before.point)
-        outcome = descend(system, again, settings.warm(log[-1].number - first_number), progress, log[-1].number)
+        again = _renewed(system, before.point)
+        changed = system.rows_changed(before.point, again)
+        if changed is not None and changed @ changed <= SETTLED * share_of(system.samples, before):
+            break
+        now = _Round(again, changed)
+        begin = again if last is None else _mixed(system, now, last)
+        last = now
+        outcome = descend(system, begin, settings.warm(log[-1].number - first_number), progress, log[-1].number)
         log.extend(outcome.log[1:])
         change = abs(outcome.linearisation.cost.total - before.cost.total)
         if _stands(system, before, outcome) or change > CONTRACTS * last_change:
             break
         last_change = change
     return dataclasses.replace(outcome, log=tuple(log))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Round:
+    """What was found anew at the end of a descent."""
+
+    point: Any
+    changed: np.ndarray | None
+    """What that does to the residuals."""
+
+
+def _renewed(system: System, point: Any) -> Any:
+    """The point with everything that is taken off and held from its own motion."""
+    return system.held(system.renewed(point))
+
+
+def _mixed(system: System, now: _Round, before: _Round) -> Any:
+    """Where the next round begins."""
+    if now.changed is None or before.changed is None:
+        return now.point
+    return system.mixed(now.point, before.point, share_of_before(now.changed, before.changed))
 
 
 def _stands(system: System, before: Any, outcome: Outcome) -> bool:

@@ -55,8 +55,9 @@ WATCHED, KEPT = 2, 0.25
 # Least factor on α after an accepted step, where the scaled model predicted it to the last digit.
 LEAST_RELAXATION = 1e-3
 # What is held while a fit moves (widths of dry friction) is found anew after a step that leaves less than this part of
-# the cost: fitted to what a wild start makes of it, states go a long way round.
-FAST = 0.5
+# the cost, unless all of it is within a part of what it was: fitted to what a wild start makes of it, states go a long
+# way round.
+FAST, ALIKE = 0.5, 0.1
 # Nor is creeping: so many iterations in a row that each decrease χ² by less than this. Where dry friction holds a joint
 # the model of a step sees next to nothing of its speed, and the fit goes on in small steps for long.
 CREEPING, CREEPS = 0.1, 5
@@ -171,7 +172,8 @@ def minimise(
     first_number: int = 0,
 ) -> Outcome:
     """Run until a stopping rule holds. Numerical failure and Ctrl-C end with a status and the best iterate."""
-    return descend(LocalSystem(problem, weights), start, settings, progress, first_number)
+    system = LocalSystem(problem, weights)
+    return descend(system, system.held(start), settings, progress, first_number)
 
 
 def descend(
@@ -181,9 +183,9 @@ def descend(
     progress: Progress | None = None,
     first_number: int = 0,
 ) -> Outcome:
-    """:func:`minimise` for any system."""
+    """:func:`minimise` for any system, from a point that has what is held (:meth:`System.held`)."""
     began = time.perf_counter()
-    here = _linearise(system, system.held(start))
+    here = _linearise(system, start)
     if not np.isfinite(here.cost.total):
         return Outcome(here, Status.NUMERICS, (), np.inf, None)
     alpha = _start_damping(system, here, settings)
@@ -208,8 +210,8 @@ def descend(
             near = near or trial.damping < UNDAMPED or decrease <= NEARLY_THERE * share_of(system.samples, here)
             fast = system.holds and trial.accepted.cost.total < FAST * here.cost.total
             here, alpha, last, curvature = trial.accepted, trial.damping, trial.box, trial.curvature
-            if fast:
-                here = _linearise(system, system.held(here.point))
+            if fast and (point := system.held(here.point, ALIKE)) is not here.point:
+                here = _linearise(system, point)
             log.append(_log(system.parameters, number, here, trial, began))
             _report(progress, log[-1], system, here)
             if trial.ended is not None or small >= 2 or creeps >= CREEPS:

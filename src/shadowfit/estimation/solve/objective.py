@@ -86,10 +86,11 @@ def holds(problem: Problem) -> bool:
     return recursion is not None and recursion.holds
 
 
-def held(problem: Problem, point: Point, weights: Weights) -> Point:
+def held(problem: Problem, point: Point, weights: Weights, alike: float = 0.0) -> Point:
     """The point with widths of dry friction from its own motion, to be held while a fit moves it (:mod:`fading`).
 
-    Largest speeds stay those of the first trajectory, which the sensors show: estimated states may be rough.
+    Largest speeds stay those of the first trajectory, which the sensors show: estimated states may be rough. Where no
+    width has changed by more than the part ``alike`` it is the same point.
     """
     if not holds(problem):
         return point
@@ -100,7 +101,17 @@ def held(problem: Problem, point: Point, weights: Weights) -> Point:
         mobility = np.concatenate([part for part in parts if part is not None])
         known = None if point.fading is None else point.fading[index].fastest
         fading.append(Fading(mobility, problem.largest_speeds(nodes) if known is None else known))
+    before = point.fading
+    if before is not None and all(_alike(*pair, alike) for pair in zip(fading, before, strict=True)):
+        return point
     return dataclasses.replace(point, fading=tuple(fading))
+
+
+def _alike(own: Fading, other: Fading, part: float) -> bool:
+    """Whether no mobility differs by more than a part of itself."""
+    if own.mobility is None or other.mobility is None:
+        return False
+    return bool(np.all(np.abs(np.subtract(own.mobility, other.mobility)) <= part * np.abs(other.mobility)))
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:

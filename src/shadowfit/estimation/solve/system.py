@@ -20,6 +20,7 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.mixing import mixed
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.settling import NOT_HELD, Expectation, settled, slack
 from shadowfit.estimation.solve.truncation import renewed
@@ -65,12 +66,21 @@ class System(Protocol):
         """Whether something that was held or taken off is to be found anew at the minimum."""
         ...
 
-    def held(self, point: Any) -> Any:
-        """The point with what is held while a descent from it goes on."""
+    def held(self, point: Any, alike: float = 0.0) -> Any:
+        """The point with what is held while a descent from it goes on; the same if that is alike, relatively."""
         ...
 
     def renewed(self, point: Any) -> Any:
         """The point with the discretisation errors of its own motion."""
+        ...
+
+    def rows_changed(self, before: Any, after: Any) -> np.ndarray | None:
+        """Change of all weighted residuals from a point to one that differs in what is held or taken off; None: they
+        are elsewhere."""
+        ...
+
+    def mixed(self, now: Any, before: Any, share: float) -> Any:
+        """The point ``now`` with a share of what is held and taken off at another one."""
         ...
 
     def linearise(self, point: Any) -> Any:
@@ -268,13 +278,26 @@ class LocalSystem:
         """Whether errors of the discretisation are taken off, or widths of friction held."""
         return self.problem.options.correction != "none" or self.holds
 
-    def held(self, point: Point) -> Point:
+    def held(self, point: Point, alike: float = 0.0) -> Point:
         """The point with widths of dry friction from its own motion."""
-        return objective.held(self.problem, point, self.weights)
+        return objective.held(self.problem, point, self.weights, alike)
 
     def renewed(self, point: Point) -> Point:
         """The point with the discretisation errors of its own motion."""
         return renewed(self.problem, point)
+
+    def rows_changed(self, before: Point, after: Point) -> np.ndarray:
+        """Of all recordings, one after another."""
+
+        def residuals(point: Point) -> np.ndarray:
+            parts = (objective.residuals(self.problem, point, self.weights, i) for i in range(self.recordings))
+            return np.concatenate([part.ravel() for part in parts])
+
+        return residuals(after) - residuals(before)
+
+    def mixed(self, now: Point, before: Point, share: float) -> Point:
+        """Discretisation errors and mobilities between (or beyond) those of two points."""
+        return mixed(now, before, share)
 
     def linearise(self, point: Point) -> Linearisation:
         """Normal equations of all recordings."""

@@ -85,8 +85,9 @@ class SpreadSystem:
         """Whether errors of the discretisation are taken off, or widths of friction held."""
         return self.task.options.correction != "none" or self.holds
 
-    def held(self, point: SpreadPoint) -> SpreadPoint:
+    def held(self, point: SpreadPoint, alike: float = 0.0) -> SpreadPoint:
         """The point with widths of dry friction from its own motion."""
+        del alike  # shards would have to agree
         if not self.holds:
             return point
         motions = self.engine.each(shard.hold, self.problems, point.motions, shared=(self.weights,))
@@ -99,6 +100,15 @@ class SpreadSystem:
         self._keep(point)
         motions = self.engine.each(shard.corrected, self.problems, point.motions)
         return dataclasses.replace(point, motions=motions)
+
+    def rows_changed(self, before: SpreadPoint, after: SpreadPoint) -> None:
+        """Nothing: residuals stay with their workers, and rounds go without mixing."""
+        del before, after
+
+    def mixed(self, now: SpreadPoint, before: SpreadPoint, share: float) -> SpreadPoint:
+        """The point as it is."""
+        del before, share
+        return now
 
     def linearise(self, point: SpreadPoint) -> SpreadLinearisation:
         """Have the shards linearised, and add up their reports."""
