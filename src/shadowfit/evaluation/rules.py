@@ -384,7 +384,8 @@ def pieces(estimate: Estimate) -> Iterator[Notice]:
     for row in sorted(wide, key=lambda one: -one.wider)[:MOST_PIECES]:
         unit = "" if row.unit == "1" else f" {row.unit}"
         low, high = row.extremes()
-        matters = row.wider > MUCH_WIDER and bars.get(row.name, math.inf) > SMALL_BAR
+        # A machine may differ from recording to recording; of pieces of one, error bars say enough.
+        matters = row.of_recordings and row.wider > MUCH_WIDER and bars.get(row.name, math.inf) > SMALL_BAR
         yield Notice(
             "amber" if matters else "info",
             f"{'recordings' if row.of_recordings else 'pieces of the data'} disagree about {row.name}: "

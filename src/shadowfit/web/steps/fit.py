@@ -38,6 +38,7 @@ async def build(desk: Desk) -> None:
         go = ui.button("Start the fit", icon="play_arrow", on_click=begin).props("no-caps unelevated").mark("start-fit")
         halt = ui.button("Stop", icon="stop", on_click=end).props("no-caps outline").mark("stop-fit")
         state = ui.label().classes("lead").mark("state")
+        ui.link("Results and downloads", "/results")
     with ui.expansion("Options").classes("w-full"):
         _options(desk, command.update)
     sentence = ui.label().classes("verdict")
@@ -76,7 +77,6 @@ async def build(desk: Desk) -> None:
 
     look()
     ui.timer(1.0, look)
-    ui.link("Results and downloads", "/results")
     command.show()
 
 
