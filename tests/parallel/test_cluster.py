@@ -89,6 +89,28 @@ def test_a_dead_worker_costs_what_was_made_since_values_were_kept(cluster, tmp_p
     cluster.client.wait_for_workers(2)  # for the next test
 
 
+def ends_its_first_worker(value, folder):
+    try:
+        (folder / str(value)).touch(exist_ok=False)
+    except FileExistsError:
+        return value
+    os._exit(5)
+
+
+def test_what_dask_has_given_up_is_begun_again_with_what_it_hangs_on(cluster, tmp_path):
+    """Also where only the scheduler still knows what that is."""
+    cluster.client.wait_for_workers(2)
+    scheduler, engine = cluster.client.cluster.scheduler, Cluster(cluster.client)
+    patience, scheduler.allowed_failures = scheduler.allowed_failures, 0
+    try:
+        column = engine.each(add, engine.each(ends_its_first_worker, range(2), shared=(tmp_path,)), shared=(10,))
+        engine.release(column)
+        assert engine.gather(add, column, shared=(1,)) == [11, 12]
+    finally:
+        scheduler.allowed_failures = patience
+    cluster.client.wait_for_workers(2)  # for the next test
+
+
 def test_what_one_worker_compiled_is_given_to_the_others(cluster):
     assert Cluster(cluster.client).once(add, 1, 2) == 3
 

@@ -22,7 +22,7 @@ import joblib
 
 from shadowfit.kernels import store
 from shadowfit.parallel import tree
-from shadowfit.parallel.cluster import Crew, distributed
+from shadowfit.parallel.cluster import ClusterError, Crew, distributed
 from shadowfit.parallel.run import run
 
 # Times that work is begun again which Dask has given up, after several workers that did it have died.
@@ -210,13 +210,30 @@ class Cluster:
         return Groups(groups, tuple(map(len, groups)))
 
     def _brought(self, groups: Groups) -> list[Any]:
-        for _ in range(PERSEVERANCE):
+        retries = 0
+        while True:
             self._wait(groups)
             try:
                 return list(self._client.gather(groups.futures))
-            except distributed().KilledWorker:
-                self._client.retry(groups.futures)
-        return list(self._client.gather(groups.futures))
+            except distributed().KilledWorker as error:
+                if retries == PERSEVERANCE:
+                    raise ClusterError(
+                        f"{error.task!r} was given up: every process that tried it ended; is there enough memory?"
+                    ) from error
+                self._retry(groups.futures)
+                retries += 1
+
+    def _retry(self, futures: Sequence[Any]) -> None:
+        """Begin again what Dask has given up, and what that hangs on.
+
+        ``Client.retry`` (distributed 2026.8) raises a ``KeyError`` where some of it is known to the scheduler alone,
+        because nothing here refers to it any more: it marks as begun again what is not there.
+        """
+        client = self._client
+        keys = [future.key for future in futures]
+        for key in client.sync(client.scheduler.retry, keys=keys, client=client.id):
+            if key in client.futures:
+                client.futures[key].retry()
 
     def _wait(self, groups: Groups) -> None:
         """Until a column is there; groups of workers that die meanwhile are made again by others."""
@@ -263,7 +280,8 @@ class Cluster:
         return list(self._client.run(work, *given).values())
 
     def once(self, work: Callable[..., Any], *given: Any) -> Any:
-        result, kernels = self._client.submit(_with_kernels, work, *given, pure=False).result()
+        future = self._client.submit(_with_kernels, work, *given, pure=False)
+        ((result, kernels),) = self._brought(Groups([future], (1,)))
         # Workers that share a cache have them already; those with another kind of processor make their own.
         self._client.run(store.take, kernels, on_error="ignore")
         return result

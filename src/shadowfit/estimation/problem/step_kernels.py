@@ -69,6 +69,16 @@ class StepKernels:
         """Numbers of the mechanism."""
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self.mechanism)]
 
+    @functools.cached_property
+    def _observed(self) -> range:
+        """Nodes of a step's window that its samples involve."""
+        return observed_nodes(self.plan, self.mechanism)
+
+    @functools.cached_property
+    def _reads_commands(self) -> bool:
+        """Whether some sensor asks for the inputs."""
+        return reads_commands(self.mechanism)
+
     def rows(self, chunk: Chunk, passing: bool = False) -> tuple[RowTable, RowTable]:
         """Weighted rows of the dynamics and of the observations, the latter with all samples of a step together.
 
@@ -78,7 +88,7 @@ class StepKernels:
             self._of_thread.workspace = Workspace()
         workspace = self._of_thread.workspace if passing else None
         size = self.plan.node_size
-        seen = observed_nodes(self.plan, self.mechanism)
+        seen = self._observed
         dynamics, observation = self._row_calls(chunk)
         (observed,) = self.run(observation, workspace)
         moving = self.run(dynamics, workspace)[0] if self.recursion is None else self._swept(self.recursion, chunk)
@@ -125,17 +135,20 @@ class StepKernels:
         """Have the code of `rows` made in the background, for arrays like these."""
         dynamics, observation = self._row_calls(chunk)
         if self.recursion is None:
-            self._made_for(dynamics)
+            self._prepare(dynamics)
         else:
             self.recursion.prepare()
-        self._made_for(observation)
+        self._prepare(observation)
+
+    def _prepare(self, call: Call) -> None:
+        self._made_for(call, jax.tree.leaves((call.values, call.constants)), jax.tree.leaves(call.varying))
 
     def _row_calls(self, chunk: Chunk) -> tuple[Call, Call]:
         """What gives the rows of the dynamics, of the steps, and those of the observations, of all samples."""
         data, plan = chunk.data, self.plan
         steps, samples = data.fraction.shape
         moving = windows(chunk.nodes, range(plan.unknowns.reach), steps)
-        seen = windows(chunk.nodes, observed_nodes(plan, self.mechanism), steps)
+        seen = windows(chunk.nodes, self._observed, steps)
         repeated = seen if samples == 1 else jax.tree.map(lambda x: np.repeat(x, samples, axis=0), seen)
         sample = jax.tree.map(
             lambda x: x.reshape(steps * samples, *x.shape[2:]),
@@ -159,7 +172,7 @@ class StepKernels:
 
     def _sensed(self, data: ChunkData, samples: int) -> tuple[np.ndarray, np.ndarray]:
         """Commands of all samples and their derivatives; of no inputs where no sensor asks for them."""
-        count = data.command.shape[1] if reads_commands(self.mechanism) else 0
+        count = data.command.shape[1] if self._reads_commands else 0
         command, slopes = data.command[:, None, :count], data.command_slopes[:, None, :count]
         return np.repeat(command, samples, axis=1), np.repeat(slopes, samples, axis=1)
 
@@ -176,18 +189,20 @@ class StepKernels:
         """Outputs over time."""
         carry = None if call.carry is None else jax.tree.leaves(call.carry)
         constants, varying = jax.tree.leaves((call.values, call.constants)), jax.tree.leaves(call.varying)
-        return self._made_for(call)(self.settings, constants, varying, carry, workspace)
+        return self._made_for(call, constants, varying)(self.settings, constants, varying, carry, workspace)
 
-    def _made_for(self, call: Call) -> OverTime:
-        constants, constant_tree = jax.tree.flatten((call.values, call.constants))
-        carried = jax.tree.leaves(call.carry)
-        inputs = call.varying if call.carry is None else (call.carry, call.varying)
-        varying, varying_tree = jax.tree.leaves(call.varying), jax.tree.structure(inputs)
+    def _made_for(self, call: Call, constants: list[Any], varying: list[Any]) -> OverTime:
+        """The code of a call, whose constants and varying arrays are listed."""
         # A weight may be a vector or a matrix, a chunk may hold more or fewer samples.
         kind = (call.function, *(np.shape(x) for x in constants), *(np.shape(x)[1:] for x in varying))
         with self._lock:
             if kind not in self._made:
-                _, structure = jax.tree.flatten(self.mechanism)
+                structure, carried = jax.tree.structure(self.mechanism), jax.tree.leaves(call.carry)
+                inputs = call.varying if call.carry is None else (call.carry, call.varying)
+                constant_tree, varying_tree = (
+                    jax.tree.structure((call.values, call.constants)),
+                    jax.tree.structure(inputs),
+                )
 
                 def one(settings: list[Any], constants: list[Any], varying: list[Any]) -> Any:
                     values, same = jax.tree.unflatten(constant_tree, constants)
