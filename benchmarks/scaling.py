@@ -33,7 +33,8 @@ from shadowfit.estimation import Options, fit
 from shadowfit.estimation.linear.front import Reduced
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt
 from shadowfit.estimation.spread import shard
-from shadowfit.estimation.spread.fleet import Pilot, fit_fleet
+from shadowfit.estimation.spread.fleet import fit_fleet
+from shadowfit.estimation.spread.pilot import Pilot
 from shadowfit.estimation.spread.result import FleetEstimate
 from shadowfit.experiments.cases import Case
 from shadowfit.experiments.runner import run_cases

@@ -16,7 +16,8 @@ from shadowfit.estimation import Options
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration
 from shadowfit.estimation.spread import fleet
-from shadowfit.estimation.spread.fleet import Pilot, fit_fleet
+from shadowfit.estimation.spread.fleet import fit_fleet
+from shadowfit.estimation.spread.pilot import Pilot
 from shadowfit.evaluation.fleet import FleetMemory
 from shadowfit.parallel import Crew
 

@@ -16,7 +16,8 @@ from shadowfit.estimation.solve.settling import NOT_HELD, Expectation, settled, 
 from shadowfit.estimation.solve.system import LocalSystem
 from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.roles import request
-from shadowfit.estimation.spread.shard import InMemory, Task
+from shadowfit.estimation.spread.shard import Task
+from shadowfit.estimation.spread.sources import InMemory
 from shadowfit.estimation.spread.system import SpreadPoint, SpreadSystem
 from shadowfit.parallel.engine import Threads
 

@@ -10,7 +10,7 @@ from estimation.scenes import spring_slider
 from shadowfit.errors import RecordingError
 from shadowfit.estimation import Free, Options, fit
 from shadowfit.estimation.problem.parameters import ParameterError
-from shadowfit.estimation.spread import shard
+from shadowfit.estimation.spread import sources
 from shadowfit.estimation.spread.fleet import fit_fleet
 from shadowfit.parallel import Crew
 from shadowfit.recordings import RecordingFile
@@ -113,10 +113,10 @@ def test_a_fleet_of_equals_has_next_to_no_spread():
 
 
 def test_shards_depend_on_the_number_of_recordings_alone():
-    assert [len(one) for one in shard.shards(range(5))] == [1] * 5
-    assert {len(one) for one in shard.shards(range(200))} == {3, 2}
-    assert max(len(one) for one in shard.shards(range(100_000))) == shard.LARGEST
-    assert [x for one in shard.shards(range(200)) for x in one] == list(range(200))
+    assert [len(one) for one in sources.shards(range(5))] == [1] * 5
+    assert {len(one) for one in sources.shards(range(200))} == {3, 2}
+    assert max(len(one) for one in sources.shards(range(100_000))) == sources.LARGEST
+    assert [x for one in sources.shards(range(200)) for x in one] == list(range(200))
 
 
 def test_recordings_are_read_where_they_are_fitted(tmp_path, swings, spread):

@@ -20,7 +20,7 @@ import numpy as np
 from shadowfit.errors import WriteError
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration
-from shadowfit.estimation.spread.fleet import PILOTS, Pilot
+from shadowfit.estimation.spread.pilot import PILOTS, Pilot
 from shadowfit.estimation.spread.result import FleetEstimate
 from shadowfit.evaluation.summary import as_json
 from shadowfit.models.atomic import write_text

@@ -1,26 +1,22 @@
 """A few recordings and their states, which stay with one worker: what happens to them, as pure functions.
 
-Everything here runs where the recordings are read. Sums over a shard are taken in the order of its recordings; which
-recordings form a shard depends on their number alone, never on that of the workers.
+Everything here runs where the recordings are read. Sums over a shard are taken in the order of its recordings.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import alone
 from shadowfit.estimation.problem.initial import initial_nodes
 from shadowfit.estimation.problem.options import Options
-from shadowfit.estimation.problem.pacing import pace_of
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
@@ -35,88 +31,8 @@ from shadowfit.estimation.spread import quadratic
 from shadowfit.estimation.spread.quadratic import Pull
 from shadowfit.estimation.spread.roles import Request, Roles
 from shadowfit.mechanism.mechanism import Mechanism
-from shadowfit.models.matching import matched
 from shadowfit.recordings import Recording
 from shadowfit.runtime import double_precision
-
-# Largest number of recordings in a shard, and how many shards there are at least where recordings suffice.
-LARGEST, SHARDS = 32, 64
-
-
-class Source(Protocol):
-    """Where a recording comes from: a path, and how to read it."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
-    def read(self) -> Recording:
-        """The recording; raises where it cannot be read."""
-        ...
-
-
-@dataclasses.dataclass(frozen=True)
-class InMemory:
-    """A recording that is there already."""
-
-    recording: Recording
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.recording.name
-
-    def read(self) -> Recording:
-        """Itself."""
-        return self.recording
-
-
-def shards(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
-    """The recordings in groups of a size that depends on their number alone."""
-    size = int(np.clip(len(sources) // SHARDS, 1, LARGEST))
-    return [tuple(sources[begin : begin + size]) for begin in range(0, len(sources), size)]
-
-
-# --- reading ---
-
-
-@dataclasses.dataclass(frozen=True)
-class Facts:
-    """What is known of a recording before it is fitted."""
-
-    name: str
-    interval: float
-    """Sampling interval [s]; NaN if it could not be read."""
-    pace: float = np.inf
-    """Of its quickest motion [s]."""
-    error: str = ""
-    host: str = ""
-    """Where it could not be read."""
-
-
-def read(sources: Sequence[Source], mechanism: Mechanism) -> tuple[Recording | Facts, ...]:
-    """The recordings of a shard; in place of one that cannot be read, why."""
-    double_precision()
-    return tuple(_read(source, mechanism) for source in sources)
-
-
-def _read(source: Source, mechanism: Mechanism) -> Recording | Facts:
-    try:
-        return matched(mechanism, source.read())
-    except (ShadowfitError, OSError) as error:
-        return Facts(source.name, np.nan, error=str(error), host=socket.gethostname())
-
-
-def survey(recordings: Iterable[Recording | Facts], mechanism: Mechanism) -> list[Facts]:
-    """Facts about the recordings of a shard."""
-    return [
-        one if isinstance(one, Facts) else Facts(one.name, one.sample_interval, pace_of(mechanism, one))
-        for one in recordings
-    ]
-
-
-# --- the problem of a shard ---
 
 
 @dataclasses.dataclass(frozen=True)
