@@ -15,10 +15,10 @@ def before():
     return arm(2)
 
 
-def result(before, combinations):
-    """A fit of which only the friction is identified by itself."""
+def result(before, combinations, bound=()):
+    """A fit of which only the friction is identified by itself, with some numbers on their bounds."""
     after = before.set({name: 1.5 * before.get(name) for name in FREE})
-    rows = {name: {"identifiable": name == "joint1.viscous"} for name in FREE}
+    rows = {name: {"identifiable": name == "joint1.viscous", "at_bound": name in bound} for name in FREE}
     summary = {"parameters": rows, "base_parameters": {"combinations": combinations, "unseen": []}}
     return SimpleNamespace(summary=summary, mechanism=lambda: after), after
 
@@ -38,3 +38,11 @@ def test_numbers_of_a_combination_go_together(before):
     assert set(found.together) == {"link2.mass", "link2.com.z", "joint1.motor.shaft_inertia"}
     assert found.values["link2.mass"] == after.get("link2.mass")
     assert found.unidentified == ("link1.mass",)
+
+
+def test_numbers_on_a_bound_go_with_the_others(before):
+    """The others were found beside them: a rotor at zero, and the link that turns with it has its inertia."""
+    saved, after = result(before, [], bound=("joint1.motor.shaft_inertia",))
+    found = calibrated(saved, before)
+    assert found.values["joint1.motor.shaft_inertia"] == after.get("joint1.motor.shaft_inertia")
+    assert "joint1.motor.shaft_inertia" in found.together

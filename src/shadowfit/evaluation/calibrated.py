@@ -30,14 +30,15 @@ def calibrated(result: SavedResult, before: Mechanism, *, everything: bool = Fal
     """What a result changes in a model; with ``everything``, also what was not identified.
 
     Numbers of a combination that is told (:mod:`estimation.uncertainty.base_parameters`) belong together: with some of
-    them as they were in the file it would be another combination, and a body perhaps one that cannot be.
+    them as they were in the file it would be another combination, and a body perhaps one that cannot be. So do numbers
+    on a bound (a rotor that the data cannot tell from the link it turns): the others were found beside them.
     """
     after = result.mechanism()
     leaves = before.leaves()
     rows = result.summary["parameters"]
     separate = {name.partition("@")[0] for name in rows if "@" in name}
     doubtful = {name for name, row in rows.items() if not row["identifiable"]}
-    combined = _combined(result, after)
+    combined = _combined(result, after) | {name for name, row in rows.items() if row["at_bound"]}
     values, together, left = {}, [], []
     for name, leaf in after.leaves().items():
         changed = name not in leaves or not np.array_equal(after.get(name), before.get(name))
