@@ -16,6 +16,7 @@ PACKAGE = ROOT / "src" / "shadowfit"
 SUBDIVIDED = "estimation"
 
 
+@cache
 def layers() -> list[str]:
     """Folders and modules from the bottom to the top: the rows of the two tables, the second one in its place."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -44,13 +45,13 @@ def modules() -> dict[str, Path]:
 def imports(module: str, inside_functions: bool = True) -> frozenset[str]:
     """Modules of the package that a module names in its imports, but not for types alone."""
     tree = ast.parse(modules()[module].read_text("utf-8"))
-    later = {
+    left_out = {
         id(inner)
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and not inside_functions
         for inner in ast.walk(node)
     }
-    typing_only = {
+    left_out |= {
         id(inner)
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
@@ -58,7 +59,7 @@ def imports(module: str, inside_functions: bool = True) -> frozenset[str]:
     }
     found = set()
     for node in ast.walk(tree):
-        if id(node) in typing_only | later:
+        if id(node) in left_out:
             continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "shadowfit":
             home = (node.module or "").removeprefix("shadowfit").removeprefix(".")
