@@ -41,7 +41,9 @@ def test_likelihood_is_the_restricted_one_of_the_dense_problem():
         return degrees * np.log(variance) + determinants
 
     ratios = np.array([[0.0, 0.0], [0.1, 0.0], [2.0, 0.5]])
-    ours, reference = ([own(ratio) for ratio in ratios] for own in (lambda r: components._deviance(rows, r), dense))
+    ours, reference = (
+        [own(ratio) for ratio in ratios] for own in (lambda r: components._beside(rows, r).deviance, dense)
+    )
     assert np.diff(ours) == pytest.approx(np.diff(reference), rel=1e-9)
 
 
@@ -60,6 +62,14 @@ def test_nothing_is_found_where_nothing_is():
 def test_what_is_gained_is_the_fall_of_the_likelihood():
     rows = rows_of(*tables(1, 1.0, 0.0))
     found = components.chosen(rows)
-    here, without = (components._deviance(rows, ratio) for ratio in (found.ratio, np.zeros(2)))
+    here, without = (components._beside(rows, ratio).deviance for ratio in (found.ratio, np.zeros(2)))
     assert found.fall == pytest.approx(without - here)
     assert found.fall == pytest.approx(found.gain[0], rel=0.01)
+
+
+def test_one_more_group_counts_as_if_all_were_taken_together():
+    rows, sizes = rows_of(*tables(2, 0.4, 0.2)), 10.0 ** np.arange(-4.0, 3.0)
+    value, size = components._beside(rows, np.array([0.7, 0.0])).least(1, sizes)
+    together = [components._beside(rows, np.array([0.7, one])).deviance for one in sizes]
+    assert value == pytest.approx(min(together), rel=1e-12)
+    assert size == sizes[int(np.argmin(together))]

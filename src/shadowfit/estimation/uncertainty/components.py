@@ -91,9 +91,10 @@ def projected(
 def chosen(rows: Rows) -> Sizes:
     """The sizes of the groups that the rows ask for."""
     ratio, gain = np.zeros(len(rows.groups)), np.zeros(len(rows.groups))
-    best = without = _deviance(rows, ratio)
+    best = without = _beside(rows, ratio).deviance
     while True:
-        tried = [(*_scanned(rows, ratio, g), g) for g in _promising(rows, ratio)]
+        beside = _beside(rows, ratio)
+        tried = [(*beside.scanned(g), g) for g in _promising(beside, ratio)]
         if not tried:
             break
         value, size, g = min(tried)
@@ -101,72 +102,88 @@ def chosen(rows: Rows) -> Sizes:
             break
         ratio[g], gain[g], best = size, best - value, value
         for other in np.flatnonzero(ratio > 0.0).tolist():
-            best, ratio[other] = _around(rows, ratio, other, ratio[other])
-    return Sizes(ratio, gain, _variance(rows, ratio), without - best)
+            others = np.where(np.arange(len(ratio)) == other, 0.0, ratio)
+            best, ratio[other] = _beside(rows, others).least(other, ratio[other] * 10.0**FINE)
+    return Sizes(ratio, gain, _beside(rows, ratio).variance, without - best)
 
 
-def _promising(rows: Rows, ratio: Float[np.ndarray, " g"]) -> list[int]:
+@dataclasses.dataclass(frozen=True)
+class _Beside:
+    """Products of rows as white errors and the groups that are there leave them."""
+
+    rows: Rows
+    squares: Float[np.ndarray, "c c"]
+    """``M − M Θ½ (1 + Θ½ M Θ½)⁻¹ Θ½ M``."""
+    products: Float[np.ndarray, " c"]
+    explained: float
+    """``bᵀ K b`` by the groups that are there."""
+    determinant: float
+    """``log det(1 + Θ½ M Θ½)``."""
+
+    @property
+    def variance(self) -> float:
+        """σ²."""
+        return float(_left(self.rows, np.array(self.explained)))
+
+    @property
+    def deviance(self) -> float:
+        return float(self.rows.degrees * np.log(self.variance) + self.determinant)
+
+    def scanned(self, g: int) -> tuple[float, float]:
+        """Least −2 log L over the size of one more group, and the size."""
+        scale = np.mean(np.diagonal(self.rows.squares)[list(self.rows.groups[g])])
+        if not scale > 0.0:
+            return np.inf, 0.0
+        return self.least(g, self.least(g, 10.0**COARSE / scale)[1] * 10.0**FINE)
+
+    def least(self, g: int, sizes: Float[np.ndarray, " k"]) -> tuple[float, float]:
+        """The same among some sizes: in the principal axes of the group's columns each counts by itself."""
+        group = list(self.rows.groups[g])
+        values, vectors = np.linalg.eigh(self.squares[np.ix_(group, group)])
+        values, along = np.maximum(values, 0.0), vectors.T @ self.products[group]
+        grown = 1.0 + sizes[:, None] * values
+        explained = self.explained + np.sum(sizes[:, None] * along**2 / grown, axis=1)
+        deviance = self.rows.degrees * np.log(_left(self.rows, explained)) + np.sum(np.log(grown), axis=1)
+        best = int(np.argmin(deviance))
+        return float(deviance[best]) + self.determinant, float(sizes[best])
+
+
+def _beside(rows: Rows, ratio: Float[np.ndarray, " g"]) -> _Beside:
+    """The rows beside groups of given sizes."""
+    there = np.flatnonzero(ratio > 0.0).tolist()
+    columns = [c for g in there for c in rows.groups[g]]
+    if not columns:
+        return _Beside(rows, rows.squares, rows.products, 0.0, 0.0)
+    root = np.sqrt(np.repeat(ratio[there], [len(rows.groups[g]) for g in there]))
+    # Columns that hardly differ make this nearly singular: in its principal axes rounding does no harm.
+    values, vectors = np.linalg.eigh(root[:, None] * rows.squares[np.ix_(columns, columns)] * root)
+    values = np.maximum(values, 0.0)
+    turned = vectors.T * root
+    across, along = turned @ rows.squares[columns], turned @ rows.products[columns]
+    inner = across / (1.0 + values)[:, None]
+    return _Beside(
+        rows,
+        rows.squares - across.T @ inner,
+        rows.products - inner.T @ along,
+        float(np.sum(along**2 / (1.0 + values))),
+        float(np.sum(np.log1p(values))),
+    )
+
+
+def _promising(beside: _Beside, ratio: Float[np.ndarray, " g"]) -> list[int]:
     """Groups that would gain most, without a prior; none that would not gain enough."""
-    columns, root, matrix = _scaled(rows, ratio)
-    across = root[:, None] * rows.squares[columns]
-    inner = np.linalg.solve(matrix, np.column_stack([across, root * rows.products[columns]]))
-    squares, products = rows.squares - across.T @ inner[:, :-1], rows.products - across.T @ inner[:, -1]
-    variance, gains = _variance(rows, ratio), []
+    rows, gains = beside.rows, []
     for g in np.flatnonzero(ratio == 0.0).tolist():
         group = list(rows.groups[g])
-        size = np.sqrt(np.maximum(np.diagonal(squares)[group], np.finfo(float).tiny))
-        values, vectors = np.linalg.eigh(squares[np.ix_(group, group)] / np.outer(size, size))
-        along = vectors.T @ (products[group] / size)
+        size = np.sqrt(np.maximum(np.diagonal(beside.squares)[group], np.finfo(float).tiny))
+        values, vectors = np.linalg.eigh(beside.squares[np.ix_(group, group)] / np.outer(size, size))
+        along = vectors.T @ (beside.products[group] / size)
         seen = values > ROUNDING
-        part = float(np.sum(along[seen] ** 2 / values[seen])) / (rows.degrees * variance)
+        part = float(np.sum(along[seen] ** 2 / values[seen])) / (rows.degrees * beside.variance)
         gains.append((-rows.degrees * np.log1p(-min(part, 1.0 - ROUNDING)), g))
     return [g for gain, g in sorted(gains, reverse=True)[:MOST] if gain > EVIDENCE]
 
 
-def _scanned(rows: Rows, ratio: Float[np.ndarray, " g"], g: int) -> tuple[float, float]:
-    """Least −2 log L over the size of one group, and the size."""
-    scale = np.mean(np.diagonal(rows.squares)[list(rows.groups[g])])
-    if not scale > 0.0:
-        return np.inf, 0.0
-    coarse = min(_with(rows, ratio, g, 10.0**exponent / scale) for exponent in COARSE)
-    return _around(rows, ratio, g, coarse[1])
-
-
-def _around(rows: Rows, ratio: Float[np.ndarray, " g"], g: int, size: float) -> tuple[float, float]:
-    """The same among sizes near one."""
-    return min(_with(rows, ratio, g, size * 10.0**exponent) for exponent in FINE)
-
-
-def _with(rows: Rows, ratio: Float[np.ndarray, " g"], g: int, size: float) -> tuple[float, float]:
-    here = ratio.copy()
-    here[g] = size
-    return _deviance(rows, here), size
-
-
-def _scaled(rows: Rows, ratio: Float[np.ndarray, " g"]) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """Columns of the groups that are there, Θ½, and 1 + Θ½ M Θ½ among them."""
-    there = [g for g in range(len(rows.groups)) if ratio[g] > 0.0]
-    columns = [c for g in there for c in rows.groups[g]]
-    root = np.sqrt(np.repeat([ratio[g] for g in there], [len(rows.groups[g]) for g in there]))
-    return columns, root, np.eye(len(columns)) + root[:, None] * rows.squares[np.ix_(columns, columns)] * root
-
-
-def _variance(rows: Rows, ratio: Float[np.ndarray, " g"]) -> float:
-    """σ²."""
-    columns, root, matrix = _scaled(rows, ratio)
-    right = root * rows.products[columns]
-    return _left(rows, float(right @ np.linalg.solve(matrix, right)) if columns else 0.0)
-
-
-def _left(rows: Rows, explained: float) -> float:
-    return max(rows.energy - explained, ROUNDING * rows.energy) / rows.degrees
-
-
-def _deviance(rows: Rows, ratio: Float[np.ndarray, " g"]) -> float:
-    columns, root, matrix = _scaled(rows, ratio)
-    try:
-        factor = np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:  # rounding of columns that hardly differ, at sizes that no data ask for
-        return np.inf
-    explained = float(np.sum(np.linalg.solve(factor, root * rows.products[columns]) ** 2)) if columns else 0.0
-    return float(rows.degrees * np.log(_left(rows, explained)) + 2.0 * np.sum(np.log(np.diagonal(factor))))
+def _left(rows: Rows, explained: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """σ² where some of the errors are explained."""
+    return np.maximum(rows.energy - explained, ROUNDING * rows.energy) / rows.degrees

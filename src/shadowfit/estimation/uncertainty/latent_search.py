@@ -48,6 +48,8 @@ MOST_NUMBERS = 2e7
 # The states are projected out again until columns change by no more than this, or so often: weights far above those of
 # the errors leave rounding of the first time.
 SETTLED, PASSES = 1e-6, 5
+# It is looked at in one of so many columns.
+WORST = 10
 # Factor from weight to weight (in κ), and how much more likely the next one has to be (−2 log L).
 STRIDE, EVIDENCE = 100.0, 2.0
 # Largest part of a function's variance that parameters may stand in for.
@@ -179,12 +181,20 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
             break
         strides += 1
         best = dataclasses.replace(explanation, white=explanation.white * STRIDE ** (-0.5 * strides))
-    limited = (_limited(problem, likely, function) for function in best.functions)
+    missing = _missing(likely) if best.functions else ()
+    limited = (_limited(problem, likely, missing, function) for function in best.functions)
     functions = tuple(function for function in limited if function is not None)
     return dataclasses.replace(best, functions=functions, white=best.white if functions else 1.0)
 
 
-def _limited(problem: Problem, likely: Linear, function: _Function) -> _Function | None:
+def _missing(likely: Linear) -> tuple[Float[np.ndarray, "n m"], ...]:
+    """What errors leave of each recording's rows."""
+    return tuple(_without_states(one, one.residual[..., None])[..., 0] for one in likely.projections)
+
+
+def _limited(
+    problem: Problem, likely: Linear, missing: Sequence[Float[np.ndarray, "n m"]], function: _Function
+) -> _Function | None:
     """A force that is no larger than the most likely motion, where all errors are white, shows of it.
 
     Most of it may be hidden, because parameters stand in for it, but not all but a trace: functions that nearly cancel
@@ -197,10 +207,9 @@ def _limited(problem: Problem, likely: Linear, function: _Function) -> _Function
         most = float(stated_std(problem)[sensor] * sensor_limits(problem)[1][sensor]) ** 2
         return function if function.variance * one.energy <= most else None
     shown, whole = 0.0, 0.0
-    for functions, projection in zip(one.functions, likely.projections, strict=True):
-        missing = _without_states(projection, projection.residual[..., None])[:, one.joint, 0]
-        basis = np.linalg.qr(functions)[0]
-        shown, whole = shown + float(np.sum((basis.T @ missing) ** 2)), whole + float(missing @ missing)
+    for functions, rows_missing in zip(one.functions, missing, strict=True):
+        own, basis = rows_missing[:, one.joint], np.linalg.qr(functions)[0]
+        shown, whole = shown + float(np.sum((basis.T @ own) ** 2)), whole + float(own @ own)
     level = likely.weights.unexplained[one.joint] / problem.timestep
     most = level**2 * (shown / whole if whole > 0.0 else 0.0) / (1.0 - HIDDEN)
     return dataclasses.replace(function, variance=min(function.variance, most / one.energy))
@@ -208,12 +217,15 @@ def _limited(problem: Problem, likely: Linear, function: _Function) -> _Function
 
 def _explained(problem: Problem, parts: Sequence[Sequence[_Candidate]], linear: Linear, white: float) -> Explanation:
     """The most likely functions beside white errors of the weights' levels."""
-    asked = [one for part in parts for one in _asked(problem, linear, part)]
+    asked: Sequence[_Candidate] = parts[0]
+    if len(parts) > 1:
+        asked = [one for part in parts for one in _asked(problem, linear, part)]
     if not asked:
         return Explanation(white)
     sizes = components.chosen(_compared(problem, linear, asked))
     there = tuple(_Function(asked[g], sizes.ratio[g] * sizes.variance, sizes.gain[g]) for g in sizes.present)
-    return Explanation(white - sizes.fall, there, float(np.sqrt(sizes.variance)) / linear.weights.reference)
+    level = float(np.sqrt(sizes.variance)) / linear.weights.reference if there else 1.0
+    return Explanation(white - sizes.fall, there, level)
 
 
 def _parts(problem: Problem, listed: Sequence[_Candidate]) -> list[list[_Candidate]]:
@@ -253,12 +265,20 @@ def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> c
 
 def _without_states(projection: Projection, columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
     """What the states leave of some columns."""
-    for _ in range(PASSES):
-        before, columns = columns, projection.left_of(columns)
-        change, size = (np.sqrt(np.sum(np.square(x), axis=(0, 1))) for x in (columns - before, columns))
-        if np.all(change <= SETTLED * size):
+    before, columns = _sizes(columns), projection.left_of(columns)
+    for _ in range(PASSES - 1):
+        # Rounding is worst in those of which least is left: if another time changes nothing of them, it is done.
+        share = _sizes(columns) / np.where(before > 0.0, before, 1.0)
+        worst = np.argsort(share)[: max(len(share) // WORST, 1)]
+        changed = projection.left_of(columns[..., worst])
+        if np.all(_sizes(changed - columns[..., worst]) <= SETTLED * _sizes(changed)):
             break
+        columns = projection.left_of(columns)
     return columns
+
+
+def _sizes(columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
+    return np.sqrt(np.sum(np.square(columns), axis=(0, 1)))
 
 
 # --- candidates ---
