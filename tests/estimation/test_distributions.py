@@ -2,15 +2,35 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import integrate, special
 
-from shadowfit.estimation.uncertainty.distributions import chi_square_tail, normal_quantile, student_quantile
+from shadowfit.estimation.uncertainty.distributions import (
+    chi_square_tail,
+    normal_quantile,
+    square_beyond,
+    student_quantile,
+)
 
 LEVELS = [0.001, 0.025, 0.4, 0.5, 0.6, 0.9, 0.975, 0.9995]
 
 
 def test_normal():
     np.testing.assert_allclose(normal_quantile(LEVELS), special.ndtri(LEVELS), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.3, 2.0, 6.0, 19.9, 20.1, 1e6])
+def test_square_of_what_a_normal_variable_exceeds_a_value_by(distance):
+    """``∫ x² e^{−ax − x²/2} dx / ∫ e^{−ax − x²/2} dx``, in units of the tail's own length."""
+    length = 1.0 / max(distance, 1.0)
+
+    def moment(power):
+        def slope(x):
+            return x**power * np.exp(-distance * length * x - 0.5 * (length * x) ** 2)
+
+        return integrate.quad(slope, 0.0, 40.0)[0]
+
+    expected = length**2 * moment(2) / moment(0)
+    assert square_beyond(distance) == pytest.approx(expected, rel=0.02 if distance > 20.0 else 1e-6)
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 20, 101, 3000])

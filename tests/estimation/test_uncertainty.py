@@ -137,7 +137,21 @@ def test_intervals_beside_a_bound_span_what_the_bound_hides():
     interval = found.intervals()[0]
     assert interval.lower < unbounded < interval.upper
     assert interval.lower < 5.0 < interval.upper
-    assert interval.upper - interval.lower > 5.0 * found.std[0]
+    assert interval.upper - interval.lower > 5.0 * np.sqrt(found.covariance[0, 0])
+
+
+@pytest.mark.parametrize("pull", [0.0, 0.02, 0.2])
+def test_standard_deviations_know_that_the_truth_lies_inside_of_a_bound(pull):
+    """Drawn from what the data say, as far as it is inside: how far others are from where they were found."""
+    table, left = regression()
+    table[:, 1] = table[:, 0] + 0.1 * table[:, 1]
+    gradient = np.array([0.0, pull, 0.0])
+    known = evidence(table, left, at_bound=np.array([False, True, False]), prior_gradient=gradient)
+    found = uncertainty(known, lower=1.0)
+    inverse = np.linalg.inv(table.T @ table)
+    draws = np.random.default_rng(0).multivariate_normal(-inverse @ gradient, REFERENCE**2 * inverse, 200_000)
+    inside = draws[draws[:, 1] > 0.0]
+    np.testing.assert_allclose(found.std[[0, 2]], np.sqrt(np.mean(inside**2, axis=0))[[0, 2]], rtol=0.03)
 
 
 def test_intervals_are_cut_at_the_bounds():

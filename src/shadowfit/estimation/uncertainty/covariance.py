@@ -12,10 +12,14 @@ kinds differ in what they take the errors to be:
 * ``robust``: anything that averages out, correlated in time or of changing size: the variance of ``Tᵀe`` is that of a
   sum of correlated contributions (:mod:`long_run`), the innovations' scores (:mod:`projection`).
 
-Parameters on a bound are held there: covariances and standard deviations of all others are *conditional* on it
-(intervals are not, see :meth:`Uncertainty.intervals`). Directions that the data do not tell (see
-:mod:`identifiability`) are given a standard deviation of ten typical sizes, enough to be seen and not so much that it
-drowns its neighbours.
+Parameters on a bound are held there, and covariances of all others are *conditional* on it. Their standard deviations
+are not: the truth lies inside, at a distance x from the bound that the data say something about. If a parameter b were
+free it would be found at ``−d ± s`` beyond the bound, and where the bound is known to hold its truth is that normal
+variable's part inside. Others, which follow it by ``g = −H⁻¹H_b``, are off by as much: ``g² E[x²]`` is added to their
+variances. (Intervals also span the estimate without bounds, see :meth:`Uncertainty.intervals`.)
+
+Directions that the data do not tell (see :mod:`identifiability`) are given a standard deviation of ten typical sizes,
+enough to be seen and not so much that it drowns its neighbours.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from shadowfit.errors import UnknownNameError, nearest
-from shadowfit.estimation.uncertainty.distributions import student_quantile
+from shadowfit.estimation.uncertainty.distributions import square_beyond, student_quantile
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind
 
 
@@ -74,22 +78,40 @@ class Uncertainty:
 
     @functools.cached_property
     def std(self) -> Float[np.ndarray, " p"]:
-        """Standard deviations; NaN for parameters on a bound."""
-        spread = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+        """Standard deviations, with what others on a bound may do to them; NaN for those themselves."""
+        spread = np.sqrt(np.maximum(np.diagonal(self.covariance) + self._by_bounds, 0.0))
         return np.where(self.evidence.at_bound, np.nan, spread)
 
     @functools.cached_property
     def freed_std(self) -> Float[np.ndarray, " p"]:
         """Standard deviations; for a parameter on a bound the one that it would have if it were free."""
-        spread = self.std.copy()
+        return np.where(self.evidence.at_bound, self._std_beyond, self.std)
+
+    @functools.cached_property
+    def _std_beyond(self) -> Float[np.ndarray, " p"]:
+        """Standard deviation of each parameter on a bound if it were free; zero for the others."""
+        spread = np.zeros(len(self.labels))
         for i in np.flatnonzero(self.evidence.at_bound).tolist():
             spread[i] = np.sqrt(max(self.evidence.covariance(self.kind, self._freed(i))[0][i, i], 0.0))
         return spread
 
+    @functools.cached_property
+    def _by_bounds(self) -> Float[np.ndarray, " p"]:
+        """Variance by what parameters on a bound may be instead."""
+        evidence, added = self.evidence, np.zeros(len(self.labels))
+        bread = evidence.bread(~evidence.at_bound)
+        for i in np.flatnonzero(evidence.at_bound & (self._std_beyond > 0.0)).tolist():
+            beyond = abs(float(evidence.bread(self._freed(i))[i] @ evidence.gradient))
+            inside = self._std_beyond[i] ** 2 * square_beyond(beyond / self._std_beyond[i])
+            added += (bread @ evidence.matrix[:, i]) ** 2 * inside
+        return added
+
     @property
     def correlation(self) -> Float[np.ndarray, "p p"]:
         """Correlations; NaN for parameters on a bound."""
-        return self.covariance / np.outer(self.std, self.std)
+        spread = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+        held = np.where(self.evidence.at_bound, np.nan, spread)
+        return self.covariance / np.outer(held, held)
 
     def intervals(self, level: float = 0.95) -> tuple[Interval, ...]:
         """Confidence intervals, cut at the bounds.

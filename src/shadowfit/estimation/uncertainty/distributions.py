@@ -14,6 +14,8 @@ from jaxtyping import ArrayLike, Float
 NORMAL = statistics.NormalDist()
 # Degrees of freedom from which on the expansion in their inverse is exact to rounding.
 MANY = 1000.0
+# Distance in standard deviations from which on the tail of the normal is as good as an exponential (to two per cent).
+FAR = 20.0
 # Newton's steps and terms of a continued fraction, far more than are needed.
 LIMIT = 500
 TINY, ROUNDING = 1e-300, float(np.finfo(float).eps)
@@ -22,6 +24,17 @@ TINY, ROUNDING = 1e-300, float(np.finfo(float).eps)
 def normal_quantile(level: Float[ArrayLike, "..."]) -> Float[np.ndarray, "..."]:
     """Value that a standard normal variable stays below with a given probability in (0, 1)."""
     return np.vectorize(NORMAL.inv_cdf, otypes=[float])(level)
+
+
+def square_beyond(distance: float) -> float:
+    """Mean square of a standard normal variable's excess over a value that it exceeds.
+
+    ``E[(x − a)² | x > a] = 1 + a² − a φ(a)/Q(a)``; for large a its terms cancel, and leave 2/a².
+    """
+    if distance > FAR:
+        return 2.0 / distance**2
+    tail = 0.5 * math.erfc(distance / math.sqrt(2.0))
+    return 1.0 + distance**2 - distance * NORMAL.pdf(distance) / tail
 
 
 def chi_square_tail(degrees: int, value: float) -> float:
