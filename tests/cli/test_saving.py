@@ -150,6 +150,16 @@ def test_writing_is_not_interrupted(capsys):
     assert "is being written" in capsys.readouterr().err
 
 
+def test_a_signal_between_the_fit_and_its_writing_loses_nothing(place, monkeypatch):
+    def interrupted(*_):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("shadowfit.cli.fit._print_answer", interrupted)
+    found = run(*FIT, "--out", "new", "--max-iterations", "2", "--state-weight", "100")
+    assert found.exit_code in (0, 1), found.stderr
+    assert load_result("new").summary["iterations"] > 0
+
+
 def test_without_a_signal_nothing_happens():
     found = Interruption()
     found.progress([])(1)

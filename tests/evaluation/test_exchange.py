@@ -11,7 +11,7 @@ import pytest
 
 from shadowfit.errors import WriteError
 from shadowfit.evaluation import exchange
-from shadowfit.evaluation.destination import check_destination
+from shadowfit.evaluation.destination import check_destination, check_files
 from shadowfit.evaluation.exchange import recover, replacing
 
 LAST = "result.json"
@@ -202,7 +202,14 @@ def test_destinations_that_cannot_be(tmp_path):
         check_destination(tmp_path / "new", size=10**18)
     with pytest.raises(WriteError, match="File name too long"):
         check_destination(tmp_path / ("x" * 300))
+    with pytest.raises(WriteError, match="it is a file"):
+        check_files(tmp_path / "file" / "below.csv")
+    with pytest.raises(WriteError, match="it is a folder"):
+        check_files(tmp_path)
+    with pytest.raises(WriteError, match="File name too long"):
+        check_files(tmp_path / ("x" * 300))
     check_destination(tmp_path / "new" / "deeper", size=1)
+    check_files(tmp_path / "new.csv", tmp_path / "new" / "deeper.csv")
     assert not (tmp_path / "new").exists(), "asking changes nothing"
 
 

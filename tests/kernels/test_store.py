@@ -133,6 +133,14 @@ def test_what_others_could_have_written_is_not_used(folder, monkeypatch):
     assert same(store.load(NAME)), "a folder of the user's is closed to others when it is written to"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(folder):
+    store.save(NAME, KEPT)
+    (folder / NAME).unlink()
+    os.mkfifo(folder / NAME)
+    assert store.load(NAME) is None
+
+
 def test_a_failed_write_leaves_nothing(folder, monkeypatch):
     store.save(NAME, KEPT)
 

@@ -86,8 +86,10 @@ def design(
     from shadowfit.designs import DesignSettings, Limits, rated, read_limits
     from shadowfit.designs import design as find
     from shadowfit.evaluation import load_result
+    from shadowfit.evaluation.destination import check_files
     from shadowfit.models import Start
 
+    check_files(*_files(out))
     loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     rest = numbers(start or (), "--start")
@@ -152,10 +154,16 @@ def _write(best: Design, out: Path) -> list[str]:
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.models.atomic import write_text
 
-    write_csv(out, motion_table(best))
-    write_text(out.with_suffix(".yaml"), trajectory_text(best))
-    write_text(out.with_suffix(".html"), design_page(best))
-    return [str(out), str(out.with_suffix(".yaml")), str(out.with_suffix(".html"))]
+    table, trajectory, page = _files(out)
+    write_csv(table, motion_table(best))
+    write_text(trajectory, trajectory_text(best))
+    write_text(page, design_page(best))
+    return [str(file) for file in (table, trajectory, page)]
+
+
+def _files(out: Path) -> tuple[Path, Path, Path]:
+    """The motion as a table, as a trajectory and as a page."""
+    return out, out.with_suffix(".yaml"), out.with_suffix(".html")
 
 
 def _print(best: Design) -> None:

@@ -43,7 +43,7 @@ from shadowfit.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shadowfit.estimation import Free, LevenbergMarquardt, Options
+    from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options
     from shadowfit.evaluation.summary import Details
     from shadowfit.mechanism import Mechanism
     from shadowfit.recordings import Recording
@@ -316,47 +316,74 @@ def fit_and_save(task: FitTask, details: Details, output: Output) -> dict[str, A
 
     Returns the contents of ``result.json``, which is all that is printed with ``json``.
     """
-    from shadowfit import estimation, runtime
+    from shadowfit import runtime
     from shadowfit.cli import console, saving
-    from shadowfit.cli.interruption import interruptible
-    from shadowfit.cli.progress import fit_progress
-    from shadowfit.cli.recordings import spoken_warnings
-    from shadowfit.cli.verdict import base_table, derived_table, parameter_table, print_verdict
-    from shadowfit.evaluation.checkpoint import Checkpoint
-    from shadowfit.evaluation.derived import derived as derived_quantities
+    from shadowfit.cli.interruption import uninterrupted
+    from shadowfit.cli.verdict import print_verdict
     from shadowfit.evaluation.destination import check_destination, expected_size
-    from shadowfit.evaluation.summary import base_parameters, parameters, worth_a_table
 
-    mechanism, recordings, out, quiet = task.mechanism, task.recordings, output.folder, output.quiet
-    check_destination(out, expected_size(mechanism, recordings, [len(recording) for recording in recordings]))
+    recordings, out = task.recordings, output.folder
+    check_destination(out, expected_size(task.mechanism, recordings, [len(recording) for recording in recordings]))
     before = runtime.compile_seconds()
-    with interruptible() as interruption, spoken_warnings(recordings, quiet) as spoken, fit_progress(quiet) as shown:
-        progress = interruption.progress([Checkpoint(out), *([] if shown is None else [shown])])
-        estimate = estimation.fit(
-            mechanism, recordings, task.free, options=task.options, optimiser=task.optimiser, progress=progress
-        )
-    details = dataclasses.replace(
-        details, compile_seconds=runtime.compile_seconds() - before, warnings=[*details.warnings, *spoken]
-    )
-    if not output.json and estimate.parameters:
-        # At once: writing the result, with its rollout, takes longer than the fit.
-        console.output().print(parameter_table(parameters(estimate, details.kind, details.truth)))
-        base = base_parameters(estimate)
-        if base is not None and worth_a_table(base):
-            console.output().print(base_table(base))
-    if not output.json and details.derived:
-        console.output().print(derived_table(derived_quantities(estimate, details.derived, details.kind)))
-    with console.doing("simulating the calibrated model and writing the result", quiet) as status:
+    # Around the fit, which has handlers of its own: between its end and the writing no signal finds others.
+    with uninterrupted():
+        estimate, spoken = _fitted(task, output)
+        compiling = runtime.compile_seconds() - before
+        details = dataclasses.replace(details, compile_seconds=compiling, warnings=[*details.warnings, *spoken])
+        if not output.json:
+            # At once: writing the result, with its rollout, takes longer than the fit.
+            _print_answer(estimate, details)
+        with console.doing("simulating the calibrated model and writing the result", output.quiet) as status:
 
-        def conclude(summary: Mapping[str, Any]) -> None:
-            if status is not None:
-                status.update("drawing the report")
-            if not output.json:
-                print_verdict(summary)
+            def conclude(summary: Mapping[str, Any]) -> None:
+                if status is not None:
+                    status.update("drawing the report")
+                if not output.json:
+                    print_verdict(summary)
 
-        summary = saving.save(estimate, out, details, conclude, page=output.report)
+            summary = saving.save(estimate, out, details, conclude, page=output.report)
     if output.json:
         typer.echo(notation.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
         typer.echo(f"Result in {out}" + (f"; open {out / 'report.html'} in a browser" if output.report else ""))
     return summary
+
+
+def _fitted(task: FitTask, output: Output) -> tuple[Estimate, list[str]]:
+    """The fit, which signals end at an iteration, and what was warned of."""
+    from shadowfit import estimation
+    from shadowfit.cli.interruption import interruptible
+    from shadowfit.cli.progress import fit_progress
+    from shadowfit.cli.recordings import spoken_warnings
+    from shadowfit.evaluation.checkpoint import Checkpoint
+
+    with (
+        interruptible() as interruption,
+        spoken_warnings(task.recordings, output.quiet) as spoken,
+        fit_progress(output.quiet) as shown,
+    ):
+        progress = interruption.progress([Checkpoint(output.folder), *([] if shown is None else [shown])])
+        estimate = estimation.fit(
+            task.mechanism,
+            task.recordings,
+            task.free,
+            options=task.options,
+            optimiser=task.optimiser,
+            progress=progress,
+        )
+    return estimate, spoken
+
+
+def _print_answer(estimate: Estimate, details: Details) -> None:
+    from shadowfit.cli import console
+    from shadowfit.cli.verdict import base_table, derived_table, parameter_table
+    from shadowfit.evaluation.derived import derived as derived_quantities
+    from shadowfit.evaluation.summary import base_parameters, parameters, worth_a_table
+
+    if estimate.parameters:
+        console.output().print(parameter_table(parameters(estimate, details.kind, details.truth)))
+        base = base_parameters(estimate)
+        if base is not None and worth_a_table(base):
+            console.output().print(base_table(base))
+    if details.derived:
+        console.output().print(derived_table(derived_quantities(estimate, details.derived, details.kind)))

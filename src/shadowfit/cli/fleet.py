@@ -99,8 +99,10 @@ def fleet(
     from shadowfit.cli.recordings import Selection
     from shadowfit.estimation import LevenbergMarquardt, Options
     from shadowfit.estimation.spread.fleet import fit_fleet
+    from shadowfit.evaluation.destination import check_destination
     from shadowfit.evaluation.fleet import FleetMemory, save_fleet
 
+    check_destination(out)
     mechanism = apply_settings(load(model, quiet=quiet).mechanism, settings or ())
     wanted = free_parameters(free or (), mechanism, known_beforehand(prior or (), mechanism), each or ())
     sources = _sources(recordings or [], listed, Selection(channel, channels, None, begin, end))

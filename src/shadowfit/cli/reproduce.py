@@ -58,10 +58,12 @@ def reproduce(
 
     runtime.start_jax()
     from shadowfit.cli.cases import case_progress, hired
+    from shadowfit.evaluation.destination import check_destination
     from shadowfit.experiments import reproduce as experiments
     from shadowfit.experiments.document import VERDICTS
     from shadowfit.experiments.methods import Size
 
+    check_destination(out)
     size = Size(duration=0.3, points=3, series=2) if brief else Size()
     if recordings is not None or model is not None:
         size = _with_rig(size, studies, recordings, model)

@@ -37,7 +37,6 @@ def save(
     Raises:
         KeptElsewhere: the folder cannot be written to; the message says where the result is.
     """
-    from shadowfit.cli.interruption import uninterrupted
     from shadowfit.evaluation import load_result, save_estimate, write_report
 
     failures: list[Exception] = []
@@ -53,12 +52,11 @@ def save(
         except Exception as failure:  # a page that cannot be drawn is no reason to lose the numbers
             failures.append(failure)
 
-    with uninterrupted():
-        try:
-            summary = save_estimate(estimate, out, details, finish=report)
-        except WriteError as error:
-            place = _elsewhere(estimate, details)
-            raise KeptElsewhere(f"{error}. {place}") from error
+    try:
+        summary = save_estimate(estimate, out, details, finish=report)
+    except WriteError as error:
+        place = _elsewhere(estimate, details)
+        raise KeptElsewhere(f"{error}. {place}") from error
     if failures:
         typer.echo(f"the result is in {out}, but its report could not be made:", err=True)
         raise failures[0]

@@ -1,7 +1,8 @@
-"""Whether a result can be written to a folder, asked before the fit rather than after it."""
+"""Whether a result can be written where it is wanted, asked before the work rather than after it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -28,24 +29,43 @@ def check_destination(folder: str | os.PathLike[str], size: int = 0) -> None:
             file system is too full.
     """
     target = Path(folder)
-    try:
-        existing = target
-        while not os.path.lexists(existing) and existing != existing.parent:
-            existing = existing.parent
-        if not existing.is_dir():
-            where = "it is a file" if existing == target else f"{existing} is a file"
-            raise WriteError(f"{target} cannot be the folder of the result: {where}")
-        check_entries(target, is_own)
-        with tempfile.TemporaryFile(dir=existing):
-            pass  # asking for permissions does not tell: an administrator has all, and cannot write to a CD either
-        free = shutil.disk_usage(existing).free
-    except OSError as error:
-        raise WriteError(f"{folder} cannot be written: {error.strerror or error}") from error
+    free = _space(target, target)
+    check_entries(target, is_own)
     if free < size:
         raise WriteError(
             f"{folder} has space for {free / 1e6:.1f} MB; the result needs about {size / 1e6:.1f} MB. Name another "
             "folder with --out, or make room"
         )
+
+
+def check_files(*files: Path) -> None:
+    """Raise unless these files can probably be written.
+
+    Raises:
+        WriteError: one of them is a folder or lies below a file, or its folder may not be written to.
+    """
+    for file in files:
+        if os.path.isdir(file):
+            raise WriteError(f"{file} cannot be written: it is a folder")
+        _space(file.parent, file)
+
+
+def _space(folder: Path, wanted: Path) -> int:
+    """Bytes that are free where a folder is, or is to be, after a trial of writing there; the name may be too long."""
+    try:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.lstat(wanted)
+        existing = folder
+        while not os.path.lexists(existing) and existing != existing.parent:
+            existing = existing.parent
+        if not existing.is_dir():
+            where = "it is a file" if existing == folder else f"{existing} is a file"
+            raise WriteError(f"{folder} cannot be the folder of the result: {where}")
+        with tempfile.TemporaryFile(dir=existing):
+            pass  # asking for permissions does not tell: an administrator has all, and cannot write to a CD either
+        return shutil.disk_usage(existing).free
+    except OSError as error:
+        raise WriteError(f"{wanted} cannot be written: {error.strerror or error}") from error
 
 
 def expected_size(mechanism: Mechanism, recordings: Sequence[Recording], steps: Sequence[int]) -> int:

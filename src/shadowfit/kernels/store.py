@@ -149,7 +149,7 @@ def _read(name: str) -> bytes | None:
     try:
         if not _is_ours(os.stat(place)):
             return None
-        with open(place / name, "rb") as file:
+        with open(place / name, "rb", opener=_at_once) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
                 return None
@@ -163,6 +163,11 @@ def _read(name: str) -> bytes | None:
         os.utime(place / name)  # used now
     _used.add(name)
     return content
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open without waiting: what has an entry's name may be a pipe that nobody writes to."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _write(name: str, content: bytes) -> None:
