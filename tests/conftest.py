@@ -31,6 +31,9 @@ check_shapes(
         "shadowfit.recordings",
     ]
 )
+from shadowfit.dynamics import compliant, rigid  # noqa: E402  behind the hook that checks shapes
+from shadowfit.kernels import codegen  # noqa: E402
+
 # Folders and files of tests in which they are.
 SHAPES_ARE_CHECKED = {
     "complementarity",
@@ -103,3 +106,15 @@ def data_dir() -> Path:
     if not Path(folder).is_dir():
         pytest.fail(f"SHADOWFIT_DATA is {folder!r}, which is not a folder")
     return Path(folder)
+
+
+@pytest.fixture
+def careful_code(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Machine code as users have it: what is made in haste rounds otherwise in vectors than alone."""
+    monkeypatch.delenv(codegen.HASTY, raising=False)
+    kept = (compliant._stepper, rigid._stepper)
+    for steppers in kept:
+        steppers.cache_clear()
+    yield
+    for steppers in kept:
+        steppers.cache_clear()

@@ -102,6 +102,7 @@ def raised(state):
     return higher
 
 
+@pytest.mark.usefixtures("careful_code")
 @pytest.mark.parametrize("joints", ["compliant", "rigid"])
 @pytest.mark.parametrize("make", [rubbing, hopping], ids=["dry friction", "contacts"])
 def test_many_are_what_each_is_alone(make, joints):

@@ -39,7 +39,7 @@ def test_a_changed_machine_is_named(make_swing, base):
     for piece, value in zip(row.pieces, row.values, strict=True):
         assert value == pytest.approx((4e-4, 1.2e-3)[piece.recording], rel=0.35)
     (notice,) = [notice for notice in pieces(estimate) if "hinge.viscous" in notice.text]
-    for word in ("one", "other", "differs by"):
+    for word in ("one", "other", "disagree"):
         assert word in notice.text
     assert "advise" in notice.advice
     fields = as_fields(estimate)

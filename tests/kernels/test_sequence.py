@@ -57,6 +57,7 @@ def test_steps_follow_each_other(starts, pushes):
         np.testing.assert_allclose(ours, theirs, rtol=1e-13)
 
 
+@pytest.mark.usefixtures("careful_code")
 @pytest.mark.parametrize("count", [2, 4, 9])
 def test_a_batch_is_its_members_whatever_fills_the_lanes(starts, pushes, count):
     run = Sequence(implicit_euler, LAYOUT, None)

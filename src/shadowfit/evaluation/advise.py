@@ -150,7 +150,8 @@ def advise(estimate: Estimate, refits: int = 3, progress: Callable[[str], None] 
         weights = dataclasses.replace(estimate.weights, pull=None)
         here = objective.linearise(held, point, weights)
         outcome = dataclasses.replace(estimate.outcome, linearisation=here)
-        start = dataclasses.replace(estimate, problem=held, outcome=outcome, weights=weights)
+        # What errors look like that are not white is what is to be named: none of it is taken for granted.
+        start = dataclasses.replace(estimate, problem=held, outcome=outcome, weights=weights, noise_choice=None)
         clearest = _most_telling(_weighed(start, say), candidates)
         suggestions = _ranked(clearest, candidates, candidates)
         added = clearest.state_weight / start.state_weight
