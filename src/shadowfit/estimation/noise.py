@@ -92,7 +92,7 @@ PULLS, SETTLED = 10, 0.1
 WORTHWHILE, PATIENCE = 0.003, 4
 # Of weights whose predictions differ by less than this (a per cent) the largest one leaves the fewest unknowns.
 ALIKE = 0.01
-# Fits whose simulations are off the data by no more than this factor times those of the best follow the motion alike;
+# Fits whose simulations are off each sensor by no more than this factor times those of the best follow it alike;
 # what they predict of data that were left out decides among them.
 FOLLOWS_ALIKE = 1.3
 # Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
@@ -149,9 +149,14 @@ class _Candidate:
         return gather(self.problem, self.outcome.linearisation, self.weights)
 
     @functools.cached_property
+    def simulation_errors(self) -> Float[np.ndarray, " sensors"]:
+        """Relative errors of a simulation from its own first states."""
+        return simulation_errors(self.problem, self.point)
+
+    @property
     def simulation_error(self) -> float:
-        """Mean logarithm of the relative errors of a simulation from its own first states."""
-        return _mean_logarithm(simulation_errors(self.problem, self.point))
+        """Mean logarithm of them."""
+        return _mean_logarithm(self.simulation_errors)
 
 
 @dataclasses.dataclass
@@ -437,8 +442,8 @@ def _best_left_out(problem: Problem, along: Point, worthy: list[_Candidate]) -> 
     The weight that follows a recording best is nearly always the largest, that of the output error: this is what it
     minimises. Where a part of the machine is unpredictable (a base that sticks and slips) its parameters pay for it.
     """
-    closest = min(one.simulation_error for one in worthy)
-    alike = [one for one in worthy if one.simulation_error <= closest + np.log(FOLLOWS_ALIKE)]
+    closest = min(worthy, key=lambda one: one.simulation_error).simulation_errors
+    alike = [one for one in worthy if np.all(one.simulation_errors <= FOLLOWS_ALIKE * closest)]
     if len(alike) == 1:
         return alike[0]
     predictions = [predict_left_out(problem, along, one.point, one.weights) for one in alike]
