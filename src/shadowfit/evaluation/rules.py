@@ -31,10 +31,10 @@ NOTED, MUCH, TOO_MUCH = 0.1, math.sqrt(0.05), math.sqrt(0.1)
 # torque in ways that no rigid model has, and all methods leave that; of a wrong channel nothing is explained.
 HALF = math.sqrt(0.5)
 # What is left of a sensor's readings, over its stated noise and over their spread. Models of real machines leave more
-# than the noise of a good sensor; error bars know that, and what is left is judged by the motion: a hundredth of its
-# variance, and a twenty-fifth.
+# than the noise of a good sensor; error bars know that, and what is left is judged by the motion: a twentieth of
+# it, and a fifth.
 LOUD = 3.0
-OFF, ONLY_NOISE = 0.1, 0.2
+OFF, ONLY_NOISE = 0.05, 0.2
 # Standard deviations that heed the residuals' correlations, over those that do not.
 COLOURED, STRONGLY_COLOURED = 2.0, 10.0
 # Correlation of a sensor's residuals with the sample before.
