@@ -19,9 +19,11 @@ period. A fit that takes them for white lets the motion wander where the machine
 need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
 for, in strides of a hundred, as long as the model so fitted predicts better over windows from a few steps to the whole
 recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
-more weight gains nothing. Where errors do look white (:mod:`uncertainty.whiteness`), or may be those of forces that
-were read at every joint, it must gain more than it would by chance (:mod:`uncertainty.chance`): there the likelihood is
-right, and knows more. Error bars follow from the most likely levels, not from the weights.
+more weight gains nothing. Where no functions are found among the errors (:mod:`uncertainty.latent_search`), or they may
+be those of forces that were read at every joint, it must gain more than it would by chance (:mod:`uncertainty.chance`):
+there the likelihood is right, and knows more. Of weights whose simulations follow the data alike the one is taken that
+predicts left-out pieces best (:mod:`uncertainty.left_out`). Error bars follow from the most likely levels, not from the
+weights.
 
 **Near rest.** Where the force of every joint is known, the speed over which dry friction turns is, too
 (:mod:`uncertainty.near_rest`).
@@ -47,7 +49,6 @@ from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.first_weights import FIRST_ERROR, first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import (
-    WARM_DAMPING,
     Iteration,
     LevenbergMarquardt,
     Outcome,
@@ -56,7 +57,6 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     minimise,
 )
 from shadowfit.estimation.solve.prediction import Prediction, predict, predict_as_fitted, simulation_errors
-from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
@@ -64,7 +64,7 @@ from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
-from shadowfit.estimation.uncertainty.likelihood import deviance
+from shadowfit.estimation.uncertainty.likelihood import deviance, stepped_deviance
 from shadowfit.estimation.uncertainty.near_rest import fading
 from shadowfit.mechanism.laws import TorqueMotor
 
@@ -273,9 +273,7 @@ def likely_at_start(problem: Problem, start: Point, first: Weights) -> Weights:
     """
     lowest, chosen, weights = np.inf, first, first
     while True:
-        here = objective.linearise(problem, start, weights)
-        step = propose(problem, here, WARM_DAMPING, "scaled")
-        value = np.inf if step is None else deviance(problem, here, weights, change=step.change)[0]
+        value = stepped_deviance(problem, start, weights)
         if not lowest - value > EVIDENCE:
             return chosen
         lowest, chosen = value, weights

@@ -103,15 +103,13 @@ def predict_as_fitted(problem: Problem, along: Point, fitted: Point) -> Predicti
 
 def simulation_errors(problem: Problem, fitted: Point) -> Float[np.ndarray, " sensors"]:
     """Relative errors of the simulation of whole recordings from a fit's own first states, around its states."""
-    spread, sizes = _variation(problem), np.cumsum([0, *problem.error_sizes[:-1]])
-    squares, counts = np.zeros((2, len(spread)))
+    spread, squares, counts = _variation(problem), [], []
     for index, track in enumerate(problem.tracks):
         motion = linearised(problem, fitted, index)
         error, present = _simulated(motion, motion.residual[..., None], spread, track.steps)
-        squares += _folded(error[..., 0], spread)
-        counts += present
-    total, number = np.add.reduceat(squares, sizes), np.add.reduceat(counts, sizes)
-    return np.sqrt(total / np.maximum(number, 1.0))
+        squares.append(_folded(error[..., :1], spread))
+        counts.append(present)
+    return _by_sensor(problem, np.sum(squares, axis=0)[None], np.sum(counts, axis=0)[None])[0, :, 0]
 
 
 def _around(problem: Problem, point: Point) -> Prediction:
@@ -143,10 +141,17 @@ def window_errors(
     steps = _horizons(longest or max(track.steps for track in problem.tracks))
     sums = [[_errors_over(motion, given, spread, horizon) for horizon in steps] for motion, given in recordings]
     squares, counts = (np.sum([[pair[i] for pair in each] for each in sums], axis=0) for i in range(2))
+    errors = _by_sensor(problem, squares, counts)
+    return [Prediction(steps, case) for case in np.moveaxis(errors, -1, 0)]
+
+
+def _by_sensor(
+    problem: Problem, squares: Float[np.ndarray, "horizons m c"], counts: Float[np.ndarray, "horizons m"]
+) -> Float[np.ndarray, "horizons sensors c"]:
+    """Root mean squares of sensors from sums over their components."""
     sizes = np.cumsum([0, *problem.error_sizes[:-1]])
     total, number = np.add.reduceat(squares, sizes, axis=1), np.add.reduceat(counts, sizes, axis=1)
-    errors = np.sqrt(total / np.maximum(number, 1.0)[..., None])
-    return [Prediction(steps, case) for case in np.moveaxis(errors, -1, 0)]
+    return np.sqrt(total / np.maximum(number, 1.0)[..., None])
 
 
 def _horizons(longest: int) -> tuple[int, ...]:
@@ -204,10 +209,9 @@ def _simulated(
     return relative, present.reshape(-1, len(spread)).sum(axis=0)
 
 
-def _folded(error: Float[np.ndarray, "..."], spread: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m c"]:
+def _folded(error: Float[np.ndarray, "w x c"], spread: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m c"]:
     """Sums of squared errors of each component; none counts for more than its readings vary."""
-    columns = error.shape[2:] if error.ndim == 3 else ()
-    return np.minimum(error**2, 1.0).reshape(-1, len(spread), *columns).sum(axis=0)
+    return np.minimum(error**2, 1.0).reshape(-1, len(spread), error.shape[2]).sum(axis=0)
 
 
 def _filled(values: Float[np.ndarray, "n ..."], lead: int, length: int) -> Float[np.ndarray, "k ..."]:

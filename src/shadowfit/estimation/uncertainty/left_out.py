@@ -38,8 +38,7 @@ def predict_left_out(problem: Problem, along: Point, fitted: Point, weights: Wei
     cuts = _cuts(problem)
     if cuts is None:
         return None
-    lower, upper = problem.parameters.bounds(fitted.values)
-    changes = [np.clip(change, lower, upper) for change in _changes(problem, fitted, weights, cuts)]
+    changes = list(_changes(problem, fitted, weights, cuts))
     point = renewed(problem, problem.revalued(along, fitted.values))
     motions = [linearised(problem, point, index) for index in range(len(problem.tracks))]
 
@@ -59,7 +58,7 @@ def _cuts(problem: Problem) -> list[Cut] | None:
 
 
 def _changes(problem: Problem, fitted: Point, weights: Weights, cuts: list[Cut]) -> Iterator[Float[np.ndarray, " p"]]:
-    """δ_b of each piece; parameters on a bound stay there."""
+    """δ_b of each piece, within the bounds; parameters on a bound stay there."""
     with one_thread():
         statements = [statement(problem, fitted, weights, cut, weights.impulse_ratio) for cut in cuts]
     information = np.sum([one.information for one in statements], axis=0)
@@ -68,4 +67,5 @@ def _changes(problem: Problem, fitted: Point, weights: Weights, cuts: list[Cut])
     free: Bool[np.ndarray, " p"] = (lower < 0.0) & (upper > 0.0)
     for one in statements:
         others = information - one.information + HOLD * information
-        yield estimate_alone(others, gradient - one.gradient, information, free)[0]
+        change = estimate_alone(others, gradient - one.gradient, information, free)[0]
+        yield np.clip(change, lower, upper)

@@ -15,11 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from shadowfit.estimation.linear import front
+from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
 from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.uncertainty.determinant import log_volume
 
 
@@ -49,6 +52,13 @@ def deviance(
     for std, count in zip(weights.std, samples, strict=True):
         total += 2.0 * count * np.log(std * reference)
     return float(total), scale
+
+
+def stepped_deviance(problem: Problem, point: Point, weights: Weights) -> float:
+    """−2 log L where the equations are linearised at a point and the step that they ask for is thought to be made."""
+    here = objective.linearise(problem, point, weights)
+    step = propose(problem, here, WARM_DAMPING, "scaled")
+    return np.inf if step is None else deviance(problem, here, weights, change=step.change)[0]
 
 
 def _sample_counts(problem: Problem) -> list[int]:

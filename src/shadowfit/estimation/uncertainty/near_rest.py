@@ -9,16 +9,11 @@ linearised along the present motion and the step that they ask for thought to be
 
 from __future__ import annotations
 
-import numpy as np
-
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
-from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.uncertainty.likelihood import deviance
+from shadowfit.estimation.uncertainty.likelihood import stepped_deviance
 
 # First time, in steps (half a step is what a step cannot tell from a jump), and the factor between neighbours. Widths
 # end at a part of the largest speed (:mod:`sliding`), and so does the search.
@@ -29,17 +24,11 @@ EVIDENCE = 2.0
 
 def fading(problem: Problem, point: Point, weights: Weights) -> Problem:
     """The problem with friction that turns over the most likely speed; as it is, where data do not ask for another."""
-    chosen, lowest = problem, _deviance(problem, point, weights)
+    chosen, lowest = problem, stepped_deviance(problem, renewed(problem, point), weights)
     for rung in range(MOST):
         tried = problem.creeping(FIRST * FACTOR**rung * problem.timestep)
-        value = _deviance(tried, point, weights)
+        value = stepped_deviance(tried, renewed(tried, point), weights)
         if not lowest - value > EVIDENCE:
             break
         chosen, lowest = tried, value
     return chosen
-
-
-def _deviance(problem: Problem, point: Point, weights: Weights) -> float:
-    here = objective.linearise(problem, renewed(problem, point), weights)
-    step = propose(problem, here, WARM_DAMPING, "scaled")
-    return np.inf if step is None else deviance(problem, here, weights, change=step.change)[0]
