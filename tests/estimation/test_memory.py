@@ -1,5 +1,7 @@
 """Errors with a memory: products over lags, what white errors leave, and standard deviations that hold."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -22,7 +24,7 @@ def regression(rows, residual, left=lambda errors: errors):
         True,
         lambda: Leverages(np.zeros((steps, 1)), np.zeros((1, 1))),
         lambda own: np.zeros((0, parameters)),
-        left,
+        lambda: SimpleNamespace(left_of=left),
     )
 
 

@@ -12,6 +12,7 @@ from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.options import ProblemError
 from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.chunks import RecordingRows
 from shadowfit.models import builtin
 
 STEPS = 8
@@ -188,3 +189,13 @@ def test_impossible_covariances_are_refused(covariance, message):
     mechanism = builtin.pendulum()
     with pytest.raises(ProblemError, match=message):
         problem_of(mechanism, blank(mechanism), impulse_covariance=covariance)
+
+
+def test_rows_do_not_depend_on_where_chunks_end(scene):
+    problem, point, weights, *_ = scene
+    recording, steps = RecordingRows(problem, point, weights, 0), problem.tracks[0].steps
+    whole = recording.tables(0)
+    parts = [recording.tables(begin, begin + 3) for begin in range(0, steps, 3)]
+    for table, pieces in zip(whole, zip(*parts, strict=True), strict=True):
+        assert len(table.wide) == steps
+        assert_close(front.joined(pieces).wide, table.wide)

@@ -1,6 +1,7 @@
 """Kinds of covariance against hand-computed regressions; bounds, priors, intervals, correlations."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def evidence(table, left, **changes):
     none = Leverages(np.zeros((len(left), 1)), np.zeros((1, 1)))
     projection = Projection(
         table[:, None], left[:, None], nothing, np.zeros(0), 0.0, True,
-        lambda: none, lambda _: table * left[:, None], lambda errors: errors,
+        lambda: none, lambda _: table * left[:, None], lambda: SimpleNamespace(left_of=lambda errors: errors),
     )  # fmt: skip
     plain = Evidence(
         LABELS, SCALE, REFERENCE, np.zeros((3, 3)), np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,),

@@ -16,6 +16,9 @@ from shadowfit.kernels.kernel import LARGEST, Leaves, Workspace, kernel
 OverTime = Callable[..., list[np.ndarray]]
 """Called as `Kernel` is."""
 
+# Times, as many as a chunk of a recording has, beyond which XLA's programs are made for multiples.
+MANY = 512
+
 
 def over_time(
     function: Callable[..., Any],
@@ -51,7 +54,7 @@ def say_once(error: TooLargeError | UnsupportedError) -> None:
 
 
 def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
-    """The same by XLA; compiled anew for another number of times."""
+    """The same by XLA, compiled for a few numbers of times: others are filled up with the last time."""
     # This compiler option halves the time to compile; the code runs as fast.
     compiled = functools.partial(jax.jit, compiler_options={"xla_cpu_use_fusion_emitters": False})
     side_by_side = compiled(jax.vmap(function, in_axes=(None, None, 0)))
@@ -67,8 +70,16 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
     def run(
         settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None, _: Workspace | None = None
     ) -> list[np.ndarray]:
-        given = [list(settings), list(constants), list(varying)]
+        times = len(varying[0])
+        missing = _filled_up(times) - times
+        filled = [np.concatenate([x, np.repeat(x[-1:], missing, axis=0)]) if missing else x for x in varying]
+        given = [list(settings), list(constants), filled]
         outputs = side_by_side(*given) if carry is None else one_after_another(*given, list(carry))
-        return [np.asarray(leaf) for leaf in jax.tree.leaves(outputs)]
+        return [np.asarray(leaf)[:times] for leaf in jax.tree.leaves(outputs)]
 
     return run
+
+
+def _filled_up(times: int) -> int:
+    """A power of two up to some hundred times, then multiples of that."""
+    return 1 << (times - 1).bit_length() if times <= MANY else -(-times // MANY) * MANY

@@ -97,12 +97,16 @@ class Projection:
     """Whether the corrections have ended."""
     find_leverages: Callable[[], Leverages]
     find_scores: Callable[[Projection], Float[np.ndarray, "blocks p"]]
-    find_left: Callable[[Float[np.ndarray, "n m c"]], Float[np.ndarray, "n m c"]]
+    find_follower: Callable[[], Follower]
 
     def left_of(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
         """Residuals that errors leave when the states have followed them: ``(1 − J_x H_xx⁻¹ J_xᵀ) e``, c cases."""
+        return self.follower().left_of(errors)
+
+    def follower(self) -> Follower:
+        """What finds that for errors again and again; it holds the states' rows, and should not be kept."""
         with one_thread():
-            return self.find_left(errors)
+            return self.find_follower()
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:
@@ -201,7 +205,7 @@ def project(
         settled,
         functools.partial(leverages, each_chunk, factor, steps),
         functools.partial(innovation_scores, each_chunk, factor),
-        functools.partial(left_of, each_chunk, factor, steps),
+        functools.partial(follower, each_chunk, factor, steps),
     )
 
 
@@ -221,27 +225,48 @@ def leverages(each_chunk: EachChunk, factor: front.Factor, steps: int) -> Levera
     return Leverages(np.concatenate(each), np.sum(totals, axis=0))
 
 
-def left_of(
-    each_chunk: EachChunk, factor: front.Factor, steps: int, errors: Float[np.ndarray, "n m c"]
-) -> Float[np.ndarray, "n m c"]:
-    """What the states leave of errors of a recording's rows."""
-    window, size = factor.block // factor.node_size + 1, factor.node_size
+@dataclasses.dataclass(frozen=True)
+class Follower:
+    """States of a recording that follow errors of its rows."""
 
-    def met(begin: int, rows: front.Rows) -> tuple[int, np.ndarray]:
-        states = _live(rows, begin, steps)[0]
-        return begin, np.matmul(np.swapaxes(states, 1, 2), errors[begin : begin + len(states)])
+    chunks: tuple[tuple[int, Float[np.ndarray, "k m W*b"]], ...]
+    """First step of each chunk, and the states' rows of its steps."""
+    factor: front.Factor
 
-    right = np.zeros((steps + window - 1, size, errors.shape[-1]))
-    for begin, part in each_chunk(met):
-        for i in range(window):
-            right[begin + i : begin + i + len(part)] += part[:, i * size : (i + 1) * size]
-    follow = factor.onwards(factor.halfway(right))
+    def left_of(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
+        """What the states leave of errors of the rows."""
+        with one_thread():
+            follow = self.factor.onwards(self.factor.halfway(self._met(errors)))
 
-    def left(begin: int, rows: front.Rows) -> np.ndarray:
-        states = _live(rows, begin, steps)[0]
-        return errors[begin : begin + len(states)] - np.matmul(states, _windows(follow[begin:], len(states), window))
+            def left(chunk: tuple[int, np.ndarray]) -> np.ndarray:
+                begin, states = chunk
+                followed = _windows(follow[begin:], len(states), self._window)
+                return errors[begin : begin + len(states)] - np.matmul(states, followed)
 
-    return np.concatenate(list(each_chunk(left)))
+            return np.concatenate(list(in_threads(left, self.chunks)))
+
+    @property
+    def _window(self) -> int:
+        return self.factor.block // self.factor.node_size + 1
+
+    def _met(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "N b c"]:
+        """``J_xᵀ e``."""
+
+        def met(chunk: tuple[int, np.ndarray]) -> tuple[int, np.ndarray]:
+            begin, states = chunk
+            return begin, np.matmul(np.swapaxes(states, 1, 2), errors[begin : begin + len(states)])
+
+        size = self.factor.node_size
+        right = np.zeros((self.factor.nodes, size, errors.shape[-1]))
+        for begin, part in in_threads(met, self.chunks):
+            for i in range(self._window):
+                right[begin + i : begin + i + len(part)] += part[:, i * size : (i + 1) * size]
+        return right
+
+
+def follower(each_chunk: EachChunk, factor: front.Factor, steps: int) -> Follower:
+    """The states of a recording, to follow errors of its rows."""
+    return Follower(tuple(each_chunk(lambda begin, rows: (begin, _live(rows, begin, steps)[0]))), factor)
 
 
 def innovation_scores(

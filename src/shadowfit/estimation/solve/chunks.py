@@ -1,9 +1,8 @@
-"""Rows of one recording at a point, in chunks of time of fixed size, so that the Jacobian never exists as a whole."""
+"""Rows of one recording at a point, in chunks of time, so that the Jacobian never exists as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -17,9 +16,8 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.fading import PRESENT
-from shadowfit.estimation.residuals.nodes import Nodes
 
-# Steps in one call of the compiled functions; a multiple of 6 so that windows of 2, 3 and 4 nodes divide it.
+# Most steps in one call of the compiled functions; a multiple of 6 so that windows of 2, 3 and 4 nodes divide it.
 CHUNK = 504
 
 
@@ -33,22 +31,25 @@ class RecordingRows:
         self.commands = problem.commands_at(point.values, index)
         self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
         self.fading = PRESENT if point.fading is None else point.fading[index]
-        self.starts = chunk_starts(len(self.nodes.pose.position))
+        self.starts = chunk_starts(self.track.steps)
 
-    def chunk(self, begin: int) -> Chunk:
+    def chunk(self, begin: int, end: int | None = None) -> Chunk:
+        """The steps from the given one on, up to ``end`` or to that of the recording, but not more than a chunk has."""
+        end = min(begin + CHUNK, self.track.steps if end is None else end)
+        last_node = end + self.problem.plan.window - 1
         return Chunk(
             self.values,
-            _padded(self.nodes, begin, CHUNK + self.problem.plan.window - 1),
-            chunk_data(self.track, self.commands, self.weights.std, self.known, begin),
+            jax.tree.map(lambda x: x[begin:last_node], self.nodes),
+            _chunk_data(self.track, self.commands, self.weights.std, self.known, slice(begin, end)),
             self.weights.dynamics,
             self.problem.timestep,
             self.weights.reference,
-            self.fading.between(begin, begin + CHUNK),
+            self.fading.between(begin, end),
         )
 
-    def tables(self, begin: int) -> tuple[front.RowTable, front.RowTable]:
-        """Rows of the dynamics and of the observations of the chunk that begins with a step."""
-        return self.problem.kernels.rows(self.chunk(begin))
+    def tables(self, begin: int, end: int | None = None) -> tuple[front.RowTable, front.RowTable]:
+        """Rows of the dynamics and of the observations of such a chunk."""
+        return self.problem.kernels.rows(self.chunk(begin, end))
 
     def assembly(self) -> front.Assembly:
         """Normal equations to which rows can be added."""
@@ -67,21 +68,9 @@ def sum_of_squares(values: Array) -> float:
         return float(np.sum(values**2))
 
 
-def _padded(nodes: Nodes, begin: int, length: int) -> Nodes:
-    """Nodes from ``begin`` on, the last one repeated behind the end."""
-
-    def fill(values: np.ndarray) -> np.ndarray:
-        part = values[begin : begin + length]
-        if len(part) == length:
-            return part
-        return np.concatenate([part, np.repeat(values[-1:], length - len(part), axis=0)])
-
-    return jax.tree.map(fill, nodes)
-
-
-def chunk_starts(nodes: int) -> range:
-    """First step of each chunk; together the chunks have at least as many steps as there are nodes."""
-    return range(0, nodes, CHUNK)
+def chunk_starts(steps: int) -> range:
+    """First step of each chunk."""
+    return range(0, steps, CHUNK)
 
 
 def no_truncation(problem: Problem, recording: int) -> Truncation:
@@ -91,26 +80,19 @@ def no_truncation(problem: Problem, recording: int) -> Truncation:
     return Truncation(np.zeros((track.steps, problem.plan.node_size)), readings)
 
 
-def chunk_data(
-    track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], known: Truncation, start: int
+def _chunk_data(
+    track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], known: Truncation, part: slice
 ) -> ChunkData:
-    """Data of the chunk that begins at step ``start``, filled up behind the recording with what does not count."""
+    """Data of some steps."""
 
-    def cut(values: Array) -> Float[np.ndarray, "chunk ..."]:
-        return filled(values, 0.0)
+    def cut(values: Array) -> Float[np.ndarray, "steps ..."]:
+        return np.asarray(values[part])
 
-    def filled(values: Array, filling: Any) -> Float[np.ndarray, "chunk ..."]:
-        part = np.asarray(values[start : start + CHUNK])
-        if len(part) == CHUNK:
-            return part
-        return np.concatenate([part, np.broadcast_to(filling, (CHUNK - len(part), *values.shape[1:]))])
-
-    weight = tuple(cut(here) / s for here, s in zip(track.present, std, strict=True))
     return ChunkData(
         cut(table[0]),
         cut(table[1]),
-        tuple(filled(values, values[-1]) for values in track.measured),
-        weight,
+        tuple(cut(values) for values in track.measured),
+        tuple(cut(here) / s for here, s in zip(track.present, std, strict=True)),
         cut(track.fraction),
         cut(known.dynamics),
         tuple(cut(values) for values in known.readings),

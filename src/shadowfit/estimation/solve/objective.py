@@ -28,7 +28,7 @@ from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.unknowns import Start
-from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, sum_of_squares
+from shadowfit.estimation.solve.chunks import RecordingRows, sum_of_squares
 
 Result = TypeVar("Result")
 
@@ -73,11 +73,11 @@ class Linearisation:
 
 def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     """Have the code of the rows made in the background, while the states to start from are found."""
-    blank = problem.plan.unknowns.blank(CHUNK + problem.plan.window - 1)
+    blank = problem.plan.unknowns.blank(problem.plan.window)
     point = Point(values, (blank,) * len(problem.tracks))
     front.prepare()
     for index in range(len(problem.tracks)):
-        problem.kernels.prepare_rows(RecordingRows(problem, point, weights, index).chunk(0))
+        problem.kernels.prepare_rows(RecordingRows(problem, point, weights, index).chunk(0, 1))
 
 
 def holds(problem: Problem) -> bool:
@@ -166,8 +166,7 @@ def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> 
 
 def residuals(problem: Problem, point: Point, weights: Weights, index: int) -> Float[np.ndarray, "n m"]:
     """Weighted residuals of all steps of one recording, those of the dynamics first."""
-    parts = [np.asarray(rows.residual) for rows in chunk_rows(problem, point, weights, index)]
-    return np.concatenate(parts)[: problem.tracks[index].steps]
+    return np.concatenate([np.asarray(rows.residual) for rows in chunk_rows(problem, point, weights, index)])
 
 
 def each_chunk(

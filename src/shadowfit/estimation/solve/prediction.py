@@ -119,11 +119,11 @@ def _around(problem: Problem, point: Point) -> Prediction:
 
 def linearised(problem: Problem, point: Point, index: int) -> Motion:
     """Equations and readings of one recording at a point."""
-    size, steps = problem.plan.node_size, problem.tracks[index].steps
+    size = problem.plan.node_size
     chunks = list(objective.chunk_rows(problem, point, unit_weights(problem), index))
-    states = np.concatenate([np.asarray(rows.states) for rows in chunks])[:steps]
-    parameters = np.concatenate([np.asarray(rows.parameters) for rows in chunks])[:steps]
-    residual = np.concatenate([np.asarray(rows.residual) for rows in chunks])[:steps]
+    states = np.concatenate([np.asarray(rows.states) for rows in chunks])
+    parameters = np.concatenate([np.asarray(rows.parameters) for rows in chunks])
+    residual = np.concatenate([np.asarray(rows.residual) for rows in chunks])
     before, now, after = (states[:, :size, i] for i in range(3))
     return Motion(before, now, after, states[:, size:], parameters, residual)
 

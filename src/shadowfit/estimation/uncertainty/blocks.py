@@ -25,7 +25,6 @@ and does not average out, so that all of its variance β² var(t) counts. Where 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -254,18 +253,22 @@ def statement(
 ) -> Statement:
     """What a piece says, with states of its own."""
     plan, place, size = problem.plan, problem.parameters.places(cut.recording), problem.parameters.size
-    recorded = RecordingRows(problem, point, weights, cut.recording)
-    steps, begins = cut.last - cut.first, range(cut.first, cut.last, CHUNK)
+    recorded, steps = RecordingRows(problem, point, weights, cut.recording), cut.last - cut.first
+    begins = range(cut.first, cut.last, CHUNK)
+    chunks = list(zip(begins, in_threads(lambda begin: recorded.tables(begin, cut.last), begins), strict=True))
     nodes = jax.tree.map(lambda x: x[cut.first :], point.nodes[cut.recording])
     shifted = dataclasses.replace(point, nodes=_replaced(point.nodes, cut.recording, nodes))
     start = objective.start_rows_of(problem, shifted, weights, cut.recording)
     assembly = front.Assembly(steps + plan.window - 1, plan.window, plan.node_size, plan.parameters)
-    for begin in begins:
-        assembly.add(recorded.tables(begin), begin - cut.first)
+    for begin, tables in chunks:
+        assembly.add(tables, begin - cut.first)
     normal = assembly.normal(start)
     factor, ridge = objective.undamped(normal)
-    chunks = functools.partial(_each_chunk, recorded, plan.window, begins)
-    projected = projection.project(chunks, start, factor, steps, ridge)
+
+    def each_chunk(work: Callable[[int, front.Rows], Result]) -> Iterable[Result]:
+        return in_threads(lambda one: work(one[0] - cut.first, front.merge(one[1], plan.window)), chunks)
+
+    projected = projection.project(each_chunk, start, factor, steps, ridge)
     information, gradient, variance = np.zeros((size, size)), np.zeros(size), np.zeros((size, size))
     np.add.at(information, np.ix_(place, place), projected.information)
     np.add.at(gradient, place, projected.gradient)
@@ -288,12 +291,6 @@ def estimate_alone(
         value[kept] = -inverse @ gradient[kept]
         std[kept] = np.sqrt(np.maximum(np.diagonal(inverse @ variance[np.ix_(kept, kept)] @ inverse), 0.0))
     return value, std
-
-
-def _each_chunk(
-    recorded: RecordingRows, window: int, begins: range, work: Callable[[int, front.Rows], Result]
-) -> Iterable[Result]:
-    return in_threads(lambda begin: work(begin - begins.start, front.merge(recorded.tables(begin), window)), begins)
 
 
 def _replaced(parts: Sequence, index: int, part: object) -> tuple:

@@ -152,9 +152,9 @@ def _begins(problem: Problem, index: int) -> list[int]:
 def _inertias(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, "k d d"]:
     """A in units of the impulses' levels, along some steps of each recording."""
     size, parts = problem.plan.node_size, []
-    for index, track in enumerate(problem.tracks):
+    for index in range(len(problem.tracks)):
         recording = RecordingRows(problem, point, weights, index)
         for begin in _begins(problem, index):
-            rows = front.merge(recording.tables(begin), problem.plan.window)
-            parts.append(np.asarray(rows.states)[: track.steps - begin, :size, 2])
+            dynamics, _ = recording.tables(begin)
+            parts.append(np.asarray(dynamics.rows.states)[:, :size, 2])
     return np.concatenate(parts)

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from shadowfit.estimation.linear.projection import Projection
+from shadowfit.estimation.linear.projection import Follower, Projection
 from shadowfit.estimation.problem import rows
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -92,10 +92,10 @@ class Linear:
     """Of each recording's parameters among all."""
     free: Bool[np.ndarray, " p"]
 
-    def columns(self, part: Sequence[_Candidate], recording: int) -> Float[np.ndarray, "n m c"]:
-        """Columns of some candidates in the rows of a recording, states projected out."""
+    def columns(self, part: Sequence[_Candidate], recording: int, states: Follower) -> Float[np.ndarray, "n m c"]:
+        """Columns of some candidates in the rows of a recording, whose states are projected out."""
         given = np.concatenate([one.columns(self.weights, recording) for one in part], axis=2)
-        return _without_states(self.projections[recording], given)
+        return _without_states(states, given)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Explanation:
         across, squares = np.zeros((size, len(variances))), np.zeros(len(variances))
         listed = [one.candidate for one in self.functions]
         for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
-            columns = linear.columns(listed, index)
+            columns = linear.columns(listed, index, projection.follower())
             across[place] += np.tensordot(projection.rows, columns, axes=([0, 1], [0, 1]))
             squares += np.sum(np.square(columns), axis=(0, 1))
         left = squares - np.sum(across * (evidence.bread(linear.free) @ across), axis=0)
@@ -189,7 +189,7 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
 
 def _missing(likely: Linear) -> tuple[Float[np.ndarray, "n m"], ...]:
     """What errors leave of each recording's rows."""
-    return tuple(_without_states(one, one.residual[..., None])[..., 0] for one in likely.projections)
+    return tuple(_without_states(one.follower(), one.residual[..., None])[..., 0] for one in likely.projections)
 
 
 def _limited(
@@ -252,8 +252,9 @@ def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> c
         for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
             by_parameters = np.zeros((projection.residual.size, len(free)))
             by_parameters[:, place] = projection.rows.reshape(projection.residual.size, -1)
-            by_functions = linear.columns(part, index).reshape(projection.residual.size, -1)
-            residual = _without_states(projection, projection.residual[..., None]).reshape(-1, 1)
+            states = projection.follower()
+            by_functions = linear.columns(part, index, states).reshape(projection.residual.size, -1)
+            residual = _without_states(states, projection.residual[..., None]).reshape(-1, 1)
             yield np.concatenate([by_parameters[:, free], by_functions, residual], axis=1)
 
     parameters = int(np.count_nonzero(free))
@@ -263,17 +264,17 @@ def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> c
     return components.projected(components.triangle(tables()), parameters, degrees, groups)
 
 
-def _without_states(projection: Projection, columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
-    """What the states leave of some columns."""
-    before, columns = _sizes(columns), projection.left_of(columns)
+def _without_states(states: Follower, columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
+    """What the states of a recording leave of some columns."""
+    before, columns = _sizes(columns), states.left_of(columns)
     for _ in range(PASSES - 1):
         # Rounding is worst in those of which least is left: if another time changes nothing of them, it is done.
         share = _sizes(columns) / np.where(before > 0.0, before, 1.0)
         worst = np.argsort(share)[: max(len(share) // WORST, 1)]
-        changed = projection.left_of(columns[..., worst])
+        changed = states.left_of(columns[..., worst])
         if np.all(_sizes(changed - columns[..., worst]) <= SETTLED * _sizes(changed)):
             break
-        columns = projection.left_of(columns)
+        columns = states.left_of(columns)
     return columns
 
 
