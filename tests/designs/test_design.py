@@ -13,7 +13,7 @@ from shadowfit.designs.constraints import violations
 from shadowfit.designs.drives import JointMotion, Release, Signals
 from shadowfit.designs.files import motion_table, trajectory_text
 from shadowfit.designs.limits import InputLimits, JointLimits, Plane
-from shadowfit.designs.page import design_page
+from shadowfit.designs.page import design_page, ending
 from shadowfit.evaluation.columns import read_csv
 from shadowfit.mechanism import Body, Input, JointPosition, Mechanism, PositionMotor, TorqueMotor, hinge
 from shadowfit.models import Start, read_model
@@ -72,6 +72,18 @@ def test_a_motion_begins_and_ends_at_rest(arm):
     ends = arm.motion.coordinates[0, [0, 1, -2, -1], 0]
     assert np.max(np.abs(ends)) < 1e-3
     assert np.max(np.abs(arm.motion.coordinates)) > 0.3
+
+
+def test_a_driven_cart_ends_at_rest_and_it_is_said(cart, arm):
+    """A thousandth of its speed would be luck: it counts as rest below a hundredth of that of a fall."""
+    limit = cart.setup.limits.joints["rail"].end_speed
+    assert limit < 0.02
+    assert np.max(np.abs(cart.motion.speeds[0, cart.motion.time >= 2.85, 0])) <= limit
+    assert np.max(np.abs(cart.motion.speeds[0, :, 0])) > 5 * limit
+    assert cart.end_speeds["rail"] <= limit
+    assert ending(cart).startswith("In the last 0.15 s the inputs hold at rest: rail (below 0.017 m/s); still moving")
+    assert f"pivot at {cart.end_speeds['pivot']:.2g} rad/s." in ending(cart)
+    assert ending(arm) == "All joints end at rest, where they started."
 
 
 def test_inputs_of_a_prescribed_motion_are_those_it_needs(arm):
@@ -178,6 +190,7 @@ def test_command_line(tmp_path):
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
     assert said["force_noise"]["rail"] == 0.05
+    assert said["end_speeds"]["rail"] < 0.02 < said["end_speeds"]["pivot"]
     assert 0.0 < said["parameters"]["rail.viscous"]["relative_std"] < 1.0
     assert set(read_csv(out)) >= {"time [s]", "u [N]", "pivot.speed [rad/s]"}
     assert read_recording(out).channel("u").max() <= 4.0

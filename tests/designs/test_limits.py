@@ -22,6 +22,7 @@ self_distance = 0.02
 position = [-0.3, 0.2]
 speed = 1
 torque = 4.0
+end_speed = 0.02
 [inputs.u]
 range = [-5, 5]
 rate = 50
@@ -47,7 +48,7 @@ def written(tmp_path, text):
 def test_a_file_says_what_it_says(tmp_path):
     found = read_limits(written(tmp_path, GOOD), read_model("cartpole"))
     assert found == Limits(
-        {"rail": JointLimits((-0.3, 0.2), 1.0, None, 4.0)},
+        {"rail": JointLimits((-0.3, 0.2), 1.0, None, 4.0, 0.02)},
         {"u": InputLimits((-5.0, 5.0), 50.0)},
         (Sphere("pole", (0.0, 0.0, -0.3), 0.05),),
         (Plane((0.0, 0.0, -0.5), (0.0, 0.0, 2.0)),),
@@ -62,6 +63,7 @@ def test_a_file_says_what_it_says(tmp_path):
         ("[joints.rial]\nspeed = 1", "no joint with an axis 'rial'; did you mean 'rail'"),
         ("[joints.rail]\nsped = 1", "sped is not a key of this table; did you mean 'speed'"),
         ("[joints.rail]\nspeed = 0", "must be positive, or no motion is allowed"),
+        ("[joints.rail]\nend_speed = 0", "must be positive, or no motion is allowed"),
         ("[joints.rail]\nspeed = 'fast'", "must be a finite number"),
         ("[joints.rail]\nposition = [0.1]", "must be 2 numbers"),
         ("[joints.rail]\nposition = [0.1, -0.1]", "the lower limit 0.1 must be below the upper one, -0.1"),
@@ -162,11 +164,11 @@ def test_a_robot_file_limits_what_limits_leave_open(tmp_path):
 
 
 def test_limits_of_motions_by_coordinates_alone():
-    """sin 2πt: speeds up to 2π, accelerations up to (2π)²; each limit in eight pieces of time."""
+    """sin 2πt: speeds up to 2π, at the end too, accelerations up to (2π)²; each limit in eight pieces of time."""
     own = experiment(read_model("cartpole"), Start(), ("cart.mass",), Sampling(1.0, 0.01, 0.01))
-    limits = Limits({"rail": JointLimits((-2.0, 0.5), 2.0, 10.0)})
+    limits = Limits({"rail": JointLimits((-2.0, 0.5), 2.0, 10.0, end_speed=3.0)})
     motion = np.zeros((1, own.sampling.nodes, 2))
     motion[0, :, 0] = np.sin(2 * np.pi * own.sampling.times)
-    found = moving_violations(own, limits, motion).reshape(8, 4).max(axis=0)
-    expected = [0.5 / 1.25, -1.0 / 1.25, np.pi - 1.0, 4 * np.pi**2 / 10 - 1.0]
+    found = moving_violations(own, limits, motion).reshape(8, 5).max(axis=0)
+    expected = [0.5 / 1.25, -1.0 / 1.25, np.pi - 1.0, 4 * np.pi**2 / 10 - 1.0, 2 * np.pi / 3 - 1.0]
     np.testing.assert_allclose(found, expected, rtol=0.02)

@@ -170,7 +170,7 @@ def _print(best: Design) -> None:
     import math
 
     from shadowfit.cli import console
-    from shadowfit.designs.page import notices, sentence
+    from shadowfit.designs.page import ending, notices, sentence
 
     numeric = ("value", "± std", "relative")
     table = console.table("Error bars to expect", "parameter", "value", "± std", "unit", "relative", numeric=numeric)
@@ -181,7 +181,7 @@ def _print(best: Design) -> None:
         table.add_row(label, f"{value:.4g}", *told)
     screen = console.output()
     screen.print(table)
-    screen.print(sentence(best), soft_wrap=True)
+    screen.print(f"{sentence(best)} {ending(best)}", soft_wrap=True)
     for notice in notices(best):
         screen.print(f"- {notice.text}. {notice.advice}.", soft_wrap=True)
     screen.print(f"One more second lowers the worst error bar by {100 * best.worth:.2g} %.", soft_wrap=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.designs.ending import resting
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.limits import InputLimits, JointLimits, Limits
 from shadowfit.designs.motions import Motions
@@ -54,7 +55,7 @@ def moving_violations(
     excess = [
         values
         for name, joint in limits.joints.items()
-        for values in _moving(joint, coordinates[:, :, names.index(name)], experiment.sampling.times)
+        for values in _moving(experiment, joint, coordinates[:, :, names.index(name)])
     ]
     return _pieces(excess) if excess else np.zeros((len(coordinates), 0))
 
@@ -77,19 +78,22 @@ def _joints(experiment: Experiment, limits: Limits, motions: Motions) -> list[np
     names = coordinate_names(experiment.tree, experiment.mechanism)
     excess = []
     for name, joint in limits.joints.items():
-        excess += _moving(joint, motions.coordinates[:, :, names.index(name)], motions.time)
+        excess += _moving(experiment, joint, motions.coordinates[:, :, names.index(name)])
         if joint.torque is not None:
             excess.append(np.abs(axis_torques(experiment, motions, name)) / joint.torque - 1.0)
     return excess
 
 
-def _moving(joint: JointLimits, positions: Float[np.ndarray, "count n"], time: np.ndarray) -> list[np.ndarray]:
+def _moving(experiment: Experiment, joint: JointLimits, positions: Float[np.ndarray, "count n"]) -> list[np.ndarray]:
+    time = experiment.sampling.times
     excess = [] if joint.position is None else _within(positions, joint.position)
     speeds = np.gradient(positions, time, axis=1)
     if joint.speed is not None:
         excess.append(np.abs(speeds) / joint.speed - 1.0)
     if joint.acceleration is not None:
         excess.append(np.abs(np.gradient(speeds, time, axis=1)) / joint.acceleration - 1.0)
+    if joint.end_speed is not None:
+        excess.append(np.where(resting(experiment), np.abs(speeds) / joint.end_speed, 0.0) - 1.0)
     return excess
 
 

@@ -16,12 +16,13 @@ from shadowfit.designs.experiment import Experiment, Sampling, experiment
 from shadowfit.designs.given import given_information
 from shadowfit.designs.information import exactly, up_to
 from shadowfit.designs.limits import Limits
-from shadowfit.designs.motions import Motions
+from shadowfit.designs.motions import Motions, single_axes
 from shadowfit.designs.search import Competition
 from shadowfit.designs.seek import Progress, Seeker
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.setup import Setup, check_angles, check_rest, set_up, without_stops
 from shadowfit.designs.systematic import FINER, systematic
+from shadowfit.dynamics.tree import coordinate_names
 from shadowfit.estimation.problem.pacing import default_timestep
 from shadowfit.estimation.problem.parameters import FreeParameters
 from shadowfit.estimation.uncertainty.identifiability import Finding
@@ -100,6 +101,13 @@ class Design:
     def unknown(self) -> tuple[Finding, ...]:
         """What no motion within the limits can tell."""
         return self.identifiable.unknown
+
+    @property
+    def end_speeds(self) -> dict[str, float]:
+        """Of joints with one axis when the recording ends [rad/s, m/s]."""
+        names = coordinate_names(self.experiment.tree, self.experiment.mechanism)
+        last = np.abs(self.motion.speeds[0, -1])
+        return {names[place]: float(last[place]) for place, _, _ in single_axes(self.experiment.tree)}
 
     @property
     def worth(self) -> float:

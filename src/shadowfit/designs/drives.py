@@ -2,7 +2,8 @@
 
 * `JointMotion`: every joint has a motor of its own, and a controller that is not part of the model follows any motion.
   Joint motions are designed; the inputs that they need follow by inverse dynamics.
-* `Signals`: some joints are passive, or motors are position loops. Inputs are designed, the motion is simulated.
+* `Signals`: some joints are passive, or motors are position loops. Inputs are designed, the motion is simulated;
+  its last part brings driven joints to rest (:mod:`ending`).
 * `Release`: nothing drives the machine. It is held somewhere, and let go.
 """
 
@@ -14,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.designs.ending import Ending, hump_shapes
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.motions import Motions, single_axes
 from shadowfit.designs.waves import USUAL, Waves
@@ -87,11 +89,17 @@ class Signals(_Waved):
     center: Float[np.ndarray, " inputs"]
     """Inputs at rest, in their units."""
     amplitude: Float[np.ndarray, " inputs"]
+    ending: Ending
+    """What their last part brings to rest."""
 
     def motions(self, experiment: Experiment, coefficients: Float[np.ndarray, "count size"]) -> Motions:
         inputs = self.center + self.waves.signals(coefficients, experiment.sampling.times) * self.amplitude
         start = np.tile(experiment.rest_coordinates, (len(coefficients), 1))
-        return experiment.simulated(start, inputs)
+        rolling = experiment.simulated(start, inputs)
+        if not self.ending.places:
+            return rolling
+        humps = self.ending.humps(experiment, rolling, hump_shapes(experiment, self.amplitude))
+        return experiment.simulated(start, inputs + humps)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from shadowfit.designs.motions import Motions, coordinates_of, moved
 from shadowfit.dynamics import observe, rigid
@@ -203,25 +203,43 @@ class Experiment:
         pose_flat = self.here.bodies(flat)
         return Pose(*(np.asarray(x).reshape(*shape, *x.shape[1:]) for x in (pose_flat.position, pose_flat.orientation)))
 
+    def commands(self, inputs: Float[np.ndarray, "count n inputs"]) -> Float[np.ndarray, "count n-1 inputs"]:
+        """Of the steps, with inputs that are held from sample to sample as the model says."""
+        each = [step_commands(self.mechanism, one[:-1].T, self.sampling.timestep, "exact")[:-1] for one in inputs]
+        return np.array(each).reshape(len(inputs), self.sampling.nodes - 1, -1)
+
     def simulated(self, start: Float[np.ndarray, "count d"], inputs: Float[np.ndarray, "count n inputs"]) -> Motions:
         """Motions from rest at given coordinates, with inputs that are held from sample to sample."""
-        timestep = self.sampling.timestep
-        command = np.array(
-            [step_commands(self.mechanism, signals[:-1].T, timestep, "exact")[:-1] for signals in inputs]
-        ).reshape(len(inputs), self.sampling.nodes - 1, -1)
         bodies = self.bodies(moved(self.tree, self.rest, start))
-        still = np.zeros((*bodies.position.shape[:-1], 6))
+        state = State(bodies, np.zeros((*bodies.position.shape[:-1], 6)))
+        run, good = self.onward(state, self.commands(inputs))
+        pose = self.joint_motions(run)
+        acted = np.where(good[:, None, None], inputs, 0.0)
+        return Motions(self.sampling.times, pose, coordinates_of(self.tree, pose), acted, good)
+
+    def onward(
+        self, state: State, command: Float[np.ndarray, "count steps inputs"]
+    ) -> tuple[Pose, Bool[np.ndarray, " count"]]:
+        """Poses of the bodies from states on, and which can be simulated that long; others stand still."""
         with np.errstate(all="ignore"):
-            run = rigid.run(self.tree, self.mechanism, State(bodies, still), command, timestep)
+            run = rigid.run(self.tree, self.mechanism, state, command, self.sampling.timestep)
             parts = [run.position, run.orientation]
             good = np.all(run.status == 0, axis=1) & np.all([np.all(np.isfinite(x), axis=(1, 2, 3)) for x in parts], 0)
         for part in parts:
             part[~good] = part[~good][:, :1]
-        flat = self.here.motions(Pose(*(x.reshape(-1, *x.shape[2:]) for x in parts)))
-        shape = run.position.shape[:2]
-        pose = Pose(*(np.asarray(x).reshape(*shape, *x.shape[1:]) for x in (flat.position, flat.orientation)))
-        acted = np.where(good[:, None, None], inputs, 0.0)
-        return Motions(self.sampling.times, pose, coordinates_of(self.tree, pose), acted, good)
+        return Pose(*parts), good
+
+    def joint_motions(self, bodies: Pose) -> Pose:
+        """Motions of the joints at poses of the bodies, with any number of axes before that of the bodies."""
+        shape = bodies.position.shape[:-2]
+        flat = self.here.motions(Pose(*(x.reshape(-1, *x.shape[-2:]) for x in _parts(bodies))))
+        return Pose(*(np.asarray(x).reshape(*shape, *x.shape[1:]) for x in (flat.position, flat.orientation)))
+
+    def state_at(self, motions: Motions, node: int) -> State:
+        """States of motions at one of their nodes, inside their ends."""
+        near = self.bodies(Pose(*(x[:, node - 1 : node + 2] for x in _parts(motions.pose))))
+        before, here, after = (Pose(near.position[:, k], near.orientation[:, k]) for k in range(3))
+        return State(here, differences(after, before) / (2.0 * self.sampling.timestep))
 
     def prescribed(
         self, coordinates: Float[np.ndarray, "count n d"], command_of_force: Float[np.ndarray, "k d"]

@@ -72,6 +72,7 @@ def summary(designed: Design) -> dict[str, Any]:
         },
         "untold": [in_words(finding) for finding in designed.unknown],
         "usual": dict(designed.usual),
+        "end_speeds": designed.end_speeds,
         "worth_of_a_second": designed.worth,
         "force_noise": dict(designed.force_noise),
         "sensor_noise": {name: float(sensor.std) for name, sensor in designed.experiment.mechanism.sensors.items()},

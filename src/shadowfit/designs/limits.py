@@ -5,6 +5,7 @@ position = [-1.5, 1.5]    # rad, m
 speed = 2.0               # rad/s, m/s
 acceleration = 10.0       # rad/s², m/s²
 torque = 30.0             # of its motors: N m, N
+end_speed = 0.02          # rad/s, m/s, when the recording ends
 
 [inputs.u]
 range = [-10.0, 10.0]     # in the input's unit
@@ -58,6 +59,8 @@ class JointLimits:
     """[rad/s², m/s²]."""
     torque: float | None = None
     """Of its motors [N m, N]."""
+    end_speed: float | None = None
+    """When the recording ends [rad/s, m/s]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +78,9 @@ Some = TypeVar("Some", JointLimits, InputLimits)
 def _fields(limits: Some) -> list[tuple[str, Some]]:
     """Each number that is limited, and a limit of that alone."""
     given = {field.name: getattr(limits, field.name) for field in dataclasses.fields(limits)}
-    return [(name, type(limits)(**{name: value})) for name, value in given.items() if value is not None]
+    return [
+        (name.replace("_", " "), type(limits)(**{name: value})) for name, value in given.items() if value is not None
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +156,7 @@ class Limits:
                     raise DesignError(f"{where}: there is no {kind} {name!r}{nearest(name, known)}")
         for name, joint in self.joints.items():
             _check_pair(joint.position, f"{where}: joints.{name}.position")
-            for key in ("speed", "acceleration", "torque"):
+            for key in ("speed", "acceleration", "torque", "end_speed"):
                 _check_positive(getattr(joint, key), f"{where}: joints.{name}.{key}")
         for name, signal in self.inputs.items():
             _check_pair(signal.range, f"{where}: inputs.{name}.range")

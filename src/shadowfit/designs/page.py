@@ -10,7 +10,8 @@ import numpy as np
 from shadowfit.designs.criteria import in_words
 from shadowfit.designs.design import Design
 from shadowfit.designs.drives import JointMotion, Release
-from shadowfit.designs.motions import rotary
+from shadowfit.designs.ending import RESTING, braking_time
+from shadowfit.designs.motions import rotary, single_axes
 from shadowfit.dynamics.state import State
 from shadowfit.dynamics.tree import coordinate_names
 from shadowfit.errors import ShadowfitError
@@ -34,6 +35,28 @@ def sentence(designed: Design) -> str:
         f"{100.0 * designed.criterion:.2g} %; the best usual motion within the same limits ({usual}) leaves "
         f"{100.0 * best:.2g} %."
     )
+
+
+def ending(designed: Design) -> str:
+    """What rests when the recording ends and what still moves, in words."""
+    if isinstance(designed.setup.drive, JointMotion):
+        return "All joints end at rest, where they started."
+    limits, units = designed.setup.limits.joints, dict(zip(designed.end_speeds, _speed_units(designed), strict=True))
+    resting = {name: limit for name, joint in limits.items() if (limit := joint.end_speed) is not None}
+    moving = [
+        f"{name} at {speed:.2g} {units[name]}" for name, speed in designed.end_speeds.items() if name not in resting
+    ]
+    held = ", ".join(f"{name} (below {limit:.2g} {units[name]})" for name, limit in resting.items())
+    seconds = f"{RESTING * braking_time(designed.experiment):.2g} s"
+    parts = [f"in the last {seconds} the inputs hold at rest: {held}"] if held else []
+    parts += [f"still moving when the recording ends, since nothing drives them: {', '.join(moving)}"] if moving else []
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _speed_units(designed: Design) -> list[str]:
+    axes = single_axes(designed.experiment.tree)
+    return ["m/s" if direction < 3 else "rad/s" for _, _, direction in axes]
 
 
 def notices(designed: Design) -> list[Notice]:
@@ -123,11 +146,11 @@ def _motion(designed: Design) -> str:
         held = ", ".join(f"{n} at {x:.4g}" for n, x in zip(names, designed.motion.coordinates[0, 0], strict=True))
         words = f"Hold {escape(held)}, and let go."
     elif isinstance(designed.setup.drive, JointMotion):
-        words = "A controller follows these joint motions, which begin and end at rest; inputs are those it will need."
+        words = "A controller follows these joint motions; inputs are those it will need."
     else:
-        words = "Play these inputs; they begin and end at rest, and joints without a motor swing out."
+        words = "Play these inputs."
     moving = stage("Dots are centres of mass, rings joints, boxes run on rails. Drag to turn.")
-    return f"<p>{words} Limits are dashed.</p>{_drawn('motion_figure', designed)}{moving}"
+    return f"<p>{words} {escape(ending(designed))} Limits are dashed.</p>{_drawn('motion_figure', designed)}{moving}"
 
 
 def _growth(designed: Design) -> str:

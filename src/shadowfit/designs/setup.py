@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.designs.drives import Drive, JointMotion, Release, Signals, command_of_force
+from shadowfit.designs.ending import Ending
 from shadowfit.designs.errors import DesignError
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.limits import REACH, InputLimits, JointLimits, Limits
@@ -28,6 +29,8 @@ from shadowfit.models import Start
 BAND_SWINGS = 4.0
 # Part of a recording at whose end signals rest; position loops settle, passive joints swing out.
 QUIET = 0.1
+# Part of a joint's speed that counts as rest when a recording ends.
+REST = 0.01
 # A machine at rest that drifts by this [rad, lengths], or in which a deviation grows by this factor, does not stay.
 DRIFT, GROWTH, DEVIATION = 1e-2, 1e3, 1e-6
 
@@ -96,6 +99,7 @@ def set_up(experiment: Experiment, limits: Limits, settings: DesignSettings) -> 
     if all(isinstance(law, TorqueMotor | DcMotor) for _, law in motors.values()) and not len(mechanism.forces):
         matrix = command_of_force(experiment)
     if matrix is not None:
+        completed.ended_anyway()
         for name in _single_names(experiment):
             completed.position(name)
             completed.speed(name)
@@ -103,13 +107,25 @@ def set_up(experiment: Experiment, limits: Limits, settings: DesignSettings) -> 
         return Setup(JointMotion(waves, completed.amplitudes(top), matrix), *completed.done())
     for name, _ in motors.values():
         completed.position(name)
+    for name in _moved_by_inputs(experiment):
+        completed.end_speed(name)
     for name in mechanism.inputs:
         completed.range(name, motors.get(name))
     waves = dataclasses.replace(waves, quiet=QUIET)
     waves = waves.for_channels(len(mechanism.inputs), settings.frequencies)
     ranges = np.array([completed.inputs[name].range for name in mechanism.inputs])
     center = np.array([_at_rest(experiment, motors.get(name)) for name in mechanism.inputs])
-    return Setup(Signals(waves, center, 0.5 * (ranges[:, 1] - ranges[:, 0])), *completed.done())
+    drive = Signals(waves, center, 0.5 * (ranges[:, 1] - ranges[:, 0]), completed.ending())
+    return Setup(drive, *completed.done())
+
+
+def _moved_by_inputs(experiment: Experiment) -> list[str]:
+    """Joints with one axis that inputs drive, by a motor or by a force on the body that they carry."""
+    mechanism = experiment.mechanism
+    pushed = {force.body for force in mechanism.forces.values if force.input is not None}
+    motors = {name for name, _ in driven_joints(mechanism).values()}
+    driven = motors | {name for name, joint in mechanism.joints.items() if joint.child in pushed}
+    return [name for name in _single_names(experiment) if name in driven]
 
 
 def _single_names(experiment: Experiment) -> list[str]:
@@ -151,9 +167,25 @@ class _Completed:
         stated = self.joints.get(name, JointLimits())
         if stated.speed is None:
             rotary = self._rotary(name)
-            speed = (1.0 if rotary else self.scales.length) / self.scales.time
+            speed = self._fall(name)
             self._joint(name, dataclasses.replace(stated, speed=speed))
             self._say(f"{name} up to {speed:.3g} {'rad/s' if rotary else 'm/s'}")
+
+    def end_speed(self, name: str) -> None:
+        """What counts as rest: a small part of the speed of a fall over the machine's length, or of the joint's own."""
+        stated = self.joints.get(name, JointLimits())
+        if stated.end_speed is None:
+            speed = min(self._fall(name), stated.speed or np.inf)
+            self._joint(name, dataclasses.replace(stated, end_speed=REST * speed))
+
+    def ended_anyway(self) -> None:
+        """Joint motions that are designed end at rest by their shape: nothing is to be asked for."""
+        self.joints = {name: dataclasses.replace(joint, end_speed=None) for name, joint in self.joints.items()}
+
+    def ending(self) -> Ending:
+        """Joints whose speed is limited at the end."""
+        speeds = {self.names.index(name): joint.end_speed for name, joint in self.joints.items() if joint.end_speed}
+        return Ending(tuple(speeds), tuple(speeds.values()))
 
     def range(self, name: str, driven: tuple[str, AxisLaw] | None) -> None:
         """A force as large as the machine's weight, a speed as of its fall, or a target within the joint's limits."""
@@ -176,7 +208,7 @@ class _Completed:
             assert pair is not None
             return pair
         if isinstance(law, VelocityMotor):
-            size = (1.0 if rotary else self.scales.length) / self.scales.time
+            size = self._fall(joint)
         elif isinstance(law, DcMotor):
             size = force * abs(float(law.resistance) / float(law.torque_constant) / float(law.ratio))
         else:
@@ -197,6 +229,10 @@ class _Completed:
     def done(self) -> tuple[Limits, tuple[str, ...]]:
         """All limits, and what was assumed."""
         return dataclasses.replace(self.limits, joints=self.joints, inputs=self.inputs), tuple(self.assumed)
+
+    def _fall(self, name: str) -> float:
+        """Speed of a fall over the machine's length [rad/s, m/s]."""
+        return (1.0 if self._rotary(name) else self.scales.length) / self.scales.time
 
     def _joint(self, name: str, stated: JointLimits) -> None:
         self.joints[name] = stated
