@@ -16,11 +16,14 @@ from typer.testing import CliRunner
 from shadowfit import cli
 from shadowfit.cli.app import app
 from shadowfit.cli.interruption import Interruption, end_on_request, interruptible, uninterrupted
+from shadowfit.errors import WriteError
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration
-from shadowfit.evaluation import exchange, load_result
+from shadowfit.evaluation import exchange, load_result, store
 from shadowfit.evaluation.checkpoint import UNFINISHED, Checkpoint
+from shadowfit.models import atomic
 
 FIT = ("fit", "pendulum", "swing.csv", "--free", "hinge.viscous", "--quiet")
+GIVEN = (*FIT, "--state-weight", "100")  # no search for noise levels
 SOURCE = str(Path(exchange.__file__).parents[2])
 
 
@@ -67,6 +70,36 @@ def test_a_disk_that_fills_up_keeps_the_old_result_and_the_new_one(place, monkey
     assert (kept / "report.html").exists()
     assert (place / "result" / "result.json").read_text() == "{}"
     assert [entry.name for entry in (place / "result").iterdir()] == ["result.json"]
+
+
+def test_a_limit_on_the_size_of_files_keeps_the_old_result_alone_and_the_numbers(place, monkeypatch, tmp_path_factory):
+    real, fits, elsewhere = atomic.write_bytes, set(), tmp_path_factory.mktemp("elsewhere")
+
+    def limited(path, content):
+        if path.name not in fits:
+            raise WriteError(f"{path} cannot be written: {os.strerror(errno.EFBIG)}")
+        real(path, content)
+
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    monkeypatch.setattr(Path, "home", lambda: elsewhere)
+    for module in (atomic, store):
+        monkeypatch.setattr(module, "write_bytes", limited)
+
+    fits |= {*store.FILES, "trajectory_swing.csv", "forces_swing.csv"} - {"report.html"}
+    found = run(*GIVEN)
+    kept = Path(found.stderr.split("File too large. The result is kept in ")[1].strip())
+    parameters = {name: row["value"] for name, row in load_result(kept).summary["parameters"].items()}
+    assert [entry.name for entry in (place / "result").iterdir()] == ["result.json"]
+
+    fits -= fits - {UNFINISHED}
+    found = run(*GIVEN)
+    assert (found.exit_code, f"the parameters are in result/{UNFINISHED}" in found.stderr) == (3, True), found.stderr
+    assert json.loads((place / "result" / UNFINISHED).read_text())["parameters"] == parameters
+    assert list(elsewhere.iterdir()) == [kept]
+
+    fits.clear()
+    found = run(*GIVEN)
+    assert f"all there is: hinge.viscous = {parameters['hinge.viscous']!r}" in found.stderr
 
 
 def test_a_very_long_name_of_a_recording(place):

@@ -1,6 +1,6 @@
 """The last state of a fit that has not ended yet, for the case that it never does: a kill, a power failure.
 
-``unfinished.json`` stands in the result's folder from the second iteration on and disappears with the result.
+``unfinished.json`` stands in the result's folder from the second iteration on and disappears when there is a result.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,18 @@ class Checkpoint:
             return
         contents = {**_contents(self._log), "residuals": [] if iteration.where is None else residuals(*iteration.where)}
         with contextlib.suppress(WriteError):  # a full disk does not stop the fit
-            write_text(self._path, json.dumps(contents, allow_nan=False) + "\n")
+            _write(self._path, contents)
         ended = time.monotonic()
         self._next = ended + self._interval * max(1.0, (ended - began) / (SHARE * INTERVAL))
+
+
+def write_last_values(folder: str | os.PathLike[str], log: Sequence[Iteration]) -> None:
+    """Keep the parameters and the course of a fit that has ended and whose result cannot be written.
+
+    Raises:
+        WriteError: this small file cannot be written either.
+    """
+    _write(Path(folder) / UNFINISHED, {**_contents(log), "residuals": []})
 
 
 def residuals(problem: Problem, point: Point) -> list[dict[str, Any]]:
@@ -81,6 +90,10 @@ def largest_parts(
     filled = np.concatenate([values, np.full(-len(values) % stride, np.nan)]).reshape(-1, stride)
     sizes = np.where(np.isfinite(filled), np.abs(filled), -1.0)
     return time[::stride], filled[np.arange(len(filled)), np.argmax(sizes, axis=1)]
+
+
+def _write(path: Path, contents: Mapping[str, Any]) -> None:
+    write_text(path, json.dumps(contents, allow_nan=False) + "\n")
 
 
 def _contents(log: Sequence[Iteration]) -> dict[str, Any]:

@@ -8,7 +8,7 @@
     torques_<name>.csv        for each recording with measured torques: these, and what the model predicts
     state.npz                 poses, velocities, parameter values and covariance as arrays
     report.html               written by ``report``
-    unfinished.json           only of a fit that was killed: its last parameters (see ``checkpoint``)
+    unfinished.json           of a fit that was killed, or that no disk takes: its parameters (see ``checkpoint``)
 
 A result appears whole or not at all, and an earlier one stays until then (:mod:`exchange`).
 """
