@@ -8,11 +8,15 @@ from estimation.scenes import all_rows, problem_of, with_joint
 from estimation.test_linearise import slope_along
 from shadowfit.dynamics import place, simulate
 from shadowfit.errors import MechanismError
-from shadowfit.estimation import LevenbergMarquardt, Options, fit
+from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
+from shadowfit.estimation.fit import start_point
+from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.unknowns import joint as joint_unknowns
 from shadowfit.estimation.residuals.unknowns.joint import Joint
+from shadowfit.evaluation.rules import edges
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import (
     Body,
@@ -161,15 +165,60 @@ def test_a_stop_and_its_damping_are_found():
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), found.summary()
 
 
-def test_friction_and_height_of_a_plane_are_found():
+@pytest.mark.parametrize("height", [-1.101, -1.13], ids=["touched", "below all motion"])
+def test_friction_and_height_of_a_plane_are_found(height):
     mechanism, start = scraping()
     options = Options(timestep=H, state_weight=1e4, stick_time=None, cutoff=200.0)
-    begin = {"table.friction": 0.3, "table.plane_point.z": -1.101}
+    begin = {"table.friction": 0.3, "table.plane_point.z": height}
     tight = LevenbergMarquardt(max_iterations=60, decrease_tolerance=1e-12, step_tolerance=1e-10)
     found = fit(mechanism, recorded(mechanism, run_of(mechanism, start)), begin, options=options, optimiser=tight)
     assert (found.problem.options.unknowns, found.problem.options.correction) == ("joint", "none")
     for row in found.parameters:
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-4), found.summary()
+
+
+def test_a_fit_that_ends_on_an_edge_of_the_cost_does_not_end_green():
+    """With a given weight the fit of the four-bar linkage ends beside its minimum or in it, by where it starts."""
+    mechanism, start = jamming()
+    recording = noisy(mechanism, recorded(mechanism, run_of(mechanism, start)))
+    options = Options(timestep=H, state_weight=1e4)
+    wrong, right = (
+        fit(mechanism, recording, {"stop.upper": at, "coupler.mass": 0.336}, options=options) for at in (1.2, 1.195)
+    )
+    assert wrong.converged
+    assert right.converged
+    assert wrong.parameters[1].value < 0.5 * mechanism.get("coupler.mass")
+    assert right.parameters[1].value == pytest.approx(mechanism.get("coupler.mass"), abs=2.0 * right.parameters[1].std)
+    assert right.promised_decrease < 1e-6
+    assert not list(edges(right))
+    (notice,) = edges(wrong)
+    assert notice.severity == "amber"
+
+
+def noisy(mechanism, recording):
+    """With the sensors' noise."""
+    random, channels = np.random.default_rng(0), dict(recording.channels)
+    for name, sensor in mechanism.sensors.items():
+        channels[name] = channels[name] + float(sensor.std) * random.standard_normal(len(recording.time))
+    return Recording(recording.time, channels)
+
+
+def test_a_stop_that_no_recording_reaches_starts_at_the_one_that_comes_nearest():
+    mechanism, _ = swinging()
+    runs = [recorded(mechanism, run_of(mechanism, place(mechanism, {"pin0": angle}), 100)) for angle in (0.5, 1.0)]
+    least = [float(np.min(run.channels["angle0"])) for run in runs]
+
+    def starts(free):
+        problem = build_problem(
+            mechanism, runs, parameter_set(mechanism, free, 2), Options(timestep=H, cutoff=200.0, state_weight=1e4)
+        )
+        return start_point(problem).values.numbers
+
+    assert starts({"stop.lower": -0.9})[0] == pytest.approx(min(least), abs=1e-3)
+    np.testing.assert_allclose(starts({"stop.lower": Free(-0.9, per_recording=True)}), least, atol=1e-3)
+    # One that is reached stays where it is put, and none leaves its bounds.
+    assert starts({"stop.lower": 0.3})[0] == 0.3
+    assert starts({"stop.lower": Free(-0.9, upper=-0.8)})[0] == -0.8
 
 
 def test_loads_that_contacts_change_are_refused():

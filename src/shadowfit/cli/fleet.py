@@ -85,9 +85,9 @@ def fleet(
 ) -> None:
     """Fit a model to very many recordings at once, on one machine or many.
 
-    Recordings are read by the workers that fit them. A run that was killed goes on with the same command.
+    Recordings are read by the workers that fit them. A run that was stopped goes on with the same command.
 
-    Exit status: 0 converged, 1 not converged, 2 wrong use or bad input.
+    Exit status: 0 converged, 1 not converged, 2 wrong use or bad input, 130 interrupted.
     """
     from shadowfit import runtime
 
@@ -98,6 +98,7 @@ def fleet(
     from shadowfit.cli.progress import FleetPace, fit_progress
     from shadowfit.cli.recordings import Selection
     from shadowfit.estimation import LevenbergMarquardt, Options
+    from shadowfit.estimation.solve.levenberg_marquardt import Status
     from shadowfit.estimation.spread.fleet import fit_fleet
     from shadowfit.evaluation.destination import check_destination
     from shadowfit.evaluation.fleet import FleetMemory, save_fleet
@@ -124,6 +125,8 @@ def fleet(
             progress=progress,
             memory=memory,
         )
+    if estimate.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt("interrupted; the same command goes on where it stopped")
     summary = save_fleet(estimate, out)
     memory.forget()
     if json:

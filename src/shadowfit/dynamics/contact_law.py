@@ -82,10 +82,14 @@ def contact_points(
     elements: Elements, pose: Pose, velocity: Float[Array, "bodies+1 6"], timestep: Float[Array, ""]
 ) -> Points:
     """Contact points of all contacts; pose and velocity include the world."""
-    stopped = {contact.group for contact in elements.contacts if isinstance(contact, StopElement)}
-    geometries = {index: rows.geometry(elements.groups[index], pose) for index in stopped}
     inverse_mass = body_forces.inverse_mass(elements, pose[:-1])
-    return stacked(contact_rows(elements, pose, velocity, inverse_mass, geometries, timestep))
+    return stacked(contact_rows(elements, pose, velocity, inverse_mass, stopped_joints(elements, pose), timestep))
+
+
+def stopped_joints(elements: Elements, pose: Pose) -> dict[int, rows.Geometry]:
+    """Geometries of groups of joints that have end stops, by their index; pose includes the world."""
+    stopped = {contact.group for contact in elements.contacts if isinstance(contact, StopElement)}
+    return {index: rows.geometry(elements.groups[index], pose) for index in stopped}
 
 
 def stacked(contacts: tuple[ContactRows, ...]) -> Points:

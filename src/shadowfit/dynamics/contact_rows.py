@@ -36,6 +36,14 @@ def contact_rows(
     return tuple(built)
 
 
+def contact_gaps(elements: Elements, pose: Pose, geometries: Geometries) -> tuple[Float[Array, "points"], ...]:
+    """Gaps [m, rad] of the points of each contact, of both sides of a stop; pose includes the world."""
+    return tuple(
+        _stop_gap(contact, geometries) if isinstance(contact, StopElement) else _plane_points(contact, pose)[0]
+        for contact in elements.contacts
+    )
+
+
 def _bias(gap: Array, approach: Array, damping: Array, compliance: Array, timestep: Array) -> tuple[Array, Array]:
     """``Σ``, and the bias of ``C v₊ + Σ λ + bias ≥ 0``: ``(4/h) Υ c − Υ max(C v, c/h)`` once in touch, ``c/h`` before.
 
@@ -62,12 +70,16 @@ def _stop(
     row = row.at[group.a.bodies[member]].add(geometry.axis_a[member])
     row = row.at[group.b.bodies[member]].add(geometry.axis_b[member])
     normal = jnp.stack([row, -row])
-    position = geometry.position[member]
-    # An absent stop is far away, not at infinity, where the products of the pivoting would not be finite.
-    gap = jnp.clip(jnp.stack([position - stop.limit.lower, stop.limit.upper - position]), -1e6, 1e6)
+    gap = _stop_gap(stop, geometries)
     approach = jnp.einsum("cbi,bi->c", normal, velocity)
     sigma, bias = _bias(gap, approach, stop.limit.damping, stop.limit.compliance, timestep)
     return ContactRows(normal, sigma, bias, None, None, None)
+
+
+def _stop_gap(stop: StopElement, geometries: Geometries) -> Float[Array, "2"]:
+    position = geometries[stop.group].position[stop.member]
+    # An absent stop is far away, not at infinity, where the products of the pivoting would not be finite.
+    return jnp.clip(jnp.stack([position - stop.limit.lower, stop.limit.upper - position]), -1e6, 1e6)
 
 
 def _plane(
@@ -78,15 +90,8 @@ def _plane(
     inverse_mass: Array,
     timestep: Array,
 ) -> ContactRows:
-    contact = element.contact
-    turn = rotations.matrix(pose.orientation)
-    plane, body = element.plane, element.body
-    frame_a = Frame(
-        pose.position[plane] + turn[plane] @ (contact.plane_point - element.plane_com),
-        turn[plane] @ rotations.matrix(contact.plane_rotation),
-    )
-    frame_b = Frame(pose.position[body] + turn[body] @ (contact.center - element.body_com), turn[body])
-    gap, points = contact.shape.points(frame_a, frame_b)
+    contact, plane, body = element.contact, element.plane, element.body
+    gap, points, axes = _plane_points(element, pose)
 
     def row(direction: Array) -> Array:
         """Relative velocity of the contact points along a direction."""
@@ -98,11 +103,23 @@ def _plane(
             block = block.at[:, index].add(sign * jnp.concatenate([moving, turning], axis=1))
         return block
 
-    normal = row(frame_a.axes[:, 0])
-    first, second = row(frame_a.axes[:, 1]), row(frame_a.axes[:, 2])
+    normal = row(axes[:, 0])
+    first, second = row(axes[:, 1]), row(axes[:, 2])
     tangent = jnp.stack([first, -first, second, -second], axis=1)
     approach = jnp.einsum("cbi,bi->c", normal, velocity)
     sigma, bias = _bias(gap, approach, contact.damping, contact.compliance, timestep)
     mobility = jnp.einsum("cbi,bij,cbj->c", first, inverse_mass, first)
     stick = stick_sigma(contact.stick_time, contact.friction == 0.0, mobility, timestep)
     return ContactRows(normal, sigma, bias, tangent, stick, jnp.asarray(contact.friction))
+
+
+def _plane_points(
+    element: PlaneElement, pose: Pose
+) -> tuple[Float[Array, "c"], Float[Array, "c 3"], Float[Array, "3 3"]]:
+    """Gaps and places of contact points [m, world], and the plane's axes, its normal first."""
+    contact, plane, body = element.contact, element.plane, element.body
+    turn = rotations.matrix(pose.orientation)
+    axes = turn[plane] @ rotations.matrix(contact.plane_rotation)
+    frame_a = Frame(pose.position[plane] + turn[plane] @ (contact.plane_point - element.plane_com), axes)
+    frame_b = Frame(pose.position[body] + turn[body] @ (contact.center - element.body_com), turn[body])
+    return (*contact.shape.points(frame_a, frame_b), axes)

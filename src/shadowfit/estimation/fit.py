@@ -13,6 +13,7 @@ from shadowfit.estimation.problem.options import Options
 from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
+from shadowfit.estimation.problem.reach import within_reach
 from shadowfit.estimation.problem.weights import Weights, default_weights
 from shadowfit.estimation.result import Estimate, Seconds
 from shadowfit.estimation.solve import objective
@@ -96,4 +97,5 @@ def start_point(problem: Problem) -> Point:
     """Start values (or the nearest with possible bodies) and initial trajectories."""
     values = problem.parameters.possible(problem.parameters.start())
     assert values is not None, "checked when the parameters were"
-    return Point(values, tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks))))
+    point = Point(values, tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks))))
+    return dataclasses.replace(point, values=within_reach(problem, point))

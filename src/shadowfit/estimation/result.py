@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import importlib
 import os
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -23,7 +23,8 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.levenberg_marquardt import Iteration, Outcome, Status
+from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING, Iteration, Outcome, Status
+from shadowfit.estimation.solve.system import LocalSystem, share_of
 from shadowfit.estimation.uncertainty.base_parameters import BaseParameters, base_parameters
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather
@@ -120,6 +121,11 @@ class Ended:
 
     outcome: Outcome
 
+    def unless_interrupted(self) -> Self:
+        """Itself, for work that needs a whole fit: a Ctrl-C that ended it is raised again."""
+        self.outcome.unless_interrupted()
+        return self
+
     @property
     def status(self) -> Status:
         """How the fit ended, with an explaining text."""
@@ -193,6 +199,17 @@ class Estimate(Ended):
     def cost(self) -> float:
         """Squared residuals divided by the number of time steps, as the paper reports them."""
         return self.outcome.linearisation.cost.total / self.steps
+
+    @functools.cached_property
+    def promised_decrease(self) -> float:
+        """Decrease of χ² that the linearised equations still promise: next to zero at a smooth minimum.
+
+        Where they promise more, and the fit has ended all the same, the cost has an edge there.
+        """
+        system, here = LocalSystem(self.problem, self.weights), self.outcome.linearisation
+        with one_thread():
+            proposal = system.propose(here, WARM_DAMPING, "scaled", None, True)
+        return 0.0 if proposal is None else -proposal.change / share_of(system.samples, here)
 
     @property
     def cost_dynamics(self) -> float:

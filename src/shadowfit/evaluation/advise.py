@@ -169,7 +169,7 @@ def _weighed(start: Estimate, say: Callable[[str], None]) -> list[Estimate]:
         weights = last.weights.believing(1.0).scaled(STRIDE)
         say(f"equations of motion weighed {weights.state_weight / start.state_weight:.0e} times as much")
         outcome = minimise_corrected(last.problem, last.outcome.linearisation.point, weights, SETTINGS)
-        if not outcome.status.converged:
+        if not outcome.unless_interrupted().status.converged:
             break
         fits.append(dataclasses.replace(last, weights=weights, outcome=outcome))
     return fits
@@ -206,7 +206,7 @@ class _Search:
         problem = _with_free(self.problem, self.candidates, free)
         last = before.estimate
         outcome = minimise_corrected(problem, last.outcome.linearisation.point, last.weights, SETTINGS)
-        return self.judged(dataclasses.replace(last, problem=problem, outcome=outcome), free)
+        return self.judged(dataclasses.replace(last, problem=problem, outcome=outcome.unless_interrupted()), free)
 
 
 def _confirmed(search: _Search, best: _Fitted, most: int) -> list[Refit]:

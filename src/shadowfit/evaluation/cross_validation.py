@@ -83,8 +83,8 @@ def _row(
     options: Options,
     optimiser: LevenbergMarquardt | None,
 ) -> _Row:
-    estimate = fit(mechanism, recordings[place], free, options=options, optimiser=optimiser)
+    estimate = fit(mechanism, recordings[place], free, options=options, optimiser=optimiser).unless_interrupted()
     fixed = dataclasses.replace(options, state_weight=estimate.state_weight)
     # Own data too: impulses are weighed by the mass that a fit starts from, here that of the result.
     states = (fit(estimate.mechanism(), other, (), options=fixed, optimiser=optimiser) for other in recordings)
-    return _Row(place, estimate, np.array([one.cost for one in states]))
+    return _Row(place, estimate, np.array([one.unless_interrupted().cost for one in states]))

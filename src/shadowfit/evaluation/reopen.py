@@ -41,7 +41,7 @@ def refitted(saved: SavedResult, progress: Progress | None = None) -> Estimate:
     mechanism = _at_prior_means(saved)
     return fit(
         mechanism, recordings_of(saved), _free(saved, mechanism), options=given_options(saved), progress=progress
-    )
+    ).unless_interrupted()
 
 
 def _at_prior_means(saved: SavedResult) -> Mechanism:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from shadowfit.estimation import Estimate
+from shadowfit.estimation.solve.system import INSIGNIFICANT
 from shadowfit.evaluation.compliance import giving_joints
 from shadowfit.evaluation.diagnostics import autocorrelation
 from shadowfit.evaluation.forest import Compared, compared, piece_label
@@ -74,6 +75,20 @@ def ending(estimate: Estimate) -> Iterator[Notice]:
     """A fit that did not reach a minimum is no result."""
     if not estimate.converged:
         yield Notice("red", estimate.status.value.rstrip("."), "")
+
+
+def edges(estimate: Estimate) -> Iterator[Notice]:
+    """A fit that ended where contacts open or close: the cost has a minimum there, and others near by."""
+    if not len(estimate.problem.mechanism.contacts) or not estimate.converged:
+        return
+    if estimate.promised_decrease > INSIGNIFICANT:
+        yield Notice(
+            "amber",
+            "the fit stands on an edge, where points of contact open and close or stick and slide: its equations "
+            f"promise that χ² falls by {estimate.promised_decrease:.2g}, and no step lowers it",
+            "A better minimum may be near: start contacts elsewhere (`--free NAME=START`), leave `--state-weight` to "
+            "the data, and compare the costs",
+        )
 
 
 def forces(estimate: Estimate) -> Iterator[Notice]:
@@ -476,7 +491,7 @@ def joints(estimate: Estimate) -> Iterator[Notice]:
 
 
 RULES: tuple[Rule, ...] = (
-    *(forces, sensors, ending, levels, unlike_noise, pieces),
+    *(forces, sensors, ending, edges, levels, unlike_noise, pieces),
     *(colours, parameters, directions, pairs, bodies, joints),
 )
 

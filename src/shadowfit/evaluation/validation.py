@@ -181,7 +181,7 @@ def given_options(saved: SavedResult) -> Options:
 def _validate_one(
     mechanism: Mechanism, recording: Recording, options: Options, optimiser: LevenbergMarquardt | None
 ) -> Validation:
-    estimate = fit(mechanism, recording, (), options=options, optimiser=optimiser)
+    estimate = fit(mechanism, recording, (), options=options, optimiser=optimiser).unless_interrupted()
     rolled = rollout_errors(estimate)
     predicted = _prediction_errors(estimate)
     sensors = {}

@@ -218,10 +218,10 @@ def fitted(study: Study, condition: Condition, recording: Recording) -> Estimate
     options = Options(unknowns="configuration", correction="none", state_weight=condition.state_weight, stick_time=None)
     problem = build_problem(model, [recording], parameter_set(model, starts), options)
     if condition.state_weight == "auto":
-        estimate = solve(problem, LevenbergMarquardt())
+        estimate = solve(problem, LevenbergMarquardt()).unless_interrupted()
         return _polished(estimate, estimate.weights)
     first = varied(problem, options=dataclasses.replace(problem.options, state_weight=100.0))
-    estimate = solve(first, LevenbergMarquardt())
+    estimate = solve(first, LevenbergMarquardt()).unless_interrupted()
     for state_weight in 10.0 ** np.arange(3.5, np.log10(condition.state_weight) - 0.5, 1.5):
         estimate = _polished(estimate, default_weights(problem, state_weight), iterations=3)
     estimate = _polished(estimate, default_weights(problem, condition.state_weight))
@@ -232,7 +232,7 @@ def _polished(estimate: Estimate, weights: Weights, iterations: int = 10) -> Est
     """Some more iterations, beyond where a fit ends for what is insignificant."""
     settings = LevenbergMarquardt(max_iterations=iterations, start_damping=1e-8, decrease_tolerance=1e-9)
     outcome = minimise(estimate.problem, estimate.outcome.linearisation.point, weights, settings)
-    return dataclasses.replace(estimate, outcome=outcome, weights=weights)
+    return dataclasses.replace(estimate, outcome=outcome.unless_interrupted(), weights=weights)
 
 
 def line(study: Study, condition: Condition, seed: int) -> dict[str, Any]:

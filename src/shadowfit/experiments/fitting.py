@@ -30,7 +30,7 @@ import numpy as np
 
 from shadowfit.dynamics import Trajectory, place
 from shadowfit.errors import ShadowfitError, SimulationError
-from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options, Status, fit
+from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options, fit
 from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.rollout import roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
@@ -54,9 +54,8 @@ def fit_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         # What is remarkable about the recordings is the same in all cases, and said once by whoever made them.
         warnings.simplefilter("ignore", UserWarning)
         recordings = read_all(arguments, arguments["recordings"], folder)
-        estimate = fit(mechanism, recordings, free_parameters(arguments), options=options, optimiser=optimiser)
-        if estimate.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        free = free_parameters(arguments)
+        estimate = fit(mechanism, recordings, free, options=options, optimiser=optimiser).unless_interrupted()
         result = summarise(estimate, _comparisons(estimate), recording_names(estimate), Details(optimiser=optimiser))
         result["log"] = as_json([dataclasses.asdict(entry) for entry in estimate.log])
         if arguments.get("validate"):
@@ -143,7 +142,7 @@ def _cross_validation(
     """Recording → cost per time step of the states alone (the paper's measure), and whether that fit converged."""
     costs = {}
     for recording in recordings:
-        estimate = fit(mechanism, recording, (), options=options, optimiser=optimiser)
+        estimate = fit(mechanism, recording, (), options=options, optimiser=optimiser).unless_interrupted()
         costs[recording.name] = {"cost": estimate.cost, "converged": estimate.converged, "steps": estimate.steps}
     return as_json(costs)
 

@@ -42,6 +42,8 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise WriteError(f"{path} cannot be written: it would lie below a file") from error
     except OSError as error:
         raise WriteError(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -102,7 +102,9 @@ def _refit(
     point = estimate.outcome.linearisation.point
     problem = replicate(estimate, errors, np.random.default_rng(seed))
     nodes = tuple(initial_nodes(problem, point.values, i) for i in range(len(problem.tracks)))
-    outcome = minimise(problem, dataclasses.replace(point, nodes=nodes), estimate.weights, optimiser)
+    outcome = minimise(
+        problem, dataclasses.replace(point, nodes=nodes), estimate.weights, optimiser
+    ).unless_interrupted()
     if not outcome.status.converged:
         return None
     return problem.parameters.minus(outcome.linearisation.point.values, point.values)

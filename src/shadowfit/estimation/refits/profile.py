@@ -129,7 +129,7 @@ def held(estimate: Estimate, index: int, value: float, start: Point) -> tuple[Po
     moved = problem.parameters.possible(problem.parameters.plus(start.values, np.zeros(problem.parameters.size)))
     if moved is None:
         return start, np.inf
-    outcome = minimise(problem, problem.revalued(start, moved), estimate.weights, SETTINGS)
+    outcome = minimise(problem, problem.revalued(start, moved), estimate.weights, SETTINGS).unless_interrupted()
     rise = outcome.linearisation.cost.total - estimate.outcome.linearisation.cost.total
     return outcome.linearisation.point, max(float(rise) / estimate.weights.reference**2, 0.0)
 

@@ -27,7 +27,7 @@ import dataclasses
 import enum
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -158,6 +158,12 @@ class Outcome:
     bounds: BoxStep | None
     curvature: np.ndarray | None = None
     """Of the cost in the parameters, the states eliminated, where the last step began."""
+
+    def unless_interrupted(self) -> Self:
+        """Itself, for work that needs an end and not the best so far: a Ctrl-C that ended it is raised again."""
+        if self.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return self
 
 
 Progress = Callable[[Iteration], None]

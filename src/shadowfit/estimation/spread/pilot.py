@@ -90,7 +90,7 @@ def pilot_fit(
     recordings = [one for one in read(sources, mechanism) if isinstance(one, Recording)]
     with alone():
         problem = shard.build(recordings, Task(mechanism, asked, options, asked.roles(mechanism)))
-        estimate = solve(problem, optimiser)
+        estimate = solve(problem, optimiser).unless_interrupted()
     point = estimate.outcome.linearisation.point
     values = [problem.parameters.named(point.values, i) for i in range(len(recordings))]
     mean = {
