@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import threading
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from shadowfit.errors import ShadowfitError
 
 # What JAX calls the parts of its compilation; tracing is left out, as its times include one another.
 _COMPILATION = ("jaxpr_to_mlir_module_duration", "backend_compile_duration")
+
+# Signals that ask a program to end.
+_REQUESTS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _CompileClock:
@@ -50,11 +57,29 @@ def double_precision() -> None:
         raise ShadowfitError("double precision is off; do not call shadowfit inside jax.enable_x64(False)")
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the block ends: libraries that are interrupted while they load raise or crash."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _REQUESTS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
 def start_jax() -> None:
     """Switch on double precision and the compilation cache, in the user's cache directory unless JAX has one."""
     # Our matrices are small: several threads on one product cost more than they save, much more on a busy machine.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-    import jax
+    with undisturbed():
+        import jax
     import numpy as np
     import platformdirs
 

@@ -21,6 +21,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import Iteration
 from shadowfit.evaluation import exchange, load_result, store
 from shadowfit.evaluation.checkpoint import UNFINISHED, Checkpoint
 from shadowfit.models import atomic
+from shadowfit.runtime import undisturbed
 
 FIT = ("fit", "pendulum", "swing.csv", "--free", "hinge.viscous", "--quiet")
 GIVEN = (*FIT, "--state-weight", "100")  # no search for noise levels
@@ -137,16 +138,49 @@ def test_a_signal_before_the_first_iteration_ends_at_once():
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_a_signal_before_a_command_begins_leaves_no_traceback(monkeypatch, capsys):
+@pytest.mark.parametrize("place", ["app.app", "interruption.end_on_request"], ids=["in a command", "before one"])
+def test_a_signal_before_a_command_begins_leaves_no_traceback(monkeypatch, capsys, place):
     def interrupted(**_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "app", interrupted)
-    monkeypatch.setattr(cli, "end_on_request", lambda: None)
+    monkeypatch.setattr("shadowfit.cli.interruption.end_on_request", lambda: None)
+    monkeypatch.setattr(f"shadowfit.cli.{place}", interrupted)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_signals_wait_while_libraries_load():
+    loaded = False
+    with pytest.raises(KeyboardInterrupt), undisturbed():
+        with undisturbed():
+            signal.raise_signal(signal.SIGINT)
+        loaded = True
+    assert loaded
+
+
+def test_a_signal_while_the_program_loads_leaves_no_traceback():
+    program = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name in ("typer", "jax"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from shadowfit.cli import main
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+    assert (ended.returncode, ended.stderr) == (130, "interrupted\n")
 
 
 def test_an_interruption_that_the_interpreter_swallows_comes_again(monkeypatch):

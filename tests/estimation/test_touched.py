@@ -203,22 +203,21 @@ def noisy(mechanism, recording):
     return Recording(recording.time, channels)
 
 
-def test_a_stop_that_no_recording_reaches_starts_at_the_one_that_comes_nearest():
+def test_a_stop_that_no_recording_surely_reaches_starts_where_the_nearest_one_does():
     mechanism, _ = swinging()
     runs = [recorded(mechanism, run_of(mechanism, place(mechanism, {"pin0": angle}), 100)) for angle in (0.5, 1.0)]
-    least = [float(np.min(run.channels["angle0"])) for run in runs]
+    sure = [float(np.min(run.channels["angle0"])) + 2.0 * float(mechanism.get("angle0.std")) for run in runs]
 
     def starts(free):
-        problem = build_problem(
-            mechanism, runs, parameter_set(mechanism, free, 2), Options(timestep=H, cutoff=200.0, state_weight=1e4)
-        )
+        options = Options(timestep=H, cutoff=249.0, state_weight=1e4)  # next to no filter
+        problem = build_problem(mechanism, runs, parameter_set(mechanism, free, 2), options)
         return start_point(problem).values.numbers
 
-    assert starts({"stop.lower": -0.9})[0] == pytest.approx(min(least), abs=1e-3)
-    np.testing.assert_allclose(starts({"stop.lower": Free(-0.9, per_recording=True)}), least, atol=1e-3)
+    np.testing.assert_allclose(starts({"stop.lower": -0.9}), min(sure), atol=1e-4)
+    np.testing.assert_allclose(starts({"stop.lower": Free(-0.9, per_recording=True)}), sure, atol=1e-4)
     # One that is reached stays where it is put, and none leaves its bounds.
-    assert starts({"stop.lower": 0.3})[0] == 0.3
-    assert starts({"stop.lower": Free(-0.9, upper=-0.8)})[0] == -0.8
+    assert starts({"stop.lower": 0.3}) == [0.3]
+    assert starts({"stop.lower": Free(-0.9, upper=-0.8)}) == [-0.8]
 
 
 def test_loads_that_contacts_change_are_refused():

@@ -3,8 +3,7 @@
 import os
 import sys
 
-from shadowfit.cli.app import app
-from shadowfit.cli.interruption import end_on_request
+from shadowfit.runtime import undisturbed
 
 
 def main() -> None:
@@ -13,6 +12,10 @@ def main() -> None:
     0 done, 1 stopped early, 2 wrong use or bad input, 3 the result is kept elsewhere, 130 interrupted.
     """
     try:
+        with undisturbed():
+            from shadowfit.cli.app import app
+            from shadowfit.cli.interruption import end_on_request
+
         end_on_request()
         # Read when the libraries load. Matrices here are small: threads would wait longer than they work.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -27,6 +27,7 @@ from shadowfit.cli.sweep import sweep
 from shadowfit.cli.validate import validate
 from shadowfit.cli.web import web
 from shadowfit.errors import ShadowfitError
+from shadowfit.runtime import undisturbed
 
 # Longest message; names and cells of a damaged file may have any length.
 LONGEST = 2000
@@ -37,6 +38,13 @@ class Commands(TyperGroup):
 
     So is what the operating system refuses. A result that had to be kept elsewhere is 3, an interrupted command 130.
     """
+
+    def make_context(self, *arguments: Any, **named: Any) -> Any:
+        try:
+            with undisturbed():  # it loads libraries, too
+                return super().make_context(*arguments, **named)
+        except KeyboardInterrupt as error:
+            raise _interrupted(error) from error
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -54,8 +62,12 @@ class Commands(TyperGroup):
             _say(f"{where}{error.strerror or error}")
             raise typer.Exit(2) from error
         except KeyboardInterrupt as error:
-            typer.echo(str(error) or "interrupted", err=True)
-            raise typer.Exit(130) from error
+            raise _interrupted(error) from error
+
+
+def _interrupted(error: KeyboardInterrupt) -> typer.Exit:
+    typer.echo(str(error) or "interrupted", err=True)
+    return typer.Exit(130)
 
 
 def _say(text: str) -> None:

@@ -20,7 +20,8 @@ def start(quiet: bool = False) -> None:
     screen = console.messages()
     # What is loaded stays: looking through it for garbage, again and again, would take a tenth of a small fit's time.
     gc.disable()
-    with contextlib.nullcontext() if quiet or not screen.is_terminal else screen.status("starting"):
+    shown = contextlib.nullcontext() if quiet or not screen.is_terminal else screen.status("starting")
+    with shown, runtime.undisturbed():
         runtime.start_jax()
         import shadowfit.estimation
         import shadowfit.evaluation  # noqa: F401

@@ -94,8 +94,8 @@ def _with_followers(
 
 
 def start_point(problem: Problem) -> Point:
-    """Start values (or the nearest with possible bodies) and initial trajectories."""
+    """Start values (or the nearest with possible bodies, and contacts in reach) and initial trajectories."""
     values = problem.parameters.possible(problem.parameters.start())
     assert values is not None, "checked when the parameters were"
-    point = Point(values, tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks))))
-    return dataclasses.replace(point, values=within_reach(problem, point))
+    values = within_reach(problem, values)
+    return Point(values, tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks))))

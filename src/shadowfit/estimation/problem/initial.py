@@ -7,6 +7,7 @@ the filtered values and all gaps are closed. What no sensor sees stays where it 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import equinox as eqx
@@ -47,6 +48,17 @@ def followed(problem: Problem, values: Values, recording: int) -> Pose:
     """Poses of nodes at the steps of a recording, as the filtered readings have them."""
     targets, weights = _targets(problem, problem.tracks[recording])
     return _follow(problem, values, recording, targets, weights)
+
+
+def followed_off(problem: Problem, values: Values, recording: int) -> Iterator[Pose]:
+    """The same with one reading after another that is too large by its standard deviation."""
+    targets, weights = _targets(problem, problem.tracks[recording])
+    for index, sensor in enumerate(problem.mechanism.sensors.values):
+        for component in range(len(sensor.components) if weights[index] > 0.0 else 0):
+            shifted = targets[index].copy()
+            # A quaternion turns by twice the change of one of its components.
+            shifted[:, component] += float(sensor.std) * (0.5 if isinstance(sensor, BodyOrientation) else 1.0)
+            yield _follow(problem, values, recording, (*targets[:index], shifted, *targets[index + 1 :]), weights)
 
 
 def _targets(problem: Problem, track: Track) -> tuple[tuple[np.ndarray, ...], np.ndarray]:

@@ -1,14 +1,17 @@
-"""Contacts that the measured motion does not reach: their free places start where it does.
+"""Contacts that the measured motion does not surely reach: their free places start where it does.
 
 What is not touched acts on nothing. A plane or end stop that starts beyond the motion has no derivatives, so a fit
-cannot tell which way it should go, and ends in a minimum in which the forces of the contact are unexplained. Instead,
-the smallest gap c along the initial trajectory is closed by the smallest change of the contact's free numbers p:
+cannot tell which way it should go, and ends in a minimum in which the forces of the contact are unexplained. One that
+starts some standard deviations of the readings on this side of the motion's end pushes too early, which fits correct.
+So with c the smallest gap along the initial trajectory, and σ what the readings' noise does to it, the free numbers p
+of the contact are changed by as little as possible for c to be −2 σ:
 
-    δ = −c s / (s·s),   s = ∂c/∂p
+    δ = −(c + 2 σ) s / (s·s),   s = ∂c/∂p
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
@@ -20,7 +23,7 @@ from shadowfit.dynamics.contact_law import stopped_joints
 from shadowfit.dynamics.contact_rows import contact_gaps
 from shadowfit.dynamics.elements import StopElement, assemble
 from shadowfit.dynamics.state import with_world
-from shadowfit.estimation.problem.point import Point
+from shadowfit.estimation.problem.initial import followed, followed_off
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
@@ -29,27 +32,30 @@ from shadowfit.mechanism.mechanism import Mechanism
 if TYPE_CHECKING:
     from shadowfit.estimation.problem.problem import Problem
 
+# Standard deviations of a gap by which a contact is surely touched.
+SURELY = 2.0
 # Part of a number's typical size by which it is moved to see what that does to gaps.
 SMALL = 1e-6
 
 
-def within_reach(problem: Problem, point: Point) -> Values:
-    """The point's values, with the free places of contacts where the motion touches them."""
+def within_reach(problem: Problem, values: Values) -> Values:
+    """The values, with the free places of contacts where the measured motion surely touches them."""
     parameters = problem.parameters
     labels = parameters.labels()
     movable = np.flatnonzero([_of_contact(label, problem.mechanism) for label in labels])
     if not len(movable):
-        return point.values
-    gaps = _smallest_gaps(problem, point, point.values)
+        return values
+    measured = [followed(problem, values, recording) for recording in range(len(problem.tracks))]
+    gaps = _smallest(problem, values, measured)
     slopes = np.zeros((*gaps.shape, parameters.size))
     for place in movable:
         step = np.zeros(parameters.size)
         step[place] = SMALL * parameters.scales[place]
-        moved = _smallest_gaps(problem, point, parameters.plus(point.values, step))
-        slopes[..., place] = (moved - gaps) / step[place]
+        slopes[..., place] = (_smallest(problem, parameters.plus(values, step), measured) - gaps) / step[place]
+    missing = gaps + SURELY * _uncertainty(problem, values, measured)
     shared = np.array(["@" not in label for label in labels])
-    closing = [_closing(gaps[:, side], slopes[:, side], shared) for side in range(gaps.shape[1])]
-    return parameters.plus(point.values, np.sum(closing, axis=0))
+    closing = [_closing(missing[:, side], slopes[:, side], shared) for side in range(gaps.shape[1])]
+    return parameters.plus(values, np.sum(closing, axis=0))
 
 
 def _of_contact(label: str, mechanism: Mechanism) -> bool:
@@ -59,29 +65,44 @@ def _of_contact(label: str, mechanism: Mechanism) -> bool:
 
 
 def _closing(
-    gaps: Float[np.ndarray, " recordings"],
+    missing: Float[np.ndarray, " recordings"],
     slopes: Float[np.ndarray, "recordings p"],
     shared: Bool[np.ndarray, " p"],
 ) -> Float[np.ndarray, " p"]:
     """Increments after which one side of a contact is touched: in the nearest recording, or where each has its own."""
     increments = np.zeros(slopes.shape[1])
-    for recording in np.argsort(gaps):
+    for recording in np.argsort(missing):
         slope = slopes[recording]
-        if gaps[recording] > 0.0 and slope.any():
-            increments -= gaps[recording] * slope / (slope @ slope)
+        if missing[recording] > 0.0 and slope.any():
+            increments -= missing[recording] * slope / (slope @ slope)
         if slope[shared].any():
             break
     return increments
 
 
-def _smallest_gaps(problem: Problem, point: Point, values: Values) -> Float[np.ndarray, "recordings sides"]:
+def _uncertainty(problem: Problem, values: Values, measured: Sequence[Pose]) -> Float[np.ndarray, "recordings sides"]:
+    """Standard deviation of each smallest gap by the stated noise of the readings."""
+    found = []
+    for recording, poses in enumerate(measured):
+        gaps = _gaps_along(problem, values, recording, poses)
+        nearest = np.argmin(gaps, axis=0)[None]
+        changes = [
+            np.take_along_axis(_gaps_along(problem, values, recording, off) - gaps, nearest, axis=0)[0]
+            for off in followed_off(problem, values, recording)
+        ]
+        found.append(np.sqrt(np.sum(np.square(changes), axis=0)))
+    return np.stack(found)
+
+
+def _smallest(problem: Problem, values: Values, measured: Sequence[Pose]) -> Float[np.ndarray, "recordings sides"]:
     """Smallest gap [m, rad] of each side of each contact along each recording's motion."""
-    smallest = []
-    for index in range(len(problem.tracks)):
-        poses = problem.bodies(point, index).pose
-        arrays = [np.asarray(poses.position), np.asarray(poses.orientation)]
-        smallest.append(np.concatenate(along(_gaps, problem.written(values, index), arrays), axis=1).min(axis=0))
-    return np.stack(smallest)
+    return np.stack([_gaps_along(problem, values, *one).min(axis=0) for one in enumerate(measured)])
+
+
+def _gaps_along(problem: Problem, values: Values, recording: int, nodes: Pose) -> Float[np.ndarray, "steps sides"]:
+    bodies = problem.at(values, recording).bodies(nodes)
+    arrays = [np.asarray(bodies.position), np.asarray(bodies.orientation)]
+    return np.concatenate(along(_gaps, problem.written(values, recording), arrays), axis=1)
 
 
 def _gaps(mechanism: Mechanism, position: Array, orientation: Array) -> list[Array]:
