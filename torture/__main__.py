@@ -69,6 +69,7 @@ def _attacks(folder: Path, chosen: argparse.Namespace) -> dict[str, dict[str, Ca
         "processes": {
             "flips": lambda: processes.bit_flips(place(), chosen.processes, number),
             "kills": lambda: kills.kills(place(), 2 * chosen.processes, number),
+            "begun": lambda: kills.begun(place(), chosen.processes // 2, number),
             "resumed": lambda: kills.resumed(place(), max(chosen.processes // 60, 1), number),
             "together": lambda: processes.together(place(), max(chosen.processes // 20, 1)),
             "threads": lambda: processes.threads(place()),

@@ -19,6 +19,8 @@ from torture.tally import Tally
 
 FREE = FIT[3:]
 TOLD = "95 % interval"  # in the head of a fit's table
+# Seconds after which an interpreter runs our program, and after which it has loaded what that needs.
+LOADING = (0.2, 1.5)
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
@@ -100,6 +102,16 @@ def kills(place: Place, count: int, number: int = 0) -> Tally:
         # A fit that has said its numbers is over; only what cannot be caught may keep it from being written.
         found = found and (sent == signal.SIGKILL or TOLD not in ended.output or ended.code in (0, 1))
         _judge(tally, ended, found, f"{name}, signal {sent}")
+    return tally
+
+
+def begun(place: Place, count: int, number: int = 0) -> Tally:
+    """Programs that are asked to end while they load: an end like any other, or none that Python knows of yet."""
+    random, tally = np.random.default_rng(number), Tally("signals while a program loads")
+    for turn in range(count):
+        sent = (signal.SIGINT, signal.SIGTERM)[turn % 2]
+        ended = _killed(place, (*FIT, "--out", "begun"), float(random.uniform(*LOADING)), sent, afresh=True)
+        _judge(tally, ended, ended.code in (0, 1, 130, -sent), f"signal {sent} while loading")
     return tally
 
 

@@ -152,16 +152,20 @@ def test_a_signal_before_a_command_begins_leaves_no_traceback(monkeypatch, capsy
 
 
 def test_signals_wait_while_libraries_load():
-    loaded = False
-    with pytest.raises(KeyboardInterrupt), undisturbed():
+    loaded = []
+
+    def load():
         with undisturbed():
-            signal.raise_signal(signal.SIGINT)
-        loaded = True
-    assert loaded
+            with undisturbed():
+                signal.raise_signal(signal.SIGINT)
+            loaded.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        load()
+    assert loaded == ["all"]
 
 
-def test_a_signal_while_the_program_loads_leaves_no_traceback():
-    program = """
+INTERRUPTED_LOADING = """
 import os, signal, sys
 
 class Interrupt:
@@ -173,13 +177,11 @@ sys.meta_path.insert(0, Interrupt())
 from shadowfit.cli import main
 main()
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-    )
+
+
+def test_a_signal_while_the_program_loads_leaves_no_traceback():
+    line, environment = [sys.executable, "-c", INTERRUPTED_LOADING], {**os.environ, "PYTHONPATH": SOURCE}
+    ended = subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
     assert (ended.returncode, ended.stderr) == (130, "interrupted\n")
 
 
