@@ -178,21 +178,20 @@ def test_friction_and_height_of_a_plane_are_found(height):
 
 
 def test_a_fit_that_ends_on_an_edge_of_the_cost_does_not_end_green():
-    """With a given weight the fit of the four-bar linkage ends beside its minimum or in it, by where it starts."""
-    mechanism, start = jamming()
+    """A given weight keeps the fit of a rod at a stop from its minimum; noise levels from the data lead there."""
+    mechanism, start = swinging()
     recording = noisy(mechanism, recorded(mechanism, run_of(mechanism, start)))
-    options = Options(timestep=H, state_weight=1e4)
+    begin = {"stop.lower": -0.18, "rod0.inertia.yy": 4.8e-3}
     wrong, right = (
-        fit(mechanism, recording, {"stop.upper": at, "coupler.mass": 0.336}, options=options) for at in (1.2, 1.195)
+        fit(mechanism, recording, begin, options=Options(timestep=H, state_weight=weight)) for weight in (1e4, "auto")
     )
     assert wrong.converged
-    assert right.converged
-    assert wrong.parameters[1].value < 0.5 * mechanism.get("coupler.mass")
-    assert right.parameters[1].value == pytest.approx(mechanism.get("coupler.mass"), abs=2.0 * right.parameters[1].std)
-    assert right.promised_decrease < 1e-6
-    assert not list(edges(right))
+    assert wrong.parameters[0].value > -0.19
     (notice,) = edges(wrong)
     assert notice.severity == "amber"
+    assert right.parameters[0].value == pytest.approx(-0.2, abs=2.0 * right.parameters[0].std)
+    assert right.promised_decrease < 1e-6
+    assert not list(edges(right))
 
 
 def noisy(mechanism, recording):
