@@ -15,9 +15,11 @@ from shadowfit.cli.app import app
 from shadowfit.estimation import Options
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration
+from shadowfit.estimation.solve.system import LocalSystem
 from shadowfit.estimation.spread import fleet
 from shadowfit.estimation.spread.fleet import fit_fleet
 from shadowfit.estimation.spread.pilot import Pilot
+from shadowfit.estimation.spread.system import SpreadSystem
 from shadowfit.evaluation.fleet import FleetMemory
 from shadowfit.parallel import Crew
 
@@ -53,6 +55,25 @@ def test_common_and_own_parameters_are_written(files):
     assert all(float(one[f"{DAMPING}.std"]) > 0.0 for one in rows)
     assert read_model(files / "out" / "model.toml").get(STIFFNESS) == row["value"]
     assert not (files / "out" / "unfinished-fleet.json").exists()
+
+
+@pytest.mark.parametrize("system", [LocalSystem, SpreadSystem], ids=["the first few", "all"])
+def test_an_interrupted_fit_leaves_the_earlier_result_and_goes_on(files, monkeypatch, system):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    (files / "out").mkdir()
+    (files / "out" / "fleet.json").write_text("earlier")
+    with monkeypatch.context() as patched:
+        patched.setattr(system, "propose", stop)
+        ran = call(files)
+    assert (ran.exit_code, "interrupted" in ran.stderr) == (130, True)
+    assert (files / "out" / "fleet.json").read_text() == "earlier"
+    assert call(files, "--json").exit_code == 0
+    again = json.loads((files / "out" / "fleet.json").read_text())["parameters"]
+    assert call(files, "--json").exit_code == 0
+    whole = json.loads((files / "out" / "fleet.json").read_text())["parameters"]
+    assert again[STIFFNESS]["value"] == pytest.approx(whole[STIFFNESS]["value"], abs=0.02 * whole[STIFFNESS]["std"])
 
 
 def test_bad_input_is_one_sentence(files):
