@@ -190,7 +190,7 @@ def test_a_fit_that_ends_on_an_edge_of_the_cost_does_not_end_green():
     (notice,) = edges(wrong)
     assert notice.severity == "amber"
     assert right.parameters[0].value == pytest.approx(-0.2, abs=2.0 * right.parameters[0].std)
-    assert right.promised_decrease < 1e-6
+    assert right.unkept_promise < 1e-6
     assert not list(edges(right))
 
 

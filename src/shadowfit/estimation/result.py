@@ -201,15 +201,18 @@ class Estimate(Ended):
         return self.outcome.linearisation.cost.total / self.steps
 
     @functools.cached_property
-    def promised_decrease(self) -> float:
-        """Decrease of χ² that the linearised equations still promise: next to zero at a smooth minimum.
+    def unkept_promise(self) -> float:
+        """Decrease of χ² that the linearised equations promise and that their step does not bring.
 
-        Where they promise more, and the fit has ended all the same, the cost has an edge there.
+        Next to zero at a smooth minimum; where a fit has ended on an edge of its cost it is not.
         """
         system, here = LocalSystem(self.problem, self.weights), self.outcome.linearisation
         with one_thread():
             proposal = system.propose(here, WARM_DAMPING, "scaled", None, True)
-        return 0.0 if proposal is None else -proposal.change / share_of(system.samples, here)
+            if proposal is None:
+                return 0.0
+            kept = here.cost.total - system.follow(here, proposal).cost.total
+        return (-proposal.change - max(float(np.nan_to_num(kept)), 0.0)) / share_of(system.samples, here)
 
     @property
     def cost_dynamics(self) -> float:

@@ -81,11 +81,11 @@ def edges(estimate: Estimate) -> Iterator[Notice]:
     """A fit that ended where contacts open or close: the cost has a minimum there, and others near by."""
     if not len(estimate.problem.mechanism.contacts) or not estimate.converged:
         return
-    if estimate.promised_decrease > INSIGNIFICANT:
+    if estimate.unkept_promise > INSIGNIFICANT:
         yield Notice(
             "amber",
             "the fit stands on an edge, where points of contact open and close or stick and slide: its equations "
-            f"promise that χ² falls by {estimate.promised_decrease:.2g}, and no step lowers it",
+            f"promise that χ² falls by {estimate.unkept_promise:.2g} more, and it does not",
             "A better minimum may be near: start contacts elsewhere (`--free NAME=START`), leave `--state-weight` to "
             "the data, and compare the costs",
         )
