@@ -12,6 +12,7 @@ from estimation.scenes import spring_slider
 from shadowfit import read_model, write_model
 from shadowfit.cli import progress
 from shadowfit.cli.app import app
+from shadowfit.errors import WriteError
 from shadowfit.estimation import Options
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration
@@ -20,7 +21,8 @@ from shadowfit.estimation.spread import fleet
 from shadowfit.estimation.spread.fleet import fit_fleet
 from shadowfit.estimation.spread.pilot import Pilot
 from shadowfit.estimation.spread.system import SpreadSystem
-from shadowfit.evaluation.fleet import FleetMemory
+from shadowfit.evaluation import fleet as fleet_files
+from shadowfit.evaluation.fleet import FleetMemory, save_fleet
 from shadowfit.parallel import Crew
 
 STIFFNESS, DAMPING = "rail.spring.stiffness", "rail.spring.damping"
@@ -76,6 +78,24 @@ def test_an_interrupted_fit_leaves_the_earlier_result_and_goes_on(files, monkeyp
     assert again[STIFFNESS]["value"] == pytest.approx(whole[STIFFNESS]["value"], abs=0.02 * whole[STIFFNESS]["std"])
 
 
+def test_a_write_that_fails_keeps_the_earlier_result_whole(files, monkeypatch):
+    assert call(files).exit_code == 0
+    before = {path.name: path.read_bytes() for path in (files / "out").iterdir()}
+    real = fleet_files.write_text
+
+    def full(path, text):
+        if path.name == "fleet.json":
+            raise WriteError(f"{path} cannot be written: No space left on device")
+        real(path, text)
+
+    monkeypatch.setattr(fleet_files, "write_text", full)
+    ran = call(files, "--max-iterations", "1")
+    assert (ran.exit_code, "No space left" in ran.stderr) == (2, True)
+    after = {path.name: path.read_bytes() for path in (files / "out").iterdir()}
+    assert "unfinished-fleet.json" in after  # with which the same command goes on
+    assert {name: after[name] for name in before} == before
+
+
 def test_bad_input_is_one_sentence(files):
     assert "no file matches" in CliRunner().invoke(app, ["fleet", "pendulum", str(files / "none*.csv")]).output
     assert "there is no recording" in CliRunner().invoke(app, ["fleet", "pendulum"]).output
@@ -126,7 +146,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     assert [entry.cost for entry in again.log[:3]] == [entry.cost for entry in kept.log]
     for one, other in zip(again.parameters, whole.parameters, strict=True):
         assert one.value == pytest.approx(other.value, abs=0.02 * other.std)
-    memory.forget()
+    save_fleet(again, tmp_path)
     assert memory.recall() is None
 
 

@@ -94,6 +94,7 @@ def fleet(
     runtime.start_jax()
     from shadowfit.cli import console
     from shadowfit.cli.cases import hired
+    from shadowfit.cli.interruption import uninterrupted
     from shadowfit.cli.loading import load
     from shadowfit.cli.progress import FleetPace, fit_progress
     from shadowfit.cli.recordings import Selection
@@ -127,8 +128,8 @@ def fleet(
         )
     if estimate.status is Status.INTERRUPTED:
         raise KeyboardInterrupt("interrupted; the same command goes on where it stopped")
-    summary = save_fleet(estimate, out)
-    memory.forget()
+    with uninterrupted():
+        summary = save_fleet(estimate, out)
     if json:
         import json as notation
 

@@ -22,12 +22,16 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.levenberg_marquardt import Iteration
 from shadowfit.estimation.spread.pilot import PILOTS, Pilot
 from shadowfit.estimation.spread.result import FleetEstimate
+from shadowfit.evaluation.exchange import replacing
 from shadowfit.evaluation.summary import as_json
 from shadowfit.models.atomic import write_text
 from shadowfit.models.writer import write_model
 
 UNFINISHED = "unfinished-fleet.json"
 SCHEMA = "shadowfit-fleet/1"
+# Of a result, and the last one to appear where they are moved one by one.
+FILES = ("fleet.json", "recordings.csv", "model.toml", UNFINISHED)
+LAST = "fleet.json"
 
 
 class FleetMemory:
@@ -78,10 +82,6 @@ class FleetMemory:
         except WriteError:
             return
 
-    def forget(self) -> None:
-        """The fit has ended."""
-        self._path.unlink(missing_ok=True)
-
 
 def fleet_summary(estimate: FleetEstimate) -> dict[str, Any]:
     """What ``fleet.json`` holds."""
@@ -123,8 +123,18 @@ def fleet_summary(estimate: FleetEstimate) -> dict[str, Any]:
 
 
 def save_fleet(estimate: FleetEstimate, folder: Path) -> dict[str, Any]:
-    """Write the result; returns what ``fleet.json`` holds."""
+    """Write the result, which takes the place of an earlier one at once; returns what ``fleet.json`` holds.
+
+    Raises:
+        WriteError: the file system refuses; an earlier result, and where the fit was, are still there.
+    """
     summary = fleet_summary(estimate)
+    with replacing(folder, FILES.__contains__, LAST) as target:
+        _write_files(estimate, summary, target)
+    return summary
+
+
+def _write_files(estimate: FleetEstimate, summary: dict[str, Any], folder: Path) -> None:
     individuals = estimate.individuals
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -135,5 +145,4 @@ def save_fleet(estimate: FleetEstimate, folder: Path) -> dict[str, Any]:
         writer.writerow([name, repr(float(chi)), *np.column_stack([values, std]).ravel().tolist()])
     write_text(folder / "recordings.csv", text.getvalue())
     write_model(estimate.mechanism(), folder / "model.toml", comment="Common values of a fit over many recordings.")
-    write_text(folder / "fleet.json", json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    return summary
+    write_text(folder / LAST, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
