@@ -14,11 +14,11 @@ from estimation.arms import arm, driven
 from shadowfit.dynamics import sliding
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.fit import start_point
-from shadowfit.estimation.noise import likely_at_start
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
+from shadowfit.estimation.uncertainty.start_levels import likely_at_start
 
 JOINTS, STEPS = 4, 300
 FREE = ("*.viscous", "*.coulomb", "*.shaft_inertia", "*.mass", "*.inertia.zz")

@@ -39,8 +39,8 @@ def evidence(table, left, **changes):
         lambda: none, lambda _: table * left[:, None], lambda: SimpleNamespace(left_of=lambda errors: errors),
     )  # fmt: skip
     plain = Evidence(
-        LABELS, SCALE, REFERENCE, np.zeros((3, 3)), np.zeros(3), np.zeros(3), np.zeros(3, bool), (projection,),
-        (np.arange(3),), ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0), no_pieces,
+        LABELS, SCALE, REFERENCE, np.zeros((3, 3)), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3, bool),
+        (projection,), (np.arange(3),), ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0), no_pieces,
     )  # fmt: skip
     return dataclasses.replace(plain, **changes)
 

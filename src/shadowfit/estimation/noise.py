@@ -37,17 +37,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.sensor_limits import SMALLEST_ERROR, sensor_limits, stated_std
+from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
 from shadowfit.estimation.problem.weights import Weights, with_given
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import minimise_corrected
-from shadowfit.estimation.solve.first_weights import FIRST_ERROR, first_weights
+from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import (
     Iteration,
     LevenbergMarquardt,
@@ -58,23 +59,19 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 )
 from shadowfit.estimation.solve.prediction import Prediction, predict, predict_as_fitted, simulation_errors
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.uncertainty import chance
+from shadowfit.estimation.uncertainty import chance, file_prior
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
-from shadowfit.estimation.uncertainty.likelihood import deviance, stepped_deviance
+from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.estimation.uncertainty.near_rest import fading
+from shadowfit.estimation.uncertainty.start_levels import EVIDENCE, STRIDE, likely_at_start, of_each_joint, within
 from shadowfit.mechanism.laws import TorqueMotor
 
-# Factor between neighbouring values of κ in the scan. It ends where errors would be as large as the impulses
-# themselves, or as small as rounding, and says so.
-STRIDE = 100.0
-LARGEST_ERROR = 10.0
-# The scan goes on while −2 log L falls by more than this. Of two values that differ by less than the second number the
-# larger κ is preferred: it leaves fewer unknowns.
-EVIDENCE, INDIFFERENCE = 2.0, 0.5
+# Of two values of κ whose −2 log L differs by less than this the larger one is preferred: it leaves fewer unknowns.
+INDIFFERENCE = 0.5
 # A fit of the scan stops when χ² would fall by less than this, or after so many iterations. (Unfinished fits are less
 # likely than they could be: cut off earlier, the scan ended decades too low on recordings without process noise.)
 UNFINISHED = 1.0
@@ -122,8 +119,8 @@ class NoiseChoice:
     """Standard deviation of each sensor relative to the stated one."""
     led: bool = False
     """Whether all joints' forces are known: weight is added only if simulations follow the path."""
-    stick_time: float | None = None
-    """How long joints creep near rest [s], where the data were asked; zero: friction jumps."""
+    stick_time: Mapping[str, float] | None = None
+    """How long joints creep near rest [s], where the data were asked; friction of those that are not named jumps."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,11 +217,13 @@ def estimate_noise(
     With the problem, whose friction may turn near rest as the data say.
     """
     scan = _Scan(problem, settings, progress)
-    weights = first_weights(problem, start)
-    best = scan.fitted(start, likely_at_start(problem, start, weights), first=True)
+    led = is_led(problem)
+    weights = dataclasses.replace(first_weights(problem, start), file_spread=file_prior.FIRST_SPREAD)
+    likely = likely_at_start(problem, start, weights)
+    best = scan.fitted(start, of_each_joint(problem, start, likely) if led else likely, first=True)
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
-    given, led = problem, is_led(problem)
+    given = problem
     preferred = _preferred(_climb(scan, best, weights))
     if led:
         preferred = _near_rest(scan, preferred)
@@ -240,11 +239,11 @@ def estimate_noise(
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
         outcome = dataclasses.replace(chosen.outcome, status=status)
     added = chosen.state_weight / likely.state_weight
-    ended = not (settled or _within(preferred.weights, weights, 1.0, margin=STRIDE))
+    ended = not (settled or within(preferred.weights, weights, 1.0, margin=STRIDE))
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     search_record = search.predictions, acting, explanation, search.by_chance
-    creeps = problem.options.stick_time if led and given.rubs else None
-    stick_time = 0.0 if creeps == "half a step" else creeps
+    creeps = problem.options.stick_time
+    stick_time = (creeps if isinstance(creeps, Mapping) else {}) if led and given.rubs else None
     choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led, stick_time)
     return problem, dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
@@ -263,31 +262,12 @@ def _near_rest(scan: _Scan, likely: _Candidate) -> _Candidate:
     return likely
 
 
-def likely_at_start(problem: Problem, start: Point, first: Weights) -> Weights:
-    """The first weights, divided by as many strides as the data ask for before any fit.
-
-    The equations linearised along the first trajectory tell how much of the impulses the parameters can explain: the
-    squares that are left, and the determinant, are those of a fit to a linear problem. A machine that is led along a
-    path (an arm in its position loop) has gravity and friction many times its inertial impulses, and errors of some per
-    cent of those. A first fit that believed the equations more than that would leave the readings, and crawl.
-    """
-    lowest, chosen, weights = np.inf, first, first
-    while True:
-        value = stepped_deviance(problem, start, weights)
-        if not lowest - value > EVIDENCE:
-            return chosen
-        lowest, chosen = value, weights
-        if not _within(weights, first, 1.0 / STRIDE):
-            return chosen
-        weights = weights.scaled(1.0 / STRIDE)
-
-
 def _climb(scan: _Scan, first: _Candidate, start: Weights) -> list[_Candidate]:
     """Fits at larger and larger κ until the data speak against it or do not care; else at smaller ones."""
     tried = [first]
     for factor in (STRIDE, 1.0 / STRIDE):
         current = first
-        while _within(current.weights, start, factor) and _usable(current.outcome) and not scan.stopped:
+        while within(current.weights, start, factor) and _usable(current.outcome) and not scan.stopped:
             current = scan.fitted(current.point, current.weights.scaled(factor))
             gain = min(one.deviance for one in tried) - current.deviance
             tried.append(current)
@@ -305,14 +285,6 @@ def _preferred(tried: list[_Candidate]) -> _Candidate:
     return max((one for one in usable if one.deviance <= lowest + INDIFFERENCE), key=lambda one: one.state_weight)
 
 
-def _within(weights: Weights, start: Weights, factor: float, margin: float = 1.0) -> bool:
-    """Whether weights that are ``factor`` times as large still mean errors between a joint's impulses and rounding."""
-    # In units of the impulses: the first weights stand for FIRST_ERROR of them.
-    error = FIRST_ERROR * np.sqrt(start.state_weight / weights.state_weight / factor)
-    error *= weights.reference / start.reference
-    return bool(SMALLEST_ERROR * np.sqrt(margin) <= error <= LARGEST_ERROR / np.sqrt(margin))
-
-
 def _refined(scan: _Scan, candidate: _Candidate) -> tuple[_Candidate, bool]:
     """Newton steps to the most likely level of each joint and sensor, which have no limits; and whether they ended."""
     problem = scan.problem
@@ -320,9 +292,11 @@ def _refined(scan: _Scan, candidate: _Candidate) -> tuple[_Candidate, bool]:
         if not scan.has_time:
             break
         step = level_step(problem, candidate.outcome.linearisation, candidate.weights, candidate.evidence)
-        if not step.gain > INDIFFERENCE:
+        spread = file_prior.file_spread(problem, candidate.point, candidate.weights, candidate.evidence)
+        if not step.gain > INDIFFERENCE and file_prior.settled(candidate.weights.file_spread, spread):
             return candidate, True
-        moved = scan.fitted(candidate.point, _at_levels(problem, candidate.weights, step), adapt=False)
+        levels = dataclasses.replace(_at_levels(problem, candidate.weights, step), file_spread=spread)
+        moved = scan.fitted(candidate.point, levels, adapt=False)
         if not _usable(moved.outcome) or moved.deviance > candidate.deviance + EVIDENCE:
             return candidate, True
         candidate = moved
@@ -405,7 +379,7 @@ def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool, smoo
     current, worthy = likely, [likely]
     draws: chance.Chance | None = None
     misses = 0
-    while misses < PATIENCE and _within(current.weights, likely.weights, STRIDE) and scan.has_time:
+    while misses < PATIENCE and within(current.weights, likely.weights, STRIDE) and scan.has_time:
         current = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False)
         if not _usable(current.outcome):
             break

@@ -341,10 +341,15 @@ class Estimate(Ended):
         accuracy = Accuracy(
             uncertainty.std,
             self.at_bound,
-            uncertainty.freed_std < IDENTIFIABLE * self.evidence.scale,
+            (uncertainty.freed_std < IDENTIFIABLE * self.evidence.scale) & self._told(uncertainty.freed_std),
             self.evidence.prior_std,
         )
         return tabulate(self.problem.parameters, self.outcome.linearisation.point.values, accuracy)
+
+    def _told(self, std: Float[np.ndarray, " p"]) -> Bool[np.ndarray, " p"]:
+        """Whether the data add to what the model file says of bodies, which nobody has vouched for."""
+        of_file = np.diagonal(self.evidence.file_prior) > 0.0
+        return ~of_file | (std < FROM_PRIOR * self.evidence.prior_std)
 
     def trajectory(self, recording: int = 0) -> EstimatedTrajectory:
         """Estimated states at the steps of a recording and the sensors' readings there."""

@@ -57,7 +57,8 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
         )
     )
     if choice.stick_time is not None:
-        chosen = f"creeps, with a time of {1e3 * choice.stick_time:.3g} ms" if choice.stick_time else "sticks"
+        times = ", ".join(f"{name} {1e3 * time:.3g} ms" for name, time in choice.stick_time.items())
+        chosen = f"creeps with a time: {times}" if times else "sticks"
         reason = "the most likely: torques through rest show whether friction jumps, or gears yield first"
         made.append(Choice("dry friction near rest", chosen, reason))
     if choice.acting is not None:

@@ -53,6 +53,7 @@ class FleetMemory:
                 tuple(weights["std"]),
                 weights["reference"],
                 None if impulses is None else tuple(impulses),
+                file_spread=weights["file_spread"],
             )
             values = {
                 name: np.array(value) if isinstance(value, list) else value for name, value in kept["values"].items()

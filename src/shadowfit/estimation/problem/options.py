@@ -56,8 +56,9 @@ class Options:
     recordings. Those not named are estimated (``state_weight="auto"``) or follow from κ."""
     huber: float | None = None
     """Robust loss: residuals beyond this many standard deviations count linearly."""
-    stick_time: float | Literal["half a step"] | None = "half a step"
-    """Regularisation of sticking during the fit [s]; None: the mechanism's own. Dry friction fades at speeds that it
+    stick_time: float | Mapping[str, float] | Literal["half a step"] | None = "half a step"
+    """Regularisation of sticking during the fit [s], for all joints or by their names (others then stick as the method
+    has it); None: the mechanism's own. Dry friction fades at speeds that it
     would stop within this time. Less than half a step counts as that with deferred correction, whose finer steps take
     most of its effect off unless a time is given; without, too small a value makes the cost creep along the kinks of
     friction."""
@@ -153,8 +154,9 @@ def check_options(options: Options) -> None:
         value = getattr(options, name)
         if value is None or (name, value) in (("state_weight", "auto"), ("stick_time", "half a step")):
             continue
-        if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0.0):
-            raise ProblemError(f"the option {name} is {value}{unit}; it must be a positive number")
+        for one in value.values() if name == "stick_time" and isinstance(value, Mapping) else (value,):
+            if not (isinstance(one, int | float | np.number) and np.isfinite(one) and one > 0.0):
+                raise ProblemError(f"the option {name} is {one}{unit}; it must be a positive number")
 
 
 def check_force_noise(options: Options, names: Sequence[str] | None) -> None:

@@ -274,6 +274,37 @@ class ParameterSet:
         matrix[places[:, :, None], places[:, None, :]] += bodies
         return matrix
 
+    @functools.cached_property
+    def unknown_bodies(self) -> WholeBodies:
+        """Bodies all of whose ten inertial numbers are free, without a prior of their own."""
+        places = self.whole.places
+        bare = self._of_each(lambda p: float(p.prior is None and p.entropic is None)) > 0.0
+        return WholeBodies(places[np.all(bare[places], axis=1)])
+
+    @functools.cached_property
+    def file_information(self) -> Float[np.ndarray, "p p"]:
+        """Inverse covariance of an entropic prior of spread one of these bodies about the model file's."""
+        matrix, places = np.zeros((self.size, self.size)), self.unknown_bodies.places
+        matrix[places[:, :, None], places[:, None, :]] = entropic_information(self.flat(self.start())[places])
+        return matrix
+
+    def information(self, file_spread: float) -> Float[np.ndarray, "p p"] | None:
+        """Inverse covariance of all priors, where bodies are as far from the file's as the spread; None without any."""
+        if not (len(self.unknown_bodies) and np.isfinite(file_spread)):
+            return self.known
+        of_file = self.file_information / file_spread**2
+        return of_file if self.known is None else self.known + of_file
+
+    def file_information_at(self, values: Values, file_spread: float) -> Float[np.ndarray, "p p"]:
+        """The part of it that the file's bodies have, for increments at some values."""
+        carried = self.from_start(values)[1]
+        return carried.T @ self.file_information @ carried / file_spread**2
+
+    def from_start(self, values: Values) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+        """The increments that take the start to some values, and their derivative by increments there."""
+        start = self.start()
+        return self.minus(values, start), self.whole.carried(self.flat(values), self.flat(start))
+
     def cones(self, values: Values) -> Cones:
         """What increments from some values must stay in for all bodies to be possible (:mod:`solids`)."""
         return solids.cones(self.solids, self.flat(values))

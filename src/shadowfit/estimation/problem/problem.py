@@ -75,8 +75,8 @@ class Problem:
         rubbing = any(joint.friction is not None for joint in self.mechanism.joints.values)
         return rubbing and self.options.stick_time == "half a step" and self.options.correction != "none"
 
-    def creeping(self, stick_time: float) -> Problem:
-        """The same problem with joints that creep so long [s] near rest."""
+    def creeping(self, stick_time: Mapping[str, float]) -> Problem:
+        """The same problem with some joints that creep so long [s] near rest."""
         options = dataclasses.replace(self.options, stick_time=stick_time)
         return dataclasses.replace(self, mechanism=_with_stick_time(self.mechanism, stick_time), options=options)
 
@@ -278,7 +278,7 @@ def _check_mechanism(mechanism: Mechanism, options: Options) -> None:
             )
 
 
-def _stick_time(options: Options, timestep: float) -> float | None:
+def _stick_time(options: Options, timestep: float) -> float | Mapping[str, float] | None:
     """Regularisation of sticking [s]; with deferred correction zero, for half of each step, fine ones too.
 
     Friction of the fine steps by which the correction goes then turns over a smaller speed (:mod:`sliding`), and what
@@ -289,10 +289,13 @@ def _stick_time(options: Options, timestep: float) -> float | None:
     return 0.5 * timestep if options.correction == "none" else 0.0
 
 
-def _with_stick_time(mechanism: Mechanism, stick_time: float | None) -> Mechanism:
+def _with_stick_time(mechanism: Mechanism, stick_time: float | Mapping[str, float] | None) -> Mechanism:
+    """A mechanism whose joints and contacts creep so long; joints that are not named among some do not."""
     if stick_time is None:
         return mechanism
     names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
     names += [f"{name}.stick_time" for name, contact in mechanism.contacts.items() if isinstance(contact, PlaneContact)]
     # Not checked again: a start need not belong to any body beside what is held (:mod:`solids`).
-    return mechanism.write(dict.fromkeys(names, stick_time))
+    if not isinstance(stick_time, Mapping):
+        return mechanism.write(dict.fromkeys(names, stick_time))
+    return mechanism.write({name: stick_time.get(name.removesuffix(".stick_time"), 0.0) for name in names})

@@ -38,6 +38,9 @@ class Weights:
     """Estimated standard deviation of each impulse residual [N s, N m s]; None: what the weights say."""
     pull: Pull | None = None
     """Where errors are forces that act: the pull of their determinant on inertias."""
+    file_spread: float = np.inf
+    """How far bodies are taken to be from the model file's, relative to themselves (:mod:`uncertainty.file_prior`);
+    infinite: nothing is taken from there."""
 
     @property
     def state_weight(self) -> float:
@@ -66,7 +69,8 @@ class Weights:
         """The weights of the noise behind these."""
         if self.believed:
             return dataclasses.replace(self, impulse_std=None, pull=None)
-        return Weights(np.diag(self.reference / self.unexplained), self.std, self.reference)
+        dynamics = np.diag(self.reference / self.unexplained)
+        return dataclasses.replace(self, dynamics=dynamics, impulse_std=None, pull=None)
 
     def scaled(self, factor: float) -> Weights:
         """All equations of motion weighed ``factor`` times as much (in κ), the noise behind them left as it is."""
@@ -83,7 +87,8 @@ class Weights:
         reference = float(np.exp(np.mean(np.log(std))))
         # √W = σ₀/σ for each impulse: σ₀ changes with the sensors.
         dynamics = self.dynamics * (reference / self.reference) / np.asarray(impulses)
-        return Weights(dynamics, tuple((std / reference).tolist()), reference)
+        std = tuple((std / reference).tolist())
+        return Weights(dynamics, std, reference, file_spread=self.file_spread)
 
 
 def default_weights(problem: Problem, state_weight: float) -> Weights:

@@ -231,10 +231,10 @@ def undamped(normal: front.Normal) -> tuple[front.Factor, float]:
 def prior(parameters: ParameterSet, values: Values, weights: Weights) -> tuple[np.ndarray, np.ndarray, float]:
     """Gaussian priors around the start values, and the pull of the likelihood: matrix, gradient and cost."""
     weight, gradient, cost = np.zeros((parameters.size, parameters.size)), np.zeros(parameters.size), 0.0
-    if parameters.known is not None:
-        start = parameters.start()
-        known, difference = weights.reference**2 * parameters.known, parameters.minus(values, start)
-        carried = parameters.whole.carried(parameters.flat(values), parameters.flat(start))
+    information = parameters.information(weights.file_spread)
+    if information is not None:
+        known = weights.reference**2 * information
+        difference, carried = parameters.from_start(values)
         weight, gradient = carried.T @ known @ carried, carried.T @ (known @ difference)
         cost = float(difference @ known @ difference)
     if weights.pull is not None:

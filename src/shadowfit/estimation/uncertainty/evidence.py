@@ -55,6 +55,8 @@ class Evidence:
     """Weights of the priors and of the pull of acting forces, in the scaling of the rows."""
     pull: Float[np.ndarray, " p"]
     """Of these the latter."""
+    file_prior: Float[np.ndarray, "p p"]
+    """And those of the model file's bodies, which nobody has vouched for (:mod:`uncertainty.file_prior`)."""
     prior_gradient: Float[np.ndarray, " p"]
     at_bound: Bool[np.ndarray, " p"]
     projections: tuple[Projection, ...]
@@ -104,10 +106,11 @@ class Evidence:
 
     @functools.cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What the data cannot tell; parameters on a bound, which are held, are left out."""
+        """What the data and given priors cannot tell; parameters on a bound, which are held, are left out."""
         free = ~self.at_bound
         kept = [label for label, here in zip(self.labels, free, strict=True) if here]
-        return findings(self.information[np.ix_(free, free)], self.scale[free], kept)
+        information = self.information - self.file_prior / self.reference**2
+        return findings(information[np.ix_(free, free)], self.scale[free], kept)
 
     @functools.cached_property
     def std(self) -> Float[np.ndarray, " p"]:
@@ -343,6 +346,7 @@ def gather(
         weights.reference,
         here.prior_matrix,
         np.zeros(parameters.size) if weights.pull is None else weights.reference**2 * np.array(weights.pull.curvature),
+        weights.reference**2 * parameters.file_information_at(here.point.values, weights.file_spread),
         here.prior_gradient,
         (lower >= -slack) | (upper <= slack),
         tuple(projected(problem, here, weights, i) for i in recordings),

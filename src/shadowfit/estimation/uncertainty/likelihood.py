@@ -2,7 +2,8 @@
 
     −2 log L = Σ_g S_g/σ_g² + log det H − 2 Σ_k log|det A_k| + Σ_g N_g log σ_g² + const,     H = Σ_g J_gᵀJ_g/σ_g²,
 
-for the groups g of residuals (equations of motion, sensors) with sums of squares ``S_g`` and ``N_g`` residuals.
+for the groups g of residuals (equations of motion, sensors, and what bodies are off a model file's where that is a
+prior) with sums of squares ``S_g`` and ``N_g`` residuals.
 
 Fits at different levels have different parameters, and with them another inertia A, which H carries: ``log det H`` of
 two fits differs by ``2 Σ_k log|det A_k|`` for no reason but their units. That is taken off (it is the determinant of
@@ -51,6 +52,8 @@ def deviance(
     total -= dynamics * each
     for std, count in zip(weights.std, samples, strict=True):
         total += 2.0 * count * np.log(std * reference)
+    if np.isfinite(weights.file_spread):
+        total += 2.0 * problem.parameters.unknown_bodies.places.size * np.log(weights.file_spread)
     return float(total), scale
 
 

@@ -4,16 +4,26 @@ Friction of an ideal joint changes its sign at rest. Gears and bearings of real 
 its level over a speed, and a fit that lets it jump puts the difference into everything else. Where a drive leads a
 machine through rest, and its force is known, that speed is seen: joints so far creep as the joint's ``stick_time`` says
 (:mod:`shadowfit.dynamics.sliding`), and longer and longer times are compared by their likelihood, the equations
-linearised along the present motion and the step that they ask for thought to be made. Without evidence friction jumps.
+linearised along the present motion and the step that they ask for thought to be made.
+
+Joints have gears of their own. With all of them at one time after another, what a step leaves of each joint's equation,
+``N log S`` with its sum of squares S, says which time is the most likely for it. Without evidence friction jumps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float
+
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
+from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.uncertainty.likelihood import stepped_deviance
 
 # First time, in steps (half a step is what a step cannot tell from a jump), and the factor between neighbours. Widths
 # end at a part of the largest speed (:mod:`sliding`), and so does the search.
@@ -23,12 +33,40 @@ EVIDENCE = 2.0
 
 
 def fading(problem: Problem, point: Point, weights: Weights) -> Problem:
-    """The problem with friction that turns over the most likely speed; as it is, where data do not ask for another."""
-    chosen, lowest = problem, stepped_deviance(problem, renewed(problem, point), weights)
+    """The problem with friction that turns over the most likely speeds; as it is, where data do not ask for others."""
+    joints = _rubbing(problem)
+    jumps = _deviances(problem, point, weights)
+    best, times = jumps.copy(), np.zeros(len(jumps))
     for rung in range(MOST):
-        tried = problem.creeping(FIRST * FACTOR**rung * problem.timestep)
-        value = stepped_deviance(tried, renewed(tried, point), weights)
-        if not lowest - value > EVIDENCE:
+        time = FIRST * FACTOR**rung * problem.timestep
+        tried = _deviances(problem.creeping(dict.fromkeys(joints, time)), point, weights)
+        better = best - tried > EVIDENCE
+        if not better.any():
             break
-        chosen, lowest = tried, value
-    return chosen
+        best, times = np.where(better, tried, best), np.where(better, time, times)
+    chosen = {name: float(times[place]) for name, place in joints.items() if times[place] > 0.0}
+    if not chosen:
+        return problem
+    together = problem.creeping(chosen)
+    # Equations share parameters: what is best for each may not be for all.
+    return together if np.sum(jumps - _deviances(together, point, weights)) > EVIDENCE else problem
+
+
+def _rubbing(problem: Problem) -> Mapping[str, int]:
+    """Joints with dry friction and their places among the coordinates."""
+    names = problem.level_names or ()
+    joints = problem.mechanism.joints.items()
+    return {name: names.index(name) for name, joint in joints if joint.friction is not None and name in names}
+
+
+def _deviances(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:
+    """``N log S`` of each coordinate's equation after the step that the linearised equations ask for."""
+    here = objective.linearise(problem, renewed(problem, point), weights)
+    step = propose(problem, here, WARM_DAMPING, "scaled")
+    size = problem.plan.node_size
+    if step is None:
+        return np.full(size, np.inf)
+    moved = objective.plus(problem, here.point, step.states, step.parameters)
+    rows = [objective.residuals(problem, moved, weights, i)[:, :size] for i in range(len(problem.tracks))]
+    squares = sum(np.sum(each**2, axis=0) for each in rows)
+    return sum(len(each) for each in rows) * np.log(np.maximum(squares, np.finfo(float).tiny))
