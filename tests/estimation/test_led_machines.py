@@ -18,7 +18,7 @@ from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
-from shadowfit.estimation.uncertainty.start_levels import likely_at_start
+from shadowfit.estimation.uncertainty.start_levels import likely_at_start, of_each_joint
 
 JOINTS, STEPS = 4, 300
 FREE = ("*.viscous", "*.coulomb", "*.shaft_inertia", "*.mass", "*.inertia.zz")
@@ -88,6 +88,19 @@ def test_first_weights_are_as_large_as_the_errors_of_the_torques(problem):
     start = start_point(plain)
     first = first_weights(plain, start)
     assert likely_at_start(plain, start, first) is first
+
+
+def test_levels_of_joints_before_a_fit_are_those_of_the_torques():
+    """White errors of other sizes at each joint, which inertial impulses know nothing of."""
+    mechanism, recording = led(0.0)
+    rng, errors, channels = np.random.default_rng(5), [0.3, 0.1, 0.03, 0.1], dict(recording.channels)
+    for name, error in zip(mechanism.inputs, errors, strict=True):
+        channels[name] = channels[name] + error * rng.standard_normal(STEPS)
+    noisy = dataclasses.replace(recording, channels=channels)
+    problem = build_problem(mechanism, [noisy], parameter_set(mechanism, FREE), Options())
+    start = start_point(problem)
+    chosen = of_each_joint(problem, start, likely_at_start(problem, start, first_weights(problem, start)))
+    np.testing.assert_allclose(chosen.unexplained / problem.timestep, errors, rtol=0.3)
 
 
 def test_friction_of_a_led_arm_is_found(problem):

@@ -7,6 +7,7 @@ import pytest
 
 from estimation.arms import TIMESTEP, arm, driven, paths
 from shadowfit.dynamics.sliding import mean_direction
+from shadowfit.errors import UnknownNameError
 from shadowfit.estimation import Options
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.problem.parameters import parameter_set
@@ -19,12 +20,12 @@ LEVEL = 2.0
 FREE = ("joint1.coulomb", "joint1.viscous", "joint2.coulomb", "joint2.viscous")
 
 
-def rubbing(width, seed=3):
-    """A two-link arm whose friction [N m] turns over a speed [rad/s], with noisy torques."""
+def rubbing(widths, seed=3):
+    """A two-link arm whose friction [N m] turns over a speed [rad/s] of each joint, with noisy torques."""
     numbers = {f"joint{i}.dry": 0.0 for i in (1, 2)}
     smooth = arm(2).set(numbers | {f"joint{i}.coulomb": 0.0 for i in (1, 2)})
     recording, speed = driven(smooth, STEPS), np.diff(paths(2, STEPS), axis=0) / TIMESTEP
-    friction = LEVEL * np.asarray(mean_direction(speed[:-1], speed[1:], np.full_like(speed[1:], width)))
+    friction = LEVEL * np.asarray(mean_direction(speed[:-1], speed[1:], np.broadcast_to(widths, speed[1:].shape)))
     rng, channels = np.random.default_rng(seed), dict(recording.channels)
     for i in range(2):
         felt = np.append(friction[1:, i], friction[-1, i])
@@ -33,20 +34,32 @@ def rubbing(width, seed=3):
     return file, dataclasses.replace(recording, channels=channels)
 
 
-@pytest.mark.parametrize(("width", "creeps"), [(1e-9, False), (0.5, True)])
-def test_the_turn_of_friction_is_seen(width, creeps):
-    file, recording = rubbing(width)
+@pytest.mark.parametrize("creeps", [(), ("joint1",), ("joint2",), ("joint1", "joint2")])
+def test_the_turn_of_friction_is_seen_joint_by_joint(creeps):
+    file, recording = rubbing([0.5 if f"joint{i}" in creeps else 1e-9 for i in (1, 2)])
     problem = build_problem(file, [recording], parameter_set(file, FREE), Options())
     assert problem.rubs
     start = start_point(problem)
     found = fading(problem, start, first_weights(problem, start))
-    assert (found is not problem) == creeps
-    if creeps:
-        assert found.options.stick_time >= 0.5 * TIMESTEP
-        assert not found.rubs
+    if not creeps:
+        assert found is problem
+        return
+    assert set(found.options.stick_time) == set(creeps)
+    assert all(time >= 0.5 * TIMESTEP for time in found.options.stick_time.values())
+    assert not found.rubs
+    for name in ("joint1", "joint2"):
+        assert float(found.mechanism.get(f"{name}.stick_time")) == found.options.stick_time.get(name, 0.0)
 
 
 def test_a_time_that_is_given_stays():
-    file, recording = rubbing(0.5)
-    problem = build_problem(file, [recording], parameter_set(file, FREE), Options(stick_time=0.01))
-    assert not problem.rubs
+    file, recording = rubbing([0.5, 0.5])
+    for given in (0.01, {"joint2": 0.01}):
+        problem = build_problem(file, [recording], parameter_set(file, FREE), Options(stick_time=given))
+        assert not problem.rubs
+        assert float(problem.mechanism.get("joint2.stick_time")) == 0.01
+
+
+def test_joints_without_dry_friction_do_not_creep():
+    file, recording = rubbing([0.5, 0.5])
+    with pytest.raises(UnknownNameError, match="no joint 'joint3' has dry friction"):
+        build_problem(file, [recording], parameter_set(file, FREE), Options(stick_time={"joint3": 0.01}))

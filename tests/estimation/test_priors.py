@@ -79,7 +79,7 @@ def link():
 def test_the_gradient_of_a_prior_is_that_of_its_cost(known):
     """Also away from the start, where a step of a whole body means another change of its ten numbers."""
     parameters = parameter_set(link(), {"link.inertial": known})
-    weights = types.SimpleNamespace(reference=0.7, pull=None)
+    weights = types.SimpleNamespace(reference=0.7, pull=None, file_spread=np.inf)
     values = parameters.plus(parameters.start(), 0.05 * np.abs(parameters.flat(parameters.start())))
     matrix, gradient, _ = objective.prior(parameters, values, weights)
 

@@ -40,7 +40,8 @@ def evidence(table, left, **changes):
     )  # fmt: skip
     plain = Evidence(
         LABELS, SCALE, REFERENCE, np.zeros((3, 3)), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3, bool),
-        (projection,), (np.arange(3),), ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0), no_pieces,
+        (projection,), (np.arange(3),), ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0),
+        no_pieces,
     )  # fmt: skip
     return dataclasses.replace(plain, **changes)
 

@@ -25,6 +25,9 @@ there the likelihood is right, and knows more. Of weights whose simulations foll
 predicts left-out pieces best (:mod:`uncertainty.left_out`). Error bars follow from the most likely levels, not from the
 weights.
 
+**The model file.** Bodies all of whose numbers are free have a prior about the file's, as wide as the data say
+(:mod:`uncertainty.file_prior`).
+
 **Near rest.** Where the force of every joint is known, the speed over which dry friction turns is, too
 (:mod:`uncertainty.near_rest`).
 
@@ -59,9 +62,10 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 )
 from shadowfit.estimation.solve.prediction import Prediction, predict, predict_as_fitted, simulation_errors
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.uncertainty import chance, file_prior
+from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
+from shadowfit.estimation.uncertainty.file_prior import FIRST_SPREAD, file_spread, settled
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
@@ -80,6 +84,8 @@ SCAN_ITERATIONS = 6
 LAST_ITERATIONS = 20
 # Most Newton steps of the levels.
 REFINEMENTS = 4
+# Most times that the distance from the model file's bodies is found anew.
+SPREADS = 4
 # Most times that the pull of acting forces is found anew (it depends on the inertias that it moves), until they move by
 # less than a part of their standard deviations.
 PULLS, SETTLED = 10, 0.1
@@ -218,17 +224,18 @@ def estimate_noise(
     """
     scan = _Scan(problem, settings, progress)
     led = is_led(problem)
-    weights = dataclasses.replace(first_weights(problem, start), file_spread=file_prior.FIRST_SPREAD)
+    weights = dataclasses.replace(first_weights(problem, start), file_spread=FIRST_SPREAD)
     likely = likely_at_start(problem, start, weights)
     best = scan.fitted(start, of_each_joint(problem, start, likely) if led else likely, first=True)
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     given = problem
-    preferred = _preferred(_climb(scan, best, weights))
+    preferred = _as_far_from_file(scan, _preferred(_climb(scan, best, weights)))
     if led:
         preferred = _near_rest(scan, preferred)
         problem = scan.problem
-    likely, settled = _refined(scan, preferred)
+    likely, at_peak = _refined(scan, preferred)
+    likely = _as_far_from_file(scan, likely)
     degrees = likely.evidence.noise[0].degrees
     likely, acting = _acting_or_read(scan, likely, degrees)
     explanation = explain(problem, likely.outcome.linearisation, likely.weights, likely.evidence)
@@ -239,13 +246,27 @@ def estimate_noise(
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
         outcome = dataclasses.replace(chosen.outcome, status=status)
     added = chosen.state_weight / likely.state_weight
-    ended = not (settled or within(preferred.weights, weights, 1.0, margin=STRIDE))
+    ended = not (at_peak or within(preferred.weights, weights, 1.0, margin=STRIDE))
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     search_record = search.predictions, acting, explanation, search.by_chance
     creeps = problem.options.stick_time
     stick_time = (creeps if isinstance(creeps, Mapping) else {}) if led and given.rubs else None
     choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led, stick_time)
     return problem, dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
+
+
+def _as_far_from_file(scan: _Scan, candidate: _Candidate) -> _Candidate:
+    """The fit whose bodies are as far from the model file's as its own estimates say."""
+    for _ in range(SPREADS):
+        spread = file_spread(scan.problem, candidate.point, candidate.weights, candidate.evidence)
+        if settled(candidate.weights.file_spread, spread) or not scan.has_time:
+            break
+        weights = dataclasses.replace(candidate.weights, file_spread=spread)
+        moved = scan.fitted(candidate.point, weights, adapt=False)
+        if not _usable(moved.outcome):
+            break
+        candidate = moved
+    return candidate
 
 
 def _near_rest(scan: _Scan, likely: _Candidate) -> _Candidate:
@@ -292,11 +313,9 @@ def _refined(scan: _Scan, candidate: _Candidate) -> tuple[_Candidate, bool]:
         if not scan.has_time:
             break
         step = level_step(problem, candidate.outcome.linearisation, candidate.weights, candidate.evidence)
-        spread = file_prior.file_spread(problem, candidate.point, candidate.weights, candidate.evidence)
-        if not step.gain > INDIFFERENCE and file_prior.settled(candidate.weights.file_spread, spread):
+        if not step.gain > INDIFFERENCE:
             return candidate, True
-        levels = dataclasses.replace(_at_levels(problem, candidate.weights, step), file_spread=spread)
-        moved = scan.fitted(candidate.point, levels, adapt=False)
+        moved = scan.fitted(candidate.point, _at_levels(problem, candidate.weights, step), adapt=False)
         if not _usable(moved.outcome) or moved.deviance > candidate.deviance + EVIDENCE:
             return candidate, True
         candidate = moved

@@ -56,6 +56,14 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
             "most likely levels, a tenth to ten times, or less where readings are smoother than that",
         )
     )
+    if len(estimate.problem.parameters.unknown_bodies):
+        made.append(
+            Choice(
+                "bodies of the model file",
+                f"believed to {100.0 * estimate.weights.file_spread:.2g} % of themselves",
+                "as far as the data move what they tell; the rest stays near the file's values",
+            )
+        )
     if choice.stick_time is not None:
         times = ", ".join(f"{name} {1e3 * time:.3g} ms" for name, time in choice.stick_time.items())
         chosen = f"creeps with a time: {times}" if times else "sticks"

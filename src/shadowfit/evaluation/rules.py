@@ -258,11 +258,12 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
             )
     kept = [row.name for row in estimate.parameters if row.from_prior]
     if kept:
+        parts = list(dict.fromkeys(name.partition(".")[0] for name in kept))
+        which = listed(kept) if len(kept) <= MOST_UNKNOWN else f"of {listed(parts)}"
         yield Notice(
             "info",
-            f"{len(kept)} of {len(estimate.parameters)} parameters stay near the model's values, by their priors: "
-            f"{', '.join(kept)}",
-            "The data tell less about them than the priors do",
+            f"{len(kept)} of {len(estimate.parameters)} parameters stay near the model file's values: {which}",
+            "The data tell less about them than is known beforehand (priors of `result.json`)",
         )
     yield from _untold(estimate)
 
@@ -317,7 +318,8 @@ def _combined(estimate: Estimate, unknown: int) -> Notice:
         f"{unknown} of {len(estimate.parameters)} parameters are not identifiable by themselves: the motion determines "
         f"{len(base.combinations)} base parameters, {len(base.grouped)} of them combinations, and does not see "
         f"{len(base.unseen)} parameters at all",
-        "The table of base parameters says which; use those, or give the others priors (`--prior`)",
+        "The table of base parameters says which; the rest stays near the file's values, or where priors (`--prior`) "
+        "have it",
     )
 
 

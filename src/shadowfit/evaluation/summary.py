@@ -186,11 +186,15 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
 
 def _priors(estimate: Estimate) -> dict[str, Any]:
     """What was known beforehand: standard deviations, or spreads of entropic priors, around the start."""
-    known = [p for p in estimate.problem.parameters.parameters if (p.prior, p.entropic) != (None, None)]
+    parameters, spread = estimate.problem.parameters, estimate.weights.file_spread
+    labels = parameters.labels()
+    of_file = {labels[place] for place in parameters.unknown_bodies.places.ravel() if np.isfinite(spread)}
+    spreads = {p.name: spread if p.name in of_file else p.entropic for p in parameters.parameters}
     return {
         p.name: {"std": p.prior, "around": np.asarray(p.start).tolist()}
-        | ({} if p.entropic is None else {"entropic": p.entropic})
-        for p in known
+        | ({} if spreads[p.name] is None else {"entropic": spreads[p.name]})
+        for p in parameters.parameters
+        if (p.prior, spreads[p.name]) != (None, None)
     }
 
 

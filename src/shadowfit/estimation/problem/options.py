@@ -159,6 +159,16 @@ def check_options(options: Options) -> None:
                 raise ProblemError(f"the option {name} is {one}{unit}; it must be a positive number")
 
 
+def check_stick_time(options: Options, mechanism: Mechanism) -> None:
+    """Raise unless the joints that creep longer are some with dry friction."""
+    if not isinstance(options.stick_time, Mapping):
+        return
+    rubbing = [name for name, joint in mechanism.joints.items() if joint.friction is not None]
+    for name in options.stick_time:
+        if name not in rubbing:
+            raise UnknownNameError(f"stick_time: no joint {name!r} has dry friction{nearest(name, rubbing)}")
+
+
 def check_force_noise(options: Options, names: Sequence[str] | None) -> None:
     """Raise unless the errors of forces belong to coordinates of the joints, and are positive."""
     if not options.force_noise:

@@ -283,9 +283,14 @@ class ParameterSet:
 
     @functools.cached_property
     def file_information(self) -> Float[np.ndarray, "p p"]:
-        """Inverse covariance of an entropic prior of spread one of these bodies about the model file's."""
+        """Inverse covariance of an entropic prior of spread one of these bodies about the model file's.
+
+        As if they were as thick as long: files have rods and boxes where machines have motors and cables.
+        """
         matrix, places = np.zeros((self.size, self.size)), self.unknown_bodies.places
-        matrix[places[:, :, None], places[:, None, :]] = entropic_information(self.flat(self.start())[places])
+        bodies = self.flat(self.start())[places]
+        bodies[:, 4:7], bodies[:, 7:] = np.mean(bodies[:, 4:7], axis=1, keepdims=True), 0.0
+        matrix[places[:, :, None], places[:, None, :]] = entropic_information(bodies)
         return matrix
 
     def information(self, file_spread: float) -> Float[np.ndarray, "p p"] | None:

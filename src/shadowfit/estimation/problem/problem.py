@@ -26,6 +26,7 @@ from shadowfit.estimation.problem.options import (
     check_force_noise,
     check_impulse_covariance,
     check_options,
+    check_stick_time,
 )
 from shadowfit.estimation.problem.pacing import default_cutoff, default_timestep, pace_of
 from shadowfit.estimation.problem.parameters import ParameterSet
@@ -204,6 +205,7 @@ def build_problem(
     _check_recordings(recordings)
     options = options.resolved(mechanism)
     check_options(options)
+    check_stick_time(options, mechanism)
     _check_mechanism(mechanism, options)
     given = mechanism
     options, timestep = _paced(options, mechanism, recordings)

@@ -169,6 +169,21 @@ def residuals(problem: Problem, point: Point, weights: Weights, index: int) -> F
     return np.concatenate([np.asarray(rows.residual) for rows in chunk_rows(problem, point, weights, index)])
 
 
+def residuals_after(
+    problem: Problem, point: Point, weights: Weights, index: int, states: np.ndarray, increments: np.ndarray
+) -> Float[np.ndarray, "n m"]:
+    """Those of the linearised equations after a step of the states and of the parameters of the whole problem."""
+    local, begin, parts = increments[problem.parameters.places(index)], 0, []
+    for rows in chunk_rows(problem, point, weights, index):
+        steps, window = np.asarray(rows.residual).shape[0], np.asarray(rows.states).shape[2]
+        steps = min(steps, len(states) - window + 1 - begin)
+        around = np.stack([states[begin + i : begin + i + steps] for i in range(window)], axis=1)
+        moved = np.einsum("kmwb,kwb->km", np.asarray(rows.states)[:steps], around, optimize=True)
+        parts.append(np.asarray(rows.residual)[:steps] + moved + np.asarray(rows.parameters)[:steps] @ local)
+        begin += steps
+    return np.concatenate(parts)[: problem.tracks[index].steps]
+
+
 def each_chunk(
     problem: Problem, point: Point, weights: Weights, index: int, work: Callable[[int, front.Rows], Result]
 ) -> Iterator[Result]:

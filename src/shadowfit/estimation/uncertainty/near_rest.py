@@ -60,13 +60,15 @@ def _rubbing(problem: Problem) -> Mapping[str, int]:
 
 
 def _deviances(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:
-    """``N log S`` of each coordinate's equation after the step that the linearised equations ask for."""
+    """``N log S`` of each coordinate's linearised equation after the step that they ask for."""
     here = objective.linearise(problem, renewed(problem, point), weights)
     step = propose(problem, here, WARM_DAMPING, "scaled")
     size = problem.plan.node_size
     if step is None:
         return np.full(size, np.inf)
-    moved = objective.plus(problem, here.point, step.states, step.parameters)
-    rows = [objective.residuals(problem, moved, weights, i)[:, :size] for i in range(len(problem.tracks))]
+    rows = [
+        objective.residuals_after(problem, here.point, weights, i, states, step.parameters)[:, :size]
+        for i, states in enumerate(step.states)
+    ]
     squares = sum(np.sum(each**2, axis=0) for each in rows)
     return sum(len(each) for each in rows) * np.log(np.maximum(squares, np.finfo(float).tiny))

@@ -1,0 +1,91 @@
+"""What the data do not tell of bodies stays near the model file's; what they tell is not moved by it."""
+
+import numpy as np
+import pytest
+
+from estimation.arms import arm, driven
+from shadowfit.estimation import Options, fit
+from shadowfit.estimation.problem.priors import entropic_information
+from shadowfit.estimation.uncertainty.base_parameters import linear_parameters
+from shadowfit.estimation.uncertainty.file_prior import LEAST_SPREAD, file_spread
+
+JOINTS, STEPS = 2, 400
+NUMBERS = ("mass", "com.x", "com.y", "com.z", *(f"inertia.{axes}" for axes in ("xx", "yy", "zz", "xy", "xz", "yz")))
+
+
+def numbers(mechanism, body):
+    return np.array([[float(mechanism.get(f"{body}.{name}")) for name in NUMBERS]])
+
+
+def scaled(mechanism, factor):
+    """Bodies of another density, and a size that goes with it."""
+    bodies = [f"link{i}" for i in range(1, JOINTS + 1)]
+    return mechanism.set(
+        {f"{body}.mass": factor * mechanism.get(f"{body}.mass") for body in bodies}
+        | {
+            f"{body}.{name}": factor * mechanism.get(f"{body}.{name}")
+            for body in bodies
+            for name in NUMBERS
+            if name.startswith("inertia")
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def truth():
+    machine = arm(JOINTS)
+    return machine, driven(machine, STEPS, noise=1e-5)
+
+
+@pytest.fixture(scope="module", params=[1.3, 0.05])
+def estimate(request, truth):
+    """Fits with a file that is somewhat off, and with one of placeholders."""
+    machine, recording = truth
+    # The recording obeys the equations of the step itself.
+    options = Options(correction="none")
+    return fit(scaled(machine, request.param), recording, ("*.inertial",), options=options), request.param
+
+
+def test_what_the_data_do_not_tell_stays(estimate):
+    found, _ = estimate
+    assert found.converged
+    untold = [row for row in found.parameters if not row.identifiable]
+    # The first link turns about one axis, and the motion does not see all of its inertia.
+    assert "link1.inertia.zz" in {row.name for row in untold}
+    assert all(row.from_prior and abs(row.value - row.start) < 2.0 * row.prior_std for row in untold)
+
+
+def test_what_the_data_tell_is_the_machines(estimate, truth):
+    """Base parameters within their error bars, whatever the file says."""
+    found, _ = estimate
+    parameters = found.problem.parameters
+    right = np.array([float(truth[0].get(name)) for name in parameters.labels()])
+    linear = linear_parameters(found.evidence, right, parameters.units())
+    values = dict(zip(linear.names, linear.values, strict=True))
+    told = found.base_parameters.combinations
+    off = [(one.value - sum(c * values[n] for n, c in one.coefficients.items())) / one.std for one in told]
+    assert len(told) > JOINTS
+    assert np.sqrt(np.mean(np.square(off))) < 2.0
+
+
+def test_a_file_that_is_far_off_is_not_believed(estimate):
+    found, factor = estimate
+    spread = found.weights.file_spread
+    assert spread == LEAST_SPREAD if factor > 1.0 else spread > 5.0
+
+
+def test_the_spread_is_a_fixed_point(estimate):
+    """``σ² = dᵀA d/γ`` with the information of both bodies."""
+    found, factor = estimate
+    if factor > 1.0:
+        pytest.skip("no file is believed to better than its own sizes")
+    point, evidence = found.outcome.linearisation.point, found.evidence
+    again = file_spread(found.problem, point, found.weights, evidence)
+    assert again == pytest.approx(found.weights.file_spread, rel=0.3)
+    file, away = found.problem.given, 0.0
+    for body in ("link1", "link2"):
+        before = numbers(file, body)
+        places = [found.problem.parameters.labels().index(f"{body}.{name}") for name in NUMBERS]
+        step = found.problem.parameters.from_start(point.values)[0][places]
+        away += step @ entropic_information(before)[0] @ step
+    assert away / (2 * len(NUMBERS)) < again**2 < away
