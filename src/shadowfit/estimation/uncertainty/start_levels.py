@@ -46,13 +46,15 @@ def likely_at_start(problem: Problem, start: Point, first: Weights) -> Weights:
 
 
 def of_each_joint(problem: Problem, start: Point, weights: Weights) -> Weights:
-    """The same with a level for each joint, where the force of every joint is known.
+    """The same with a level for each of several joints, where the force of every joint is known.
 
     The first weights go by the inertial impulses that readings show, which tell little about errors of the torque: a
     slow joint of an arm may have a thousand times what its equation is off by. What the step leaves of its equations,
     ``√(S/D)``, is what least squares on the torques would leave. Sensors begin halfway (in decades) between what their
     readings show and what is stated: at either end they would tell nothing about their own level.
     """
+    if len(weights.dynamics) == 1:
+        return weights
     shown = shown_ratio(problem)
     now = np.array(weights.std) * weights.reference / stated_std(problem)
     weights = weights.with_levels(np.ones(len(weights.dynamics)), np.sqrt(shown) / now)
