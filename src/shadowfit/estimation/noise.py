@@ -225,8 +225,8 @@ def estimate_noise(
     scan = _Scan(problem, settings, progress)
     led = is_led(problem)
     weights = dataclasses.replace(first_weights(problem, start), file_spread=FIRST_SPREAD)
-    likely = likely_at_start(problem, start, weights)
-    best = scan.fitted(start, of_each_joint(problem, start, likely) if led else likely, first=True)
+    begun = likely_at_start(problem, start, weights)
+    best = scan.fitted(start, of_each_joint(problem, start, begun) if led else begun, first=True)
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     given = problem
