@@ -13,7 +13,7 @@ from shadowfit.designs.constraints import violations
 from shadowfit.designs.drives import JointMotion, Release, Signals
 from shadowfit.designs.files import motion_table, trajectory_text
 from shadowfit.designs.limits import InputLimits, JointLimits, Plane
-from shadowfit.designs.page import design_page, ending
+from shadowfit.designs.page import design_page, ending, percent
 from shadowfit.evaluation.columns import read_csv
 from shadowfit.mechanism import Body, Input, JointPosition, Mechanism, PositionMotor, TorqueMotor, hinge
 from shadowfit.models import Start, read_model
@@ -143,6 +143,16 @@ def test_files_and_page(cart, tmp_path):
     page = design_page(cart)
     for part in ("Error bars to expect", "pivot.viscous", "<svg", "canvas", "one more second", "<td>N m</td>"):
         assert part in page
+
+
+def test_large_and_small_error_bars_are_readable():
+    assert [percent(x) for x in (7.7e-4, 0.1234, 1.16, 16.9, np.nan)] == [
+        "0.077 %",
+        "12 %",
+        "120 %",
+        "1,700 %",
+        "no motion tells it",
+    ]
 
 
 @pytest.mark.parametrize(

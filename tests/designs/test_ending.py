@@ -70,6 +70,15 @@ def test_a_pole_that_nothing_drives_comes_to_rest_where_that_is_asked_for():
     assert np.all(np.abs(braked.coordinates[:, -1, 1]) < 0.2 * swings)
 
 
+def test_what_comes_to_rest_by_itself_is_left_alone():
+    """Each motion by itself: the sled's speeds at the end decide, and inputs of others stay as they are."""
+    own, drive, coefficients = driven(sled(), Ending((0,), (0.01,)), 4.0)
+    coefficients[1] *= 1e-3
+    free = dataclasses.replace(drive, ending=Ending((), ())).motions(own, coefficients)
+    changed = np.any(drive.motions(own, coefficients).inputs != free.inputs, axis=(1, 2))
+    assert changed.tolist() == (largest_at_end(own, free, 0) > 0.005).tolist() == [True, False, True]
+
+
 def test_humps_begin_smoothly_in_the_last_part():
     own = experiment(sled(), Start(), (), Sampling(10.0, 0.005, 0.005))
     shapes, time = hump_shapes(own, np.array([2.0, 3.0])), own.sampling.times

@@ -170,18 +170,17 @@ def _print(best: Design) -> None:
     import math
 
     from shadowfit.cli import console
-    from shadowfit.designs.page import ending, notices, sentence
+    from shadowfit.designs.page import ending, notices, percent, sentence
 
     numeric = ("value", "± std", "relative")
     table = console.table("Error bars to expect", "parameter", "value", "± std", "unit", "relative", numeric=numeric)
     rows = zip(best.labels, best.values, best.units, best.std.tolist(), best.relative.tolist(), strict=True)
     for label, value, unit, std, share in rows:
-        known = math.isfinite(share)
-        told = (f"{std:.2g}" if known else "", unit, f"{100 * share:.2g} %" if known else "no motion tells it")
-        table.add_row(label, f"{value:.4g}", *told)
+        told = f"{std:.2g}" if math.isfinite(std) else ""
+        table.add_row(label, f"{value:.4g}", told, unit, percent(share))
     screen = console.output()
     screen.print(table)
     screen.print(f"{sentence(best)} {ending(best)}", soft_wrap=True)
     for notice in notices(best):
         screen.print(f"- {notice.text}. {notice.advice}.", soft_wrap=True)
-    screen.print(f"One more second lowers the worst error bar by {100 * best.worth:.2g} %.", soft_wrap=True)
+    screen.print(f"One more second lowers the worst error bar by {percent(best.worth)}.", soft_wrap=True)

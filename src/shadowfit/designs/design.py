@@ -164,7 +164,7 @@ def design(
     timestep = _timestep(chosen.interval)
     fine = seen(timestep)
     if not fine.labels:
-        raise DesignError("no parameter is wished for; name those that the recording is to tell")
+        raise DesignError("no parameter is wished for; name those that the recording is to tell (--free NAME)")
     setup = set_up(fine, asked, chosen)
     check_rest(fine, setup)
     full = Seeker(fine, setup, chosen)

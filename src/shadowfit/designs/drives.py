@@ -96,10 +96,11 @@ class Signals(_Waved):
         inputs = self.center + self.waves.signals(coefficients, experiment.sampling.times) * self.amplitude
         start = np.tile(experiment.rest_coordinates, (len(coefficients), 1))
         rolling = experiment.simulated(start, inputs)
-        if not self.ending.places:
+        late = self.ending.late(experiment, rolling)
+        if not late.any():
             return rolling
-        humps = self.ending.humps(experiment, rolling, hump_shapes(experiment, self.amplitude))
-        return experiment.simulated(start, inputs + humps)
+        inputs[late] += self.ending.humps(experiment, rolling[late], hump_shapes(experiment, self.amplitude))
+        return experiment.simulated(start, inputs)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,6 +29,8 @@ from shadowfit.mechanism.scales import scales_of
 FALLS, MOST, LEAST = 6.0, 0.2, 20
 # Part of it, at its end, in which they rest: what only turns round is not at rest.
 RESTING = 0.25
+# What is slower than this part of what counts as rest needs no help.
+AT_ONCE = 0.5
 # Humps of each input: a pole that still turns pulls at its cart some times in a swing.
 HUMPS = 10
 # Degree of the splines that humps are.
@@ -45,6 +47,11 @@ class Ending:
     """Among the coordinates."""
     speeds: tuple[float, ...]
     """That count as rest [rad/s, m/s]."""
+
+    def late(self, experiment: Experiment, motions: Motions) -> Bool[np.ndarray, " count"]:
+        """Motions that do not come to rest by themselves, as those of good position loops do."""
+        speeds = np.abs(motions.speeds[:, resting(experiment)][:, :, list(self.places)]) / np.array(self.speeds)
+        return np.max(speeds, axis=(1, 2), initial=0.0) > AT_ONCE
 
     def humps(
         self, experiment: Experiment, motions: Motions, shapes: Float[np.ndarray, "k n inputs"]

@@ -60,6 +60,9 @@ def motion_figure(designed: Design) -> Figure:
         input_bounds = limits.inputs.get(inputs[i])
         title = f"{inputs[i]} [{mechanism.inputs[inputs[i]].unit}]"
         _panel(panel, motion.time, motion.inputs[0, :, i], title, None if input_bounds is None else input_bounds.range)
+    for column in axes.T:
+        for panel in [panel for panel in column if panel.axison][-1:]:
+            panel.tick_params(labelbottom=True)
     figure.supxlabel("time [s]", fontsize=8)
     return figure
 

@@ -34,7 +34,7 @@ class Motions:
         """Rates of the coordinates [rad/s, m/s]."""
         return np.gradient(self.coordinates, self.time, axis=1)
 
-    def __getitem__(self, which: slice) -> Motions:
+    def __getitem__(self, which: slice | Bool[np.ndarray, " count"]) -> Motions:
         pose = Pose(self.pose.position[which], self.pose.orientation[which])
         return Motions(self.time, pose, self.coordinates[which], self.inputs[which], self.good[which])
 

@@ -26,14 +26,19 @@ POOR = 0.3
 SHIFTED = 1.0
 
 
+def percent(share: float) -> str:
+    """A relative error bar with two digits, also where it is large; in words where nothing is known."""
+    return f"{float(f'{100.0 * share:.2g}'):,g} %" if np.isfinite(share) else "no motion tells it"
+
+
 def sentence(designed: Design) -> str:
     """What the design comes to, in words."""
     names = {"worst": "the worst error bar", "A": "the mean error bar", "D": "the mean error bar along the axes"}
     usual, best = min(designed.usual.items(), key=lambda item: item[1])
     return (
         f"After {designed.settings.duration:g} s of this motion {names[designed.settings.criterion]} is "
-        f"{100.0 * designed.criterion:.2g} %; the best usual motion within the same limits ({usual}) leaves "
-        f"{100.0 * best:.2g} %."
+        f"{percent(designed.criterion)}; the best usual motion within the same limits ({usual}) leaves "
+        f"{percent(best)}."
     )
 
 
@@ -66,9 +71,7 @@ def notices(designed: Design) -> list[Notice]:
     ]
     for label, bar in zip(designed.labels, designed.relative.tolist(), strict=True):
         if bar > POOR:
-            listed.append(
-                Notice("amber", f"{label} will be known to {100.0 * bar:.2g} % only", "Record longer, or wider")
-            )
+            listed.append(Notice("amber", f"{label} will be known to {percent(bar)} only", "Record longer, or wider"))
     listed += _shifted(designed)
     if designed.late:
         listed.append(
@@ -121,7 +124,7 @@ def _bars(designed: Design) -> str:
     rows = []
     for i, label in enumerate(designed.labels):
         known = np.isfinite(designed.relative[i])
-        cells = (f"{designed.values[i]:.4g}", f"{designed.std[i]:.2g}" if known else "", _percent(designed.relative[i]))
+        cells = (f"{designed.values[i]:.4g}", f"{designed.std[i]:.2g}" if known else "", percent(designed.relative[i]))
         rows.append(
             f'<tr><td class="name">{escape(label)}</td>'
             + "".join(f'<td class="n">{cell}</td>' for cell in cells)
@@ -129,15 +132,11 @@ def _bars(designed: Design) -> str:
         )
     columns = "".join(f'<th class="n">{text}</th>' for text in ("value", "± std", "relative"))
     head = f"<tr><th>parameter</th>{columns}<th>unit</th></tr>"
-    usual = ", ".join(f"{escape(name)} {100.0 * bar:.3g} %" for name, bar in designed.usual.items())
+    usual = ", ".join(f"{escape(name)} {percent(bar)}" for name, bar in designed.usual.items())
     return (
         f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
         f'<p class="soft">Usual motions as large as the limits allow: {usual}.</p>{_drawn("bars_figure", designed)}'
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.2g} %" if np.isfinite(share) else "no motion tells it"
 
 
 def _motion(designed: Design) -> str:
@@ -156,7 +155,7 @@ def _motion(designed: Design) -> str:
 def _growth(designed: Design) -> str:
     return (
         f"<p>At its end, one more second of such a motion lowers the worst error bar "
-        f"by {100.0 * designed.worth:.2g} %. "
+        f"by {percent(designed.worth)}. "
         f"Recording it n times lowers all of them by √n.</p>{_drawn('growth_figure', designed)}"
     )
 
