@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import equinox as eqx
 import numpy as np
 
 from shadowfit.designs import Design, DesignSettings, Limits, design
@@ -152,7 +151,7 @@ def with_friction(mechanism: Mechanism) -> Mechanism:
         )
         for name, joint in mechanism.joints.items()
     }
-    return eqx.tree_at(lambda m: m.joints, mechanism, Parts(joints))
+    return mechanism.having(joints=Parts(joints))
 
 
 def heavier(laws: Parts) -> Parts:
@@ -362,7 +361,7 @@ def disturbed(mechanism: Mechanism) -> Mechanism:
         for name, joint in mechanism.joints.items()
     }
     inputs = dict(mechanism.inputs.items()) | {f"{name}_error": Input(unit="N m") for name in joints}
-    return eqx.tree_at(lambda m: (m.joints, m.inputs), mechanism, (Parts(joints), Parts(inputs)))
+    return mechanism.having(joints=Parts(joints), inputs=Parts(inputs))
 
 
 def main() -> None:

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
-
 from benchmarks.peers import mjcf
 from benchmarks.peers.answer import Answer
 from benchmarks.peers.tasks import INTERVAL, Data, Task
@@ -75,7 +73,7 @@ def _mechanism(task: Task, compliance: float) -> Mechanism:
     for name, joint in mechanism.joints.items():
         dry = f"{name}.coulomb" in task.starts
         joints[name] = dataclasses.replace(joint, friction=Coulomb() if dry else None)
-    mechanism = eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
+    mechanism = mechanism.having(joints=Parts(joints))
     values = {f"{name}.compliance.{kind}": compliance for name in joints for kind in ("linear", "rotational")}
     for name, value in task.system.parameters(task.truth).items():
         if name not in task.starts and name in mechanism.leaves():

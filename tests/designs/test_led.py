@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import equinox as eqx
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -12,6 +11,7 @@ from shadowfit.designs.drives import JointMotion, command_of_force
 from shadowfit.designs.experiment import FORCE_ERROR, Sampling, experiment, typical_force_noise
 from shadowfit.designs.led import led
 from shadowfit.designs.waves import Waves
+from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import Start
 
 SAMPLING = Sampling(3.0, 0.02, 0.02)
@@ -22,7 +22,7 @@ def held_by(hold):
     """A lever whose drive holds its input, and the motion that it is to follow."""
     mechanism = lever()
     held = dataclasses.replace(mechanism.inputs["u"], hold=hold)
-    mechanism = eqx.tree_at(lambda m: m.inputs["u"], mechanism, held)
+    mechanism = mechanism.having(inputs=Parts({"u": held}))
     own = experiment(mechanism, Start(), ("rod.inertia.yy",), SAMPLING)
     drive = JointMotion(Waves(1, 3.0, 2.0, 5), np.array([0.5]), command_of_force(own))
     return own, drive, drive.waves.usual("fourier")

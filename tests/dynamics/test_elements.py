@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -33,14 +32,15 @@ from shadowfit.mechanism import (
     touch,
 )
 from shadowfit.mechanism.leaves import number
+from shadowfit.pytrees import field
 
 
 class Power(AxisLaw):
     """``τ = −k x^n`` with a static power: two of them with different powers must not share one group."""
 
     stiffness: Any = number("N m")
-    power: int = eqx.field(static=True, default=1)
-    input: str | None = eqx.field(static=True, default=None)
+    power: int = field(static=True, default=1)
+    input: str | None = field(static=True, default=None)
 
     def torque(self, position: jax.Array, speed: jax.Array, command: jax.Array) -> jax.Array:
         del speed, command

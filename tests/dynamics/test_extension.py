@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +31,7 @@ from shadowfit.mechanism import (
     touch,
 )
 from shadowfit.mechanism.leaves import number
+from shadowfit.pytrees import field
 
 G = 9.82
 STEPS = (4e-3, 2e-3, 1e-3)
@@ -83,7 +83,7 @@ class CubicSpring(AxisLaw):
     """``τ = −k x³``."""
 
     stiffness: Any = number("N m/rad³", lower=0.0)
-    input: str | None = eqx.field(static=True, default=None)
+    input: str | None = field(static=True, default=None)
 
     def torque(self, position: jax.Array, speed: jax.Array, command: jax.Array) -> jax.Array:
         del speed, command

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,7 +43,7 @@ def with_joint(mechanism: Mechanism, name: str, **fields: Any) -> Mechanism:
     """The mechanism with other fields in one joint."""
     joints = dict(mechanism.joints.items())
     joints[name] = dataclasses.replace(joints[name], **fields)
-    return eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
+    return mechanism.having(joints=Parts(joints))
 
 
 def full_furuta() -> Mechanism:

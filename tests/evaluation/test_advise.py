@@ -3,7 +3,6 @@
 import dataclasses
 from pathlib import Path
 
-import equinox as eqx
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -44,7 +43,7 @@ FREE = ("pendulum.inertia.yy", "hinge.viscous")
 def with_joint(mechanism: Mechanism, name: str, **fields) -> Mechanism:
     joints = dict(mechanism.joints.items())
     joints[name] = dataclasses.replace(joints[name], **fields)
-    return eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
+    return mechanism.having(joints=Parts(joints))
 
 
 @pytest.fixture(scope="module")

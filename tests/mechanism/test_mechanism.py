@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 import pytest
 
@@ -37,6 +36,7 @@ from shadowfit.mechanism import (
 )
 from shadowfit.mechanism.leaves import number
 from shadowfit.models import builtin
+from shadowfit.pytrees import field
 
 ROD = Body(1.0, (1.0, 1.0, 1.0))
 
@@ -186,7 +186,7 @@ class _WithLinear(AxisLaw):
     """A law whose number is called like one of the joint's own."""
 
     linear: Any = number("N m")
-    input: str | None = eqx.field(static=True, default=None)
+    input: str | None = field(static=True, default=None)
 
 
 @pytest.mark.parametrize(("construct", "message"), MISTAKES.values(), ids=MISTAKES)

@@ -1,6 +1,5 @@
 """Units of numbers that refer to an input: in the input's own unit, and of the size that this unit means."""
 
-import equinox as eqx
 import pytest
 
 from shadowfit.mechanism import Input
@@ -34,7 +33,7 @@ def test_a_quotient_of_quotients():
 def test_of_a_mechanism():
     furuta = read_model("furuta")
     assert (furuta.unit("hinge1.motor.gain"), furuta.unit("u.offset")) == ("N m/V", "V")
-    current = eqx.tree_at(lambda whole: whole.inputs, furuta, Parts({"u": Input(unit="A")}))
+    current = furuta.having(inputs=Parts({"u": Input(unit="A")}))
     assert (current.unit("hinge1.motor.gain"), current.unit("u.offset")) == ("N m/A", "A")
     cart = read_model("cartpole")
     assert cart.unit("rail.motor.gain") == "1"

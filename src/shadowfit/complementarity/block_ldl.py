@@ -25,12 +25,12 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_matrices import cholesky, triangular_solver
 from shadowfit.errors import ShadowfitError
@@ -162,13 +162,13 @@ def _group(
     return groups, later
 
 
-class Factor(eqx.Module):
+class Factor(pytrees.Tree):
     """A factored symmetric positive definite block matrix ``S``; `solve` applies ``S⁻¹``.
 
     The blocks are kept beside the factor because derivatives are taken with respect to them.
     """
 
-    plan: Plan = eqx.field(static=True)
+    plan: Plan = pytrees.field(static=True)
     blocks: dict[tuple[int, int], Float[Array, "_rows _columns"]]
     """The caller's blocks (i, j), i ≥ j."""
     roots: tuple[Float[Array, "_g _g"], ...]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Float, Int
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_matrices import lu, triangular_solver
 
 
-class DenseFactor(eqx.Module):
+class DenseFactor(pytrees.Tree):
     """A factored square matrix ``A``; `solve` applies ``A⁻¹``.
 
         A[permutation] = L U,   |L| ≤ 1

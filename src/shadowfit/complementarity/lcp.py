@@ -26,12 +26,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Bool, Float, Int
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity import dense, lemke, scaling
 from shadowfit.complementarity.status import Status
@@ -53,7 +53,7 @@ class LcpShapeError(ShadowfitError):
     """Matrices and vectors of a complementarity problem whose shapes do not fit together."""
 
 
-class LcpSolution(eqx.Module):
+class LcpSolution(pytrees.Tree):
     """Result of `solve_lcp`."""
 
     z: Float[Array, " n"]

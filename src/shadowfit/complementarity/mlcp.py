@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.lcp import LcpShapeError, solve_lcp
 from shadowfit.complementarity.status import Status
@@ -35,7 +35,7 @@ class LinearSolver(Protocol):
         ...
 
 
-class MlcpSolution(eqx.Module):
+class MlcpSolution(pytrees.Tree):
     """Result of `solve_mlcp`."""
 
     free: Float[Array, " a"]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
@@ -105,5 +104,5 @@ def _controlled(exact: Experiment, stiffness: Float[np.ndarray, " d"], damping: 
         paths[path] = Input(unit="rad" if rotary else "m", hold="linear")
         paces[pace] = Input(unit="N m" if rotary else "N", hold="linear")
     inputs = Parts({**dict(mechanism.inputs.items()), **paths, **paces})
-    led_machine = eqx.tree_at(lambda m: (m.joints, m.inputs), mechanism, (Parts(joints), inputs))
+    led_machine = mechanism.having(joints=Parts(joints), inputs=inputs)
     return dataclasses.replace(exact, mechanism=led_machine)

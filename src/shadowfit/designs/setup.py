@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
@@ -51,7 +50,7 @@ def without_stops(mechanism: Mechanism, limits: Limits) -> tuple[Mechanism, Limi
         room = max(stops[0], asked[0]), min(stops[1], asked[1])
         if np.all(np.isfinite(room)):
             joints[contact.joint] = dataclasses.replace(stated, position=room)
-    free = eqx.tree_at(lambda m: m.contacts, mechanism, Parts({}))
+    free = mechanism.having(contacts=Parts({}))
     try:
         tree = tree_of(free)
     except MechanismError as error:

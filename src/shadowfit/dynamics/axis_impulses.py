@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import exact, rows, sliding
@@ -20,7 +20,7 @@ from shadowfit.dynamics.tree import Hung, Tree
 from shadowfit.geometry import Pose
 
 
-class AxisImpulses(eqx.Module):
+class AxisImpulses(pytrees.Tree):
     """Impulses l of all coordinates, and how they change."""
 
     impulse: Float[Array, "d"]

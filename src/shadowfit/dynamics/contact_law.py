@@ -12,11 +12,11 @@ On a branch the impulses are linear in ``v'``; an estimator that fixes branches 
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.contact_rows import contact_rows
@@ -25,7 +25,7 @@ from shadowfit.dynamics.velocity_problem import ContactRows
 from shadowfit.geometry import Pose
 
 
-class Points(eqx.Module):
+class Points(pytrees.Tree):
     """All contact points of a mechanism, stacked; ``frictional`` are the places of those that have tangents."""
 
     normal: Float[Array, "p r"]
@@ -36,7 +36,7 @@ class Points(eqx.Module):
     coefficient: Float[Array, "q"]
     drift: Float[Array, "q 2"]
     """Speeds of sliding while the velocity is zero [m/s]: none of bodies, some of coordinates (`as_seen`)."""
-    frictional: tuple[int, ...] = eqx.field(static=True)
+    frictional: tuple[int, ...] = pytrees.field(static=True)
 
     @property
     def rubbing(self) -> np.ndarray:
@@ -63,14 +63,14 @@ class Points(eqx.Module):
         return Points(normal, self.sigma, bias, tangent, self.tangent_sigma, self.coefficient, drift, self.frictional)
 
 
-class Impulses(eqx.Module):
+class Impulses(pytrees.Tree):
     """``λ_n`` of all points and ``λ_t`` of those with friction [N s, N m s]."""
 
     normal: Float[Array, "p"]
     tangent: Float[Array, "q 2"]
 
 
-class Branch(eqx.Module):
+class Branch(pytrees.Tree):
     """Where each point is: ``touching`` is 1 or 0; ``slip`` has the signs of the motion, zero for a tangent that does
     not slide at the limit, both zero where the point sticks."""
 

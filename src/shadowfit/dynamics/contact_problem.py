@@ -15,11 +15,11 @@ and steps of 10 ms, mostly by little; sweeps followed by linear solves missed up
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import dry_friction
@@ -30,7 +30,7 @@ from shadowfit.dynamics.dry_friction import DryAxes
 SWEEPS = 3
 
 
-class Responses(eqx.Module):
+class Responses(pytrees.Tree):
     """How the bodies answer to impulses at the points, and the inverse stiffness of each point alone."""
 
     normal: Float[Array, "p r"]
@@ -39,7 +39,7 @@ class Responses(eqx.Module):
     tangent_step: Float[Array, "q"]
 
 
-class Iterate(eqx.Module):
+class Iterate(pytrees.Tree):
     """Impulses of dry friction in joints and of contact points, with the velocity that they lead to."""
 
     velocity: Float[Array, "r"]
@@ -48,14 +48,14 @@ class Iterate(eqx.Module):
     contacts: Impulses
 
 
-class Branches(eqx.Module):
+class Branches(pytrees.Tree):
     """Branches of the joints' dry friction and of the contact points."""
 
     slip: Float[Array, "f"]
     branch: Branch
 
 
-class ContactProblem(eqx.Module):
+class ContactProblem(pytrees.Tree):
     """The linear part of the step, and what acts on it."""
 
     slope: Float[Array, "r r"]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import sliding
 
@@ -24,14 +24,14 @@ SWEEPS = 12
 SLIDING = 1e-9
 
 
-class Clipped(eqx.Module):
+class Clipped(pytrees.Tree):
     """The stepper's law."""
 
     sigma: Float[Array, "f"]
     """Σ_t."""
 
 
-class Averaged(eqx.Module):
+class Averaged(pytrees.Tree):
     """The mean over the step."""
 
     before: Float[Array, "f"]
@@ -40,7 +40,7 @@ class Averaged(eqx.Module):
     """Width of the reversal [rad/s, m/s] by the largest impulse [N m s, N s]."""
 
 
-class DryAxes(eqx.Module):
+class DryAxes(pytrees.Tree):
     """The frictional axes, with what decides on their impulses; tuples have an entry for each group of joints."""
 
     axes: Float[Array, "f r"]

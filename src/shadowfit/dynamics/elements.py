@@ -10,12 +10,12 @@ import dataclasses
 import functools
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.geometry import matrices, rotations
 from shadowfit.kernels import is_own, over_time
@@ -28,7 +28,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.surroundings import Wrench
 
 
-class Bodies(eqx.Module):
+class Bodies(pytrees.Tree):
     """Mass [kg], inertia [kg m²] and its inverse in body axes, and the centre of mass [m] in the body's frame."""
 
     mass: Float[Array, "n"]
@@ -37,10 +37,10 @@ class Bodies(eqx.Module):
     com: Float[Array, "n 3"]
 
 
-class Attachments(eqx.Module):
+class Attachments(pytrees.Tree):
     """One side of the joints of a group: body indices, levers from the centre of mass [m] and frames, in body axes."""
 
-    body_indices: tuple[int, ...] = eqx.field(static=True)
+    body_indices: tuple[int, ...] = pytrees.field(static=True)
     levers: Float[Array, "n 3"]
     frames: Float[Array, "n 3 3"]
 
@@ -50,12 +50,12 @@ class Attachments(eqx.Module):
         return np.array(self.body_indices)
 
 
-class LawGroup(eqx.Module):
+class LawGroup(pytrees.Tree):
     """Axis laws of one kind within a group: stacked numbers, the place of each law's joint, its input (−1: none)."""
 
     law: AxisLaw
-    member_indices: tuple[int, ...] = eqx.field(static=True)
-    input_indices: tuple[int, ...] = eqx.field(static=True)
+    member_indices: tuple[int, ...] = pytrees.field(static=True)
+    input_indices: tuple[int, ...] = pytrees.field(static=True)
 
     @property
     def members(self) -> np.ndarray:
@@ -68,7 +68,7 @@ class LawGroup(eqx.Module):
         return np.array(self.input_indices)
 
 
-class JointGroup(eqx.Module):
+class JointGroup(pytrees.Tree):
     """Joints with the same type and the same kind of dry friction, stacked.
 
     ``compliance`` has one entry for each gap row; ``joints`` are the indices of the members in the mechanism.
@@ -82,10 +82,10 @@ class JointGroup(eqx.Module):
     viscous: Float[Array, "n"]
     friction: FrictionLaw | None
     laws: tuple[LawGroup, ...]
-    joints: tuple[int, ...] = eqx.field(static=True)
-    gap_rows: int = eqx.field(static=True)
-    has_axis: bool = eqx.field(static=True)
-    linear_rows: int = eqx.field(static=True)
+    joints: tuple[int, ...] = pytrees.field(static=True)
+    gap_rows: int = pytrees.field(static=True)
+    has_axis: bool = pytrees.field(static=True)
+    linear_rows: int = pytrees.field(static=True)
 
     @property
     def size(self) -> int:
@@ -98,34 +98,34 @@ class JointGroup(eqx.Module):
         return self.gap_rows + int(self.has_axis) + int(self.friction is not None)
 
 
-class StopElement(eqx.Module):
+class StopElement(pytrees.Tree):
     """A joint limit and the place of its joint among the groups."""
 
     limit: JointLimit
-    group: int = eqx.field(static=True)
-    member: int = eqx.field(static=True)
+    group: int = pytrees.field(static=True)
+    member: int = pytrees.field(static=True)
 
 
-class PlaneElement(eqx.Module):
+class PlaneElement(pytrees.Tree):
     """A contact with a plane, its number of points, its bodies and their centres of mass [m] in the bodies' frames."""
 
     contact: PlaneContact
-    points: int = eqx.field(static=True)
-    plane: int = eqx.field(static=True)
-    body: int = eqx.field(static=True)
+    points: int = pytrees.field(static=True)
+    plane: int = pytrees.field(static=True)
+    body: int = pytrees.field(static=True)
     plane_com: Float[Array, "3"]
     body_com: Float[Array, "3"]
 
 
-class ForceElement(eqx.Module):
+class ForceElement(pytrees.Tree):
     """A wrench on a body, and the index of its input (−1: none)."""
 
     wrench: Wrench
-    body: int = eqx.field(static=True)
-    input: int = eqx.field(static=True)
+    body: int = pytrees.field(static=True)
+    input: int = pytrees.field(static=True)
 
 
-class Elements(eqx.Module):
+class Elements(pytrees.Tree):
     """The whole mechanism as stacked arrays; ``joint_places`` gives group and member of each joint of the mechanism."""
 
     bodies: Bodies
@@ -133,7 +133,7 @@ class Elements(eqx.Module):
     contacts: tuple[StopElement | PlaneElement, ...]
     forces: tuple[ForceElement, ...]
     gravity: Float[Array, "3"]
-    joint_places: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    joint_places: tuple[tuple[int, int], ...] = pytrees.field(static=True)
 
     @property
     def body_count(self) -> int:
@@ -172,31 +172,31 @@ def assembled(mechanism: Mechanism) -> Elements:
     """``assemble``, compiled: for callers that hold numbers, not tracers."""
     leaves, structure = jax.tree.flatten(mechanism)
     numbers = [np.asarray(leaf) for leaf in leaves]
-    arrays, static = _shapes(structure, tuple((leaf.shape, leaf.dtype) for leaf in numbers))
+    shapes = _shapes(structure, tuple((leaf.shape, leaf.dtype) for leaf in numbers))
 
     def as_arrays(settings: list, _: list, __: list) -> list[Array]:
-        return jax.tree.leaves(eqx.filter(assemble(jax.tree.unflatten(structure, settings)), eqx.is_array))
+        return jax.tree.leaves(assemble(jax.tree.unflatten(structure, settings)))
 
     key = f"assemble {structure}" if is_own(mechanism) else None
     once = [np.zeros(1)]
     outputs = over_time(as_arrays, numbers, [], once, key)(numbers, [], [np.zeros((1, 1))])
-    kinds = [shape.dtype if np.issubdtype(shape.dtype, np.integer) else float for shape in jax.tree.leaves(arrays)]
+    kinds = [shape.dtype if np.issubdtype(shape.dtype, np.integer) else float for shape in jax.tree.leaves(shapes)]
     values = [jax.device_put(value[0].astype(kind)) for value, kind in zip(outputs, kinds, strict=True)]
-    return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), values), static)
+    return jax.tree.unflatten(jax.tree.structure(shapes), values)
 
 
 def outline(mechanism: Mechanism) -> Elements:
     """``assemble`` with shapes in place of numbers: what there is, and how much of it."""
     leaves, structure = jax.tree.flatten(mechanism)
     numbers = [np.asarray(leaf) for leaf in leaves]
-    return eqx.combine(*_shapes(structure, tuple((leaf.shape, leaf.dtype) for leaf in numbers)))
+    return _shapes(structure, tuple((leaf.shape, leaf.dtype) for leaf in numbers))
 
 
 @functools.lru_cache(maxsize=256)
-def _shapes(structure: Any, leaves: tuple[tuple[tuple[int, ...], Any], ...]) -> tuple[Elements, Elements]:
-    """Arrays of an assembled mechanism as shapes, and all that is no array."""
+def _shapes(structure: Any, leaves: tuple[tuple[tuple[int, ...], Any], ...]) -> Elements:
+    """An assembled mechanism with shapes in place of arrays."""
     blank = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(shape, kind) for shape, kind in leaves])
-    return eqx.partition(eqx.filter_eval_shape(assemble, blank), lambda x: isinstance(x, jax.ShapeDtypeStruct))
+    return jax.eval_shape(assemble, blank)
 
 
 def _contact(

@@ -18,7 +18,6 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Bool, Float
@@ -63,7 +62,7 @@ def step(
     return State(state.pose.plus(timestep * velocity), velocity), solution
 
 
-@eqx.filter_custom_jvp
+@jax.custom_jvp
 def _settled(elements: Elements, state: State, command: Array, timestep: Array, guess: Array) -> VelocitySolution:
     """Newton iterations for ``v₊``, started from ``v``."""
 
@@ -85,17 +84,17 @@ def _settled(elements: Elements, state: State, command: Array, timestep: Array, 
     # Ten times looser than the stopping rule: rounding may hold the last changes just above it.
     unfinished = (solution.status == Status.SOLVED) & ~(change <= 10.0 * TOLERANCE)
     status = jnp.where(unfinished, NewtonStatus.NOT_SETTLED, solution.status).astype(solution.status.dtype)
-    return eqx.tree_at(lambda s: s.status, solution, status)
+    return solution.having(status=status)
 
 
-@_settled.def_jvp
+@_settled.defjvp
 def _settled_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[VelocitySolution, VelocitySolution]:
     solution = _settled(*primals)
 
     def last_iteration(elements: Elements, state: State, command: Array, timestep: Array) -> VelocitySolution:
         return _iteration(elements, state, command, timestep, solution)
 
-    _, change = eqx.filter_jvp(last_iteration, primals[:-1], tangents[:-1])
+    _, change = jax.jvp(last_iteration, primals[:-1], tangents[:-1])
     return solution, change
 
 

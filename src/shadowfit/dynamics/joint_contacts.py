@@ -9,11 +9,11 @@ An end stop is a pair of torques between two bodies along the axis that they sha
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import contact_problem, dry_friction
@@ -48,7 +48,7 @@ def contact_branches(
     return branches.branch
 
 
-class Touching(eqx.Module):
+class Touching(pytrees.Tree):
     """Contact points in a round of Newton's iteration of a step (:mod:`rigid_step`)."""
 
     rates: Float[Array, "d"]

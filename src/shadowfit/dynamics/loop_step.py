@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops
@@ -32,7 +32,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 Twists = list[Float[Array, "6"]]
 
 
-class Rows(eqx.Module):
+class Rows(pytrees.Tree):
     """Newton's equations of the loops."""
 
     gap: Float[Array, "m"]
@@ -55,7 +55,7 @@ class Rows(eqx.Module):
         return free - by_reaction @ more, more
 
 
-class Acting(eqx.Module):
+class Acting(pytrees.Tree):
     """What joints that close loops do to the bodies in a step."""
 
     closers: Elements

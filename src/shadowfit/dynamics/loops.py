@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, rows
@@ -52,7 +52,7 @@ def _with_joints(mechanism: Mechanism, kept: list[int]) -> Mechanism:
     names, joints = mechanism.joints.names, mechanism.joints.values
     # Not built anew: nothing else may refer to joints by name here, and numbers may be traced.
     some = Parts({names[i]: joints[i] for i in kept})
-    return eqx.tree_at(lambda m: (m.joints, m.contacts), mechanism, (some, Parts({})))
+    return mechanism.having(joints=some, contacts=Parts({}))
 
 
 def row_count(tree: Tree, mechanism: Mechanism) -> int:
@@ -81,7 +81,7 @@ def jacobian(closers: Elements, pose: Pose, velocities: Float[Array, "bodies 6 d
     return gap_jacobian(closers, pose) @ velocities.reshape(-1, velocities.shape[-1])
 
 
-class AxisRows(eqx.Module):
+class AxisRows(pytrees.Tree):
     """Axes of the joints that close loops."""
 
     impulse: Float[Array, "n"]

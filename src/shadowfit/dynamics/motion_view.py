@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.kinematics import StateView, drive_torque
 from shadowfit.dynamics.state import Instant, State
@@ -21,7 +21,7 @@ class MotionView(View):
     """A view of the motions of a tree's joints, and of what changes with them."""
 
     mechanism: Mechanism
-    tree: Tree = eqx.field(static=True)
+    tree: Tree = pytrees.field(static=True)
     motion: Pose
     rates: Float[Array, "d"]
     instant: Instant

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Attachments, Elements, assembled
 from shadowfit.dynamics.kinematics import moved_geometries
@@ -211,7 +211,7 @@ def _frame(side: Attachments, member: int, pose: Pose) -> tuple[np.ndarray, np.n
     return pose.position[body] + turn @ lever, turn @ frame
 
 
-class _Rows(eqx.Module):
+class _Rows(pytrees.Tree):
     """Gaps of all joints and positions of some, with the Jacobians of both over all bodies."""
 
     gap: Float[np.ndarray, "g"]

@@ -7,18 +7,18 @@ child (b).
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Attachments, JointGroup, LawGroup
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame, FrameRows, JointType
 
 
-class Geometry(eqx.Module):
+class Geometry(pytrees.Tree):
     """Gaps and rows of the joints of a group at one configuration."""
 
     gap: Float[Array, "n m"]
@@ -88,13 +88,13 @@ def geometries(groups: tuple[JointGroup, ...], pose: Pose) -> tuple[Geometry, ..
     return tuple(placed[place] for place in range(len(groups)))
 
 
-class _JoinedGroup(eqx.Module):
+class _JoinedGroup(pytrees.Tree):
     """What :func:`geometry` needs of a group."""
 
     kind: JointType
     a: Attachments
     b: Attachments
-    has_axis: bool = eqx.field(static=True)
+    has_axis: bool = pytrees.field(static=True)
 
 
 def _joined(groups: list[JointGroup]) -> JointGroup | _JoinedGroup:
@@ -123,7 +123,7 @@ def apply(
     return on_a + jnp.einsum("n...i,ni->n...", rows_b, velocity[group.b.bodies])
 
 
-class Relaxation(eqx.Module):
+class Relaxation(pytrees.Tree):
     """``Σ = (4/h²) ε Υ`` [1/kg, 1/(kg m²)] and ``Υ = 1/(1 + 4τ/h)`` of the gap rows of a group."""
 
     sigma: Float[Array, "n m"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.geometry import Pose
 
 
-class State(eqx.Module):
+class State(pytrees.Tree):
     """Poses and velocities of all bodies, possibly with leading axes for time or batch.
 
     ``velocity`` holds the centre of mass' velocity [m/s] and the angular velocity [rad/s], both in the world frame.
@@ -25,7 +25,7 @@ class State(eqx.Module):
         return State(self.pose[index], self.velocity[index])
 
 
-class Instant(eqx.Module):
+class Instant(pytrees.Tree):
     """What sensors may look at besides the state, possibly with leading axes; None where nothing asks for it."""
 
     acceleration: Float[Array, "*n bodies 6"] | None = None
@@ -41,7 +41,7 @@ def with_world(pose: Pose, velocity: Float[Array, "bodies 6"]) -> tuple[Pose, Fl
     return Pose(position, orientation), jnp.concatenate([velocity, jnp.zeros((1, 6))])
 
 
-class Moving(eqx.Module):
+class Moving(pytrees.Tree):
     """A time step of the bodies."""
 
     pose: Pose

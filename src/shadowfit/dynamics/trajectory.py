@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import equinox as eqx
 from jaxtyping import Float, Int
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.state import State
 
 
-class Diagnostics(eqx.Module):
+class Diagnostics(pytrees.Tree):
     """What a simulation can report besides the states; the first axis is time.
 
     ``multipliers`` are the impulses of the step that *ends* at each time (gap rows [N s, N m s], axis, tangent), by
@@ -24,7 +24,7 @@ class Diagnostics(eqx.Module):
     gap: Float[Array, "t"]
 
 
-class Trajectory(eqx.Module):
+class Trajectory(pytrees.Tree):
     """Times [s], states, and the sensors' readings along a simulation.
 
     With ``exact``, ``states.velocity`` are leapfrog velocities, half a step before their time; readings use

@@ -13,11 +13,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import center_of_mass
 from shadowfit.dynamics.state import with_world
@@ -122,7 +122,7 @@ def coordinate_names(tree: Tree, mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(names)
 
 
-class Placed(eqx.Module):
+class Placed(pytrees.Tree):
     """Bodies at a configuration."""
 
     pose: Pose
@@ -151,7 +151,7 @@ def velocities_by(
     return jnp.stack([_columns(twists, moving[i], position[i], tree.size) for i in range(count)])
 
 
-class Hung(eqx.Module):
+class Hung(pytrees.Tree):
     """Bodies at a configuration, with what each coordinate does to all that hangs on its joint."""
 
     pose: Pose

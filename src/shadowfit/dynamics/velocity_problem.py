@@ -27,11 +27,11 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity import Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
@@ -41,7 +41,7 @@ from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
 FREE = 1e7
 
 
-class EqualityRows(eqx.Module):
+class EqualityRows(pytrees.Tree):
     """Equality rows of a group of joints: ``row·v₊ + sigma λ + bias = 0``, the impulse is ``pushᵀ λ``.
 
     Where rows are scaled, or a part of their impulse is in the free velocity already, the impulse along a row in its
@@ -64,7 +64,7 @@ class EqualityRows(eqx.Module):
         return self.scale * multipliers + self.explicit
 
 
-class FrictionRows(eqx.Module):
+class FrictionRows(pytrees.Tree):
     """Limit of a group's dry friction: weights of the gap multipliers, constant impulse [N m s or N s]; and ``Σ_t``."""
 
     weights: Float[Array, "n m"]
@@ -72,7 +72,7 @@ class FrictionRows(eqx.Module):
     stick: Float[Array, "n"]
 
 
-class ContactRows(eqx.Module):
+class ContactRows(pytrees.Tree):
     """Complementarity rows of one contact with c points: normals, and for friction four tangents for each."""
 
     normal: Float[Array, "c bodies+1 6"]
@@ -83,7 +83,7 @@ class ContactRows(eqx.Module):
     coefficient: Float[Array, ""] | None
 
 
-class VelocityProblem(eqx.Module):
+class VelocityProblem(pytrees.Tree):
     """Everything that determines ``v₊``. The bodies include the world (zero inverse mass) as the last one."""
 
     inverse_mass: Float[Array, "bodies+1 6 6"]
@@ -93,7 +93,7 @@ class VelocityProblem(eqx.Module):
     contacts: tuple[ContactRows, ...]
 
 
-class VelocitySolution(eqx.Module):
+class VelocitySolution(pytrees.Tree):
     """``v₊`` with the impulses behind it: along the equality rows of each group, and the complementarity unknowns."""
 
     velocity: Float[Array, "bodies+1 6"]
@@ -192,10 +192,10 @@ def _response(elements: Elements, problem: VelocityProblem, multipliers: tuple[A
 # --- Schur complement of the equality rows ---
 
 
-class _Side(eqx.Module):
+class _Side(pytrees.Tree):
     """One joint's rows on one of its bodies."""
 
-    joint: int = eqx.field(static=True)
+    joint: int = pytrees.field(static=True)
     row: Array
     weighted: Array  # M⁻¹ Pᵀ
 

@@ -9,8 +9,6 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import equinox as eqx
-
 from shadowfit.mechanism import ConstantForce, Drag, Joint, Mechanism, Rotor, Spring, Stribeck
 from shadowfit.mechanism.leaves import Parts
 
@@ -68,7 +66,7 @@ def extended(
         name: _extended_joint(joint, speeds[name]) if name in speeds else joint
         for name, joint in mechanism.joints.items()
     }
-    whole = eqx.tree_at(lambda m: m.joints, mechanism, Parts(joints))
+    whole = mechanism.having(joints=Parts(joints))
     candidates = [candidate for name in speeds for candidate in _of_joint(name, whole.joints[name])]
     candidates += [
         Candidate(what, name, (f"{name}.{key}",)) for name in whole.inputs for key, what in INPUT_NUMBERS.items()

@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -164,7 +163,7 @@ def _with_stribeck(mechanism: Mechanism) -> Mechanism:
                 law.dry, 0.5 * law.dry, law.coulomb, 0.5 * law.coulomb, 0.5, law.dry_radius, law.stick_time
             )
             joints[name] = dataclasses.replace(joint, friction=rising)
-    return eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
+    return mechanism.having(joints=Parts(joints))
 
 
 # --- data ---

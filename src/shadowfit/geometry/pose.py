@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
 
 
-class Pose(eqx.Module):
+class Pose(pytrees.Tree):
     """Position of the centre of mass [m] and orientation (unit quaternion ``wxyz``, body to world) of each body."""
 
     position: Float[Array, "*n 3"]

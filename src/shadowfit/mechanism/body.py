@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.mechanism.leaves import number, vector
@@ -18,7 +18,7 @@ from shadowfit.mechanism.leaves import number, vector
 TRIANGLE_SLACK = 1e-9
 
 
-class Inertia(eqx.Module):
+class Inertia(pytrees.Tree):
     """Inertia about the centre of mass in the body's axes [kg m²]: the entries of a symmetric 3×3 matrix."""
 
     xx: Any = number("kg m²", lower=0.0)
@@ -37,7 +37,7 @@ class Inertia(eqx.Module):
         return [[self.xx, self.xy, self.xz], [self.xy, self.yy, self.yz], [self.xz, self.yz, self.zz]]
 
 
-class Body(eqx.Module):
+class Body(pytrees.Tree):
     """A rigid body: mass [kg], centre of mass [m] in the body's frame, and inertia about the centre of mass [kg m²].
 
     The body's frame is where joints and sensors attach; it turns with the body. Moving the centre of mass moves it
@@ -45,7 +45,7 @@ class Body(eqx.Module):
     """
 
     mass: Any = number("kg", lower=0.0)
-    inertia: Inertia = eqx.field()  # type: ignore[misc]  # `number` without a default looks like one
+    inertia: Inertia = pytrees.field()  # type: ignore[misc]  # `number` without a default looks like one
     com: Any = vector("m")
 
     def __init__(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import rotations
@@ -25,13 +25,13 @@ DEFAULT_CONTACT_COMPLIANCE = 1e-6
 DEFAULT_CONTACT_DAMPING = 0.01
 
 
-class JointLimit(eqx.Module):
+class JointLimit(pytrees.Tree):
     """End stops of a joint: ``lower ≤ x ≤ upper`` [rad or m], each a contact with compliance and relaxation time.
 
     A hinge's angle is measured in (−π, π], so its stops must lie inside that range.
     """
 
-    joint: str = eqx.field(static=True)
+    joint: str = pytrees.field(static=True)
     lower: Any = number("rad | m", default=-np.inf)
     upper: Any = number("rad | m", default=np.inf)
     compliance: Any = number("rad/(N m) | m/N", default=DEFAULT_CONTACT_COMPLIANCE, lower=0.0)
@@ -43,7 +43,7 @@ class JointLimit(eqx.Module):
             raise MechanismError(f"{name}: lower ({float(self.lower):g}) must be below upper ({float(self.upper):g})")
 
 
-class ContactShape(eqx.Module):
+class ContactShape(pytrees.Tree):
     """Interface of a body's contact geometry against a plane. Subclasses are final."""
 
     def points(self, plane: Frame, body: Frame) -> tuple[Float[Array, "c"], Float[Array, "c 3"]]:
@@ -73,16 +73,16 @@ class Box(ContactShape):
         return (corners - plane.point) @ plane.axes[:, 0], corners
 
 
-class PlaneContact(eqx.Module):
+class PlaneContact(pytrees.Tree):
     """A shape on a body against a plane on another body or the world, with compliance, damping and friction.
 
     ``friction`` is Coulomb's μ, over two tangent directions and both signs (the friction pyramid ``|λ_1| + |λ_2| ≤ μ
     λ_n``); ``stick_time`` [s] regularises sticking as in a joint.
     """
 
-    shape: ContactShape = eqx.field(metadata=TRANSPARENT)
-    body: str = eqx.field(static=True)
-    plane: str = eqx.field(static=True, default=WORLD)
+    shape: ContactShape = pytrees.field(metadata=TRANSPARENT)
+    body: str = pytrees.field(static=True)
+    plane: str = pytrees.field(static=True, default=WORLD)
     center: Any = vector("m")
     plane_point: Any = vector("m")
     plane_rotation: Any = rotation()

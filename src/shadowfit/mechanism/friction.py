@@ -7,12 +7,12 @@ slider. A law may add two more parts: one of the level that changes sign with th
 the torque that a gear transmits.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.mechanism.leaves import number
 
@@ -20,11 +20,18 @@ from shadowfit.mechanism.leaves import number
 DEFAULT_STICK_TIME = 1e-6
 
 
-class FrictionLaw(eqx.Module):
+class FrictionLaw(pytrees.Tree):
     """Interface of a dry friction law. Subclasses are final."""
 
-    dry_radius: eqx.AbstractVar[Any]
-    stick_time: eqx.AbstractVar[Any]
+    if TYPE_CHECKING:
+        # As fields of the interface they would be the first ones of every law, and those after them need defaults.
+        @property
+        def dry_radius(self) -> Any:
+            """r, at which the constraint forces rub [m]."""
+
+        @property
+        def stick_time(self) -> Any:
+            """How long a stuck joint creeps [s]."""
 
     def limit(self, speed: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Coefficient of the joint's constraint forces, and constant level [N or N m], at a sliding speed."""

@@ -1,8 +1,9 @@
 """Named numeric leaves: every number of a mechanism has one dotted name, used in fits, tables, files and errors.
 
-A part (body, joint, motor, ...) is an Equinox module whose numeric fields are declared with :func:`number`,
-:func:`vector` or :func:`rotation`; the field's name is the last word of the leaf's name and the declaration carries
-unit and allowed range. :func:`walk` lists the leaves of a part, :func:`read` and :func:`write` access them.
+A part (body, joint, motor, ...) is a tree (:mod:`shadowfit.pytrees`) whose numeric fields are declared with
+:func:`number`, :func:`vector` or :func:`rotation`; the field's name is the last word of the leaf's name and the
+declaration carries unit and allowed range. :func:`walk` lists the leaves of a part, :func:`read` and :func:`write`
+access them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from shadowfit import pytrees
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
 
 COMPONENTS = ("x", "y", "z")
@@ -49,17 +50,17 @@ def rotation(*, default: Any = (1.0, 0.0, 0.0, 0.0)) -> Any:
 def _field(kind: str, unit: str, default: Any, lower: float, tunable: bool) -> Any:
     metadata = {"leaf": kind, "unit": unit, "lower": lower, "tunable": tunable}
     options = {} if default is dataclasses.MISSING else {"default": default}
-    return eqx.field(converter=as_number, metadata=metadata, **options)
+    return pytrees.field(converter=as_number, metadata=metadata, **options)
 
 
 # Of a sub-part whose leaves carry the name of its owner: ``hinge1.dry``, not ``hinge1.friction.dry``.
 TRANSPARENT = {"transparent": True}
 
 
-class Parts(eqx.Module):
+class Parts(pytrees.Tree):
     """An ordered mapping of names to parts; the names are static, so they survive every tree transformation."""
 
-    names: tuple[str, ...] = eqx.field(static=True)
+    names: tuple[str, ...] = pytrees.field(static=True)
     values: tuple[Any, ...]
 
     def __init__(self, parts: Mapping[str, Any] | None = None):
@@ -114,7 +115,7 @@ def walk(part: Any, prefix: str = "", path: tuple[str | int, ...] = ()) -> Itera
         here = (*path, field.name)
         if "leaf" in field.metadata:
             yield from _leaf(field, _join(prefix, field.name), here)
-        elif isinstance(value, eqx.Module):
+        elif isinstance(value, pytrees.Tree):
             inside = field.metadata.get("transparent", False) or isinstance(value, Parts)
             yield from walk(value, prefix if inside else _join(prefix, field.name), here)
 
@@ -170,7 +171,16 @@ def write(part: Any, values: Mapping[Leaf, Any]) -> Any:
             current = np.array(current, dtype=float)
             current[leaf.component] = value
             arrays[leaf.path] = current
-    if not arrays:
-        return part
-    paths = tuple(arrays)
-    return eqx.tree_at(lambda p: [_follow(p, path) for path in paths], part, [arrays[path] for path in paths])
+    return _put(part, arrays)
+
+
+def _put(part: Any, values: Mapping[tuple[str | int, ...], Any]) -> Any:
+    """A part, or a tuple of parts, with other values at the ends of some paths."""
+    if () in values:
+        return values[()]
+    inside: dict[str | int, dict[tuple[str | int, ...], Any]] = {}
+    for (first, *rest), value in values.items():
+        inside.setdefault(first, {})[tuple(rest)] = value
+    if isinstance(part, tuple):
+        return tuple(_put(one, inside[i]) if i in inside else one for i, one in enumerate(part))
+    return part.having(**{str(name): _put(getattr(part, str(name)), below) for name, below in inside.items()})

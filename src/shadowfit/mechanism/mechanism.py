@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
+from shadowfit import pytrees
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
 from shadowfit.mechanism import leaves
 from shadowfit.mechanism.body import Body
@@ -36,7 +36,7 @@ def _leaves_of(structure: Any) -> dict[str, Leaf]:
     return {leaf.name: leaf for leaf in leaves.walk(blank)}
 
 
-class Mechanism(eqx.Module):
+class Mechanism(pytrees.Tree):
     """A rigid multibody system. Checked when built; frozen; every numeric leaf has a dotted name.
 
     Numbers are read with :meth:`get` and replaced, in a new mechanism, with :meth:`set`. Names of parts must differ
@@ -51,7 +51,7 @@ class Mechanism(eqx.Module):
     sensors: Parts
     inputs: Parts
     gravity: Gravity
-    name: str = eqx.field(static=True)
+    name: str = pytrees.field(static=True)
 
     def __init__(
         self,

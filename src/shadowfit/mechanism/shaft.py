@@ -12,19 +12,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
-
+from shadowfit import pytrees
 from shadowfit.errors import MechanismError
 from shadowfit.mechanism.leaves import Parts, number
 
 
-class Turns(eqx.Module):
+class Turns(pytrees.Tree):
     """Turns of a shaft for one of a joint [1], or per metre of a slider [rad/m]."""
 
     ratio: Any = number("1 | rad/m", tunable=False)
 
 
-class Shaft(eqx.Module):
+class Shaft(pytrees.Tree):
     """Friction and inertia of a shaft that several joints turn."""
 
     ratios: Parts

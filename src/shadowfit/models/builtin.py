@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-import equinox as eqx
 import numpy as np
 
 from shadowfit.mechanism import Coulomb, FrictionLaw, Mechanism
@@ -74,4 +73,4 @@ def _with_friction(mechanism: Mechanism, laws: Mapping[str, FrictionLaw | None])
         name: dataclasses.replace(joint, friction=laws[name]) if name in laws else joint
         for name, joint in mechanism.joints.items()
     }
-    return eqx.tree_at(lambda whole: whole.joints, mechanism, Parts(joints))
+    return mechanism.having(joints=Parts(joints))

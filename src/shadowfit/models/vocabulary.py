@@ -15,8 +15,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import equinox as eqx
-
+from shadowfit import pytrees
 from shadowfit.mechanism import (
     Accelerometer,
     BodyAngle,
@@ -135,7 +134,7 @@ def _key(field: dataclasses.Field, hint: Any) -> Key:
     }
     if "leaf" in field.metadata:
         return Key(field.name, field.metadata["leaf"], field.metadata["unit"], field.metadata["lower"], **common)
-    if isinstance(hint, type) and issubclass(hint, eqx.Module):
+    if isinstance(hint, type) and issubclass(hint, pytrees.Tree):
         return Key(field.name, "part", part=hint, **common)
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
     return Key(field.name, "text", choices=choices, **common)

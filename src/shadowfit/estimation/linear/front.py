@@ -29,10 +29,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear import substitution
@@ -49,7 +49,7 @@ class ChunkError(ShadowfitError):
     """Rows that do not fit their window or the number of nodes."""
 
 
-class Rows(eqx.Module):
+class Rows(pytrees.Tree):
     """Linearised residuals of consecutive steps, multiplied by the square roots of their weights.
 
     A missing residual is a row of zeros. Steps beyond the end of the recording may hold anything.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 
 
-class ChunkData(eqx.Module):
+class ChunkData(pytrees.Tree):
     """Data of the steps of one chunk."""
 
     command: Float[Array, "steps inputs"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
@@ -126,7 +125,7 @@ def _rough_pose(mechanism: Mechanism, first: tuple[np.ndarray, ...], weights: np
         if isinstance(sensor, JointPosition) and weight > 0.0 and sensor.joint in tree
     }
     # Not built anew, which would check it: start values of free inertias need not belong to any body.
-    return place(eqx.tree_at(lambda m: m.joints, mechanism, Parts(tree)), positions).pose
+    return place(mechanism.having(joints=Parts(tree)), positions).pose
 
 
 def _as_nodes(problem: Problem, poses: Pose) -> Nodes:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 
 
-class Truncation(eqx.Module):
+class Truncation(pytrees.Tree):
     """Known errors of the discretisation along one recording (:mod:`truncation`), held while a fit moves the states."""
 
     dynamics: Float[Array, "steps r"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +22,7 @@ from shadowfit.geometry.cubic import cubic
 from shadowfit.mechanism.mechanism import Mechanism
 
 
-@eqx.filter_jit
+@functools.partial(jax.jit, static_argnames="discretization")
 def disturbed_readings(
     mechanism: Mechanism,
     initial: State,

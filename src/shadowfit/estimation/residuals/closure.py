@@ -18,11 +18,11 @@ parameters: ``δq = Z u − K⁻¹ Cᵀ (∂c/∂χ) δχ``. Derivatives of ρ a
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops
@@ -37,7 +37,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 ROUNDS = 5
 
 
-class Closing(eqx.Module):
+class Closing(pytrees.Tree):
     """Loops at one configuration."""
 
     gap: Float[Array, "m"]
@@ -57,7 +57,7 @@ def closing(tree: Tree, mechanism: Mechanism, motion: Pose) -> Closing:
     return Closing(gap_values(closers, placed.pose), rows, placed.twists, placed.pose)
 
 
-class Independence(eqx.Module):
+class Independence(pytrees.Tree):
     """What independent coordinates decide at one configuration."""
 
     rows: Float[Array, "m d"]
@@ -84,7 +84,7 @@ def independence(independent: tuple[int, ...], rows: Float[Array, "m d"]) -> Ind
     return Independence(rows, inverse, scale * inverse @ picked.T)
 
 
-class Tangent(eqx.Module):
+class Tangent(pytrees.Tree):
     """How the coordinates of a closed configuration move."""
 
     by_unknowns: Float[Array, "d n"]

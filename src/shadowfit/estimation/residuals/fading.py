@@ -8,13 +8,13 @@ another.
 
 from __future__ import annotations
 
-import equinox as eqx
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 
 
-class Fading(eqx.Module):
+class Fading(pytrees.Tree):
     """What the widths follow from, along one recording or a part of it."""
 
     mobility: Float[Array, "steps d"] | None = None

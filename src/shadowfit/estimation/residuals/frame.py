@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
@@ -15,7 +15,7 @@ from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 
 
-class Frame(eqx.Module):
+class Frame(pytrees.Tree):
     """Rows of the gaps and inertia of one configuration."""
 
     jacobian: Float[Array, "*n g r"]

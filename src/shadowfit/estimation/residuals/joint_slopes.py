@@ -13,12 +13,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, rows
 from shadowfit.dynamics.discretization import SCHEMES
@@ -39,7 +39,7 @@ class Columns:
     """What contacts depend on: their own numbers, masses, and the geometry of joints with stops."""
 
 
-class Driven(eqx.Module):
+class Driven(pytrees.Tree):
     """Elements at the current parameters, with derivatives by these (last axis), and the derivatives of commands."""
 
     elements: Elements
@@ -49,7 +49,7 @@ class Driven(eqx.Module):
     command_tangents: Float[Array, "inputs p"]
 
 
-class ActingJoints(eqx.Module):
+class ActingJoints(pytrees.Tree):
     """Joints of a group in a step, and what acts in them."""
 
     point: balance.JointPoint
@@ -66,14 +66,8 @@ def tangent_columns(tree: Any, columns: tuple[int, ...] | None = None) -> Any:
 
 
 def push_forward(function: Callable, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """Derivatives of a function along stacked tangents (first axis); what is not an array stays as it is."""
-    arrays, static = eqx.partition(primals, eqx.is_array)
-    moving = eqx.filter(tangents, eqx.is_array)
-
-    def one(tangent: Any) -> Any:
-        return jax.jvp(lambda x: function(*eqx.combine(x, static)), (arrays,), (tangent,))[1]
-
-    return jax.vmap(one)(moving)
+    """Derivatives of a function along stacked tangents (first axis)."""
+    return jax.vmap(lambda tangent: jax.jvp(function, primals, tangent)[1])(tangents)
 
 
 def _columnwise(function: Callable, at: Float[Array, "n k"]) -> tuple[Float[Array, "n"], Float[Array, "n k"]]:
@@ -217,9 +211,7 @@ def joint_slopes(
 
 def _as_pairs(group: JointGroup) -> JointGroup:
     """The joints of a group as groups of one joint between bodies 0 and 1, for ``vmap``; without laws."""
-    bare = eqx.tree_at(lambda g: g.laws, group, ())
-    arrays, static = eqx.partition(bare, eqx.is_array)
-    pairs = eqx.combine(jax.tree.map(lambda x: x[:, None], arrays), static)
+    pairs = jax.tree.map(lambda x: x[:, None], group.having(laws=()))
     return dataclasses.replace(
         pairs,
         a=Attachments((0,), pairs.a.levers, pairs.a.frames),

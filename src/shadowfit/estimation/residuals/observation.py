@@ -6,11 +6,11 @@ space of its nodes (cubic with four nodes), so uneven, jittered or faster sampli
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear.front import Rows
@@ -22,7 +22,7 @@ from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
 
 
-class Sample(eqx.Module):
+class Sample(pytrees.Tree):
     """One reading of all sensors."""
 
     measured: tuple[Float[Array, "d"], ...]
@@ -38,7 +38,7 @@ class Sample(eqx.Module):
     """Derivatives of the command by the parameters that act through the inputs."""
 
 
-class Scale(eqx.Module):
+class Scale(pytrees.Tree):
     """Units of time and noise."""
 
     timestep: Float[Array, ""]
@@ -94,7 +94,7 @@ def _acceleration(
     return nodes.acceleration_at(at, base, timestep) if asked else None
 
 
-class BetterCurve(eqx.Module):
+class BetterCurve(pytrees.Tree):
     """A curve through the states that is better than the window's polynomial, at the time of a sample."""
 
     poses: Pose

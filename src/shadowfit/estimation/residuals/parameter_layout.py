@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.estimation.residuals.joint_slopes import Columns
@@ -21,7 +21,7 @@ from shadowfit.geometry import rotations
 from shadowfit.mechanism.mechanism import Mechanism
 
 
-class Values(eqx.Module):
+class Values(pytrees.Tree):
     """Values of parameters."""
 
     numbers: Float[Array | np.ndarray, "numbers"]
@@ -63,10 +63,10 @@ class Layout:
         return mechanism.write(dict(zip((*self.numbers, *self.turns), [*numbers, *turns], strict=True)))
 
 
-class Parametrised(eqx.Module):
+class Parametrised(pytrees.Tree):
     """A mechanism with free parameters, and their values."""
 
-    layout: Layout = eqx.field(static=True)
+    layout: Layout = pytrees.field(static=True)
     start: Mechanism
     """The mechanism that the values are written into; its masses weigh the residuals."""
     values: Values

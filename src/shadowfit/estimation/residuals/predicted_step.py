@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, contact_problem, dry_friction, rows, sliding
@@ -37,7 +37,7 @@ from shadowfit.estimation.residuals.joint_slopes import (
 CONTACT_ROUNDS = 4
 
 
-class PredictedStep(eqx.Module):
+class PredictedStep(pytrees.Tree):
     """Where the stepper goes, to within one Newton step."""
 
     velocity: Float[Array, "bodies 6"]
@@ -56,7 +56,7 @@ Known = tuple[tuple[rows.Geometry, rows.Geometry | None], ...]
 """Geometries of each group that do not depend on the new velocity."""
 
 
-class _Pass(eqx.Module):
+class _Pass(pytrees.Tree):
     """Frictionless F and its slope at one velocity, with what the friction problem needs."""
 
     missing: Float[Array, "r"]

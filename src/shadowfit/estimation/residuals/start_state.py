@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
@@ -25,7 +25,7 @@ from shadowfit.estimation.residuals.parameter_layout import Parametrised
 REDUNDANT = 1e-9
 
 
-class StartGaps(eqx.Module):
+class StartGaps(pytrees.Tree):
     """Gaps of a state with their derivatives, and the masses that weigh them."""
 
     gap: Float[Array, "*n g"]

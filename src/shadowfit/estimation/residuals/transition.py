@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import dataclasses
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces
@@ -45,7 +45,7 @@ from shadowfit.estimation.residuals.predicted_step import Known, PredictedStep, 
 from shadowfit.geometry import Pose, rotations
 
 
-class Transition(eqx.Module):
+class Transition(pytrees.Tree):
     """Residual of one step (rows: bodies × 6) and its derivatives."""
 
     residual: Float[Array, "r"]

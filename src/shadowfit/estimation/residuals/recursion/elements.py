@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,7 +26,7 @@ from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Link, free_part, hang_on, twist
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import slopes
-from shadowfit.mechanism.leaves import read
+from shadowfit.mechanism.leaves import Parts, read
 from shadowfit.mechanism.mechanism import Mechanism
 
 Arrays = list[Any]
@@ -106,9 +105,8 @@ def _hung(kind: Kind, mechanism: Mechanism, base: Pose, motion: Pose, step: Arra
         frame = Pose(placed.pose.position - rotations.rotate(placed.pose.orientation, center), placed.pose.orientation)
     else:
         # Without centres of mass poses are those of the frames.
-        bodies = [body.com for body in mechanism.bodies.values]
-        framed = eqx.tree_at(lambda m: [body.com for body in m.bodies.values], mechanism, [np.zeros(3)] * len(bodies))
-        placed = hang_on(framed, kind.link, free_motion, base)
+        bodies = Parts({name: body.having(com=np.zeros(3)) for name, body in mechanism.bodies.items()})
+        placed = hang_on(mechanism.having(bodies=bodies), kind.link, free_motion, base)
         frame = placed.pose
     return frame, [twist(direction, placed) for direction in kind.link.freedom]
 

@@ -16,11 +16,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Placed
@@ -37,7 +37,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View
 
 
-class Step(eqx.Module):
+class Step(pytrees.Tree):
     """One time step, as its dynamics residual sees it."""
 
     machine: Parametrised

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
@@ -117,7 +117,7 @@ def driven(step: Step) -> Driven:
     return Driven(assemble(machine.mechanism()), tangents, machine.reference(), by_parameters)
 
 
-class Velocities(eqx.Module):
+class Velocities(pytrees.Tree):
     """Velocities of the bodies at the beginning and at the end of a step."""
 
     old: Float[Array, "bodies 6"]
@@ -132,7 +132,7 @@ def transition_at(
     return transition.linearise(moved, step.machine.layout.columns, moving, equations)
 
 
-class MeanVelocity(eqx.Module):
+class MeanVelocity(pytrees.Tree):
     """``(q₁ ⊟ q₀)/h`` and its derivatives by both configurations."""
 
     velocity: Float[Array, "bodies 6"]

@@ -1,0 +1,88 @@
+"""Values with named fields that JAX sees as trees of them: frozen, made by a class statement as dataclasses are.
+
+    class Spring(Tree):
+        stiffness: float
+        name: str = field(static=True, default="spring")
+
+Fields are children of the tree. Those that are ``static`` belong to its structure: they can be hashed, and differ from
+program to program, not from number to number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+import jax
+from jax.tree_util import GetAttrKey
+
+Own = TypeVar("Own", bound="Tree")
+
+
+def field(
+    *,
+    static: bool = False,
+    converter: Callable[[Any], Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """A field of a tree; ``converter`` makes what it holds of what it is given. ``options`` as of dataclasses."""
+    return dataclasses.field(metadata={**(metadata or {}), "static": static, "converter": converter}, **options)
+
+
+@dataclass_transform(field_specifiers=(field, dataclasses.field))
+class Tree:
+    """Base of values that are trees of their fields."""
+
+    _converters: ClassVar[dict[str, Callable[[Any], Any] | None]] = {}
+    """Of all fields by name."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        dataclasses.dataclass(eq=False, repr=False)(cls)
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # which it has just become
+        cls._converters = {one.name: one.metadata.get("converter") for one in fields}
+        children = tuple(one.name for one in fields if not one.metadata.get("static"))
+        static = tuple(one.name for one in fields if one.metadata.get("static"))
+        keys = tuple(map(GetAttrKey, children))
+
+        def flatten(tree: Tree) -> tuple[list[Any], tuple[Any, ...]]:
+            held = vars(tree)
+            return [held[name] for name in children], tuple([held[name] for name in static])
+
+        def flatten_with_keys(tree: Tree) -> tuple[Iterable[tuple[Any, Any]], tuple[Any, ...]]:
+            values, structure = flatten(tree)
+            return zip(keys, values, strict=True), structure
+
+        def unflatten(structure: tuple[Any, ...], values: Iterable[Any]) -> Any:
+            # Not through ``__init__``: JAX puts anything in place of numbers.
+            tree = object.__new__(cls)
+            vars(tree).update(zip(children, values, strict=True))
+            vars(tree).update(zip(static, structure, strict=True))
+            return tree
+
+        jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Fields are set once, when a value is made."""
+        if name not in self._converters or name in vars(self):
+            raise dataclasses.FrozenInstanceError(f"{type(self).__name__}.{name} cannot be set; make another one")
+        convert = self._converters[name]
+        vars(self)[name] = value if convert is None else convert(value)
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"{type(self).__name__}.{name} cannot be taken away")
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={vars(self).get(name)!r}" for name in self._converters)
+        return f"{type(self).__name__}({inside})"
+
+    def having(self: Own, **fields: Any) -> Own:
+        """The same with other contents of some fields, as they are given: nothing is converted or checked."""
+        unknown = set(fields) - set(self._converters)
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        tree = object.__new__(type(self))
+        vars(tree).update({name: vars(self)[name] for name in self._converters}, **fields)
+        return tree
