@@ -24,10 +24,9 @@ from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.parameters import parameter_set
-from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
-from shadowfit.estimation.problem.weights import default_weights
-from shadowfit.estimation.result import Seconds
+from shadowfit.estimation.problem.weights import default_weights, unit_weights
+from shadowfit.estimation.result import ParameterEstimate, Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
@@ -137,8 +136,10 @@ def check(
         notices += _backwards(here, index, where)
     if balances and _least_explained(balances) < POOR:
         notices = [*_remedies(here, _least_explained(balances), options or Options()), *notices]
-    relative = {row.name: row.std / size for row, size in zip(here.parameters, here.evidence.scale, strict=True)}
-    notices += list(_untold(here))
+    # What noise alone would do: pieces of the data cannot but disagree about start values.
+    told = here.table("gauss-newton")
+    relative = {row.name: row.std / size for row, size in zip(told, here.evidence.scale, strict=True)}
+    notices += list(_untold(here, told))
     return Check(ordered(notices), balances, relative)
 
 
@@ -146,31 +147,33 @@ def force_balances(here: Estimate) -> list[list[Balance]]:
     """The forces along each joint in each recording; empty for machines that are not looked at joint by joint."""
     if tree_behind(here.problem) is None:
         return []
-    without = at_start(here.problem.without_inputs(), here.outcome.linearisation.point)
-    return [_balances(here, without, index) for index in range(len(here.problem.tracks))]
+    problem, point = here.problem, here.outcome.linearisation.point
+    with one_thread():
+        given = [known for _, known in objective.missing_and_known(problem, point, unit_weights(problem))]
+    return [_balances(here, known / problem.timestep, index) for index, known in enumerate(given)]
 
 
-def at_start(problem: Problem, point: Point | None = None) -> Estimate:
+def at_start(problem: Problem) -> Estimate:
     """The problem linearised along the motion that the sensors show, as an estimate that made no step."""
     with one_thread():
-        if point is None:
-            objective.prepare(problem, problem.parameters.start(), default_weights(problem, 1.0))
-            point = start_point(problem)
+        objective.prepare(problem, problem.parameters.start(), default_weights(problem, 1.0))
+        point = start_point(problem)
         weights = first_weights(problem, point)
         linearisation = objective.linearise(problem, point, weights)
     outcome = Outcome(linearisation, Status.ITERATIONS, (), LevenbergMarquardt().start_damping or 0.0, None)
     return Estimate(problem, weights, outcome, Seconds(0.0, 0.0, 0.0))
 
 
-def _balances(here: Estimate, without: Estimate, index: int) -> list[Balance]:
+def _balances(here: Estimate, inputs: Float[np.ndarray, "n d"], index: int) -> list[Balance]:
+    """Of one recording, with the forces that its inputs give."""
     names, units = coordinate_names(here)
     drives = driven_joints(here.problem)
-    now, idle = force_terms(here, index), force_terms(without, index)
+    now = force_terms(here, index)
     time = here.problem.tracks[index].times(here.problem.timestep)[: len(now.missing)]
     balances = []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
         missing, inertia, gravity, speed = (x[:, i, 0] for x in (now.missing, now.inertia, now.gravity, now.speed))
-        driven = idle.missing[:, i, 0] - missing
+        driven = inputs[: len(missing), i]
         needed = inertia - gravity
         explained, coefficients = _explain(inertia, gravity, driven, speed)
         torque = torque_balance(needed, driven, speed) if name in drives else NO_TORQUE
@@ -335,10 +338,10 @@ def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:
         )
 
 
-def _untold(here: Estimate) -> Iterator[Notice]:
+def _untold(here: Estimate, told: Sequence[ParameterEstimate]) -> Iterator[Notice]:
     """Wished parameters that the motion cannot tell, in one sentence, and those that it cannot tell apart."""
-    sizes = dict(zip((row.name for row in here.parameters), here.evidence.scale, strict=True))
-    unknown = [row for row in here.parameters if not row.at_bound and not row.identifiable]
+    sizes = dict(zip((row.name for row in told), here.evidence.scale, strict=True))
+    unknown = [row for row in told if not row.at_bound and not row.identifiable]
     hopeless = [row.name for row in unknown if not row.std < HOPELESS * sizes[row.name]]
     if hopeless:
         yield Notice(
