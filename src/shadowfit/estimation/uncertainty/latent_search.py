@@ -117,7 +117,7 @@ class Explanation:
     """Errors explained by white ones of some level, and functions."""
 
     deviance: float
-    """−2 log L."""
+    """−2 log L, up to a constant."""
     functions: tuple[_Function, ...] = ()
     white: float = 1.0
     """Level of the white errors of impulses beside the functions, relative to where all errors are white."""
@@ -166,7 +166,7 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
         there = objective.linearise(problem, point, weights)
         projections = tuple(projected(problem, there, weights, i) for i in range(len(problem.tracks)))
         step = propose(problem, there, WARM_DAMPING, "scaled")
-        white = deviance(problem, there, weights, change=0.0 if step is None else step.change)[0]
+        white = deviance(problem, there, weights, change=0.0 if step is None else step.change, volume=False)[0]
         return Linear(weights, projections, evidence.places, free), white
 
     parts = _parts(problem, candidates(problem, point))
@@ -279,7 +279,7 @@ def _without_states(states: Follower, columns: Float[np.ndarray, "n m c"]) -> Fl
 
 
 def _sizes(columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
-    return np.sqrt(np.sum(np.square(columns), axis=(0, 1)))
+    return np.sqrt(np.einsum("kmc,kmc->c", columns, columns))
 
 
 # --- candidates ---

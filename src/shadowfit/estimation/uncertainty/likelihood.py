@@ -28,12 +28,18 @@ from shadowfit.estimation.uncertainty.determinant import log_volume
 
 
 def deviance(
-    problem: Problem, here: Linearisation, weights: Weights, adapt: bool = True, change: float = 0.0
+    problem: Problem,
+    here: Linearisation,
+    weights: Weights,
+    adapt: bool = True,
+    change: float = 0.0,
+    volume: bool = True,
 ) -> tuple[float, float]:
     """−2 log L of the noise levels, up to a constant, and the factor on all of them.
 
     The factor is the most likely one (or one, unless ``adapt``), as far as the stated noise of the sensors allows it.
-    ``change``: of the cost, by a step that is thought to be made.
+    ``change``: of the cost, by a step that is thought to be made. ``volume``: with the determinants of A, which are the
+    same for all levels at one point of one problem.
     """
     reference = weights.reference
     unknowns = sum(problem.plan.node_size * problem.node_count(i) for i in range(len(problem.tracks)))
@@ -47,7 +53,8 @@ def deviance(
     scale = float(np.clip(np.sqrt(squares / freedom), *limits)) if adapt else 1.0
     total = squares / scale**2 + 2.0 * freedom * np.log(scale)
     total += log_determinant(problem, here) - 2.0 * unknowns * np.log(reference)
-    total -= 2.0 * log_volume(problem, here.point)
+    if volume:
+        total -= 2.0 * log_volume(problem, here.point)
     each = 2.0 * np.linalg.slogdet(weights.dynamics / reference)[1] / len(weights.dynamics)
     total -= dynamics * each
     for std, count in zip(weights.std, samples, strict=True):
@@ -57,11 +64,11 @@ def deviance(
     return float(total), scale
 
 
-def stepped_deviance(problem: Problem, point: Point, weights: Weights) -> float:
+def stepped_deviance(problem: Problem, point: Point, weights: Weights, volume: bool = True) -> float:
     """−2 log L where the equations are linearised at a point and the step that they ask for is thought to be made."""
     here = objective.linearise(problem, point, weights)
     step = propose(problem, here, WARM_DAMPING, "scaled")
-    return np.inf if step is None else deviance(problem, here, weights, change=step.change)[0]
+    return np.inf if step is None else deviance(problem, here, weights, change=step.change, volume=volume)[0]
 
 
 def _sample_counts(problem: Problem) -> list[int]:
