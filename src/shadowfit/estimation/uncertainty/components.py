@@ -29,6 +29,8 @@ EVIDENCE = 11.0
 COARSE, FINE = np.arange(-4.0, 9.5, 1.0), np.array([-0.6, -0.3, 0.0, 0.3, 0.6])
 # Groups whose sizes are looked for at a time: those that would gain most.
 MOST = 3
+# Sum of the eigenvalues up to which a Cholesky factor keeps half of the digits.
+WELL_TOLD = 1e8
 # Part of the errors that rounding leaves where functions explain them entirely.
 ROUNDING = 1e-9
 
@@ -112,13 +114,19 @@ class _Beside:
     """Products of rows as white errors and the groups that are there leave them."""
 
     rows: Rows
-    squares: Float[np.ndarray, "c c"]
-    """``M − M Θ½ (1 + Θ½ M Θ½)⁻¹ Θ½ M``."""
-    products: Float[np.ndarray, " c"]
-    explained: float
-    """``bᵀ K b`` by the groups that are there."""
+    there: list[int]
+    """Columns of the groups that are there."""
+    half: Float[np.ndarray, "k k"]
+    """A root of ``(M + Θ⁻¹)⁻¹`` on these columns: ``halfᵀ half``."""
+    along: Float[np.ndarray, " k"]
+    """``half b``."""
     determinant: float
     """``log det(1 + Θ½ M Θ½)``."""
+
+    @property
+    def explained(self) -> float:
+        """``bᵀ K b`` by the groups that are there."""
+        return float(self.along @ self.along)
 
     @property
     def variance(self) -> float:
@@ -129,6 +137,13 @@ class _Beside:
     def deviance(self) -> float:
         return float(self.rows.degrees * np.log(self.variance) + self.determinant)
 
+    def left_of(self, g: int) -> tuple[Float[np.ndarray, "w w"], Float[np.ndarray, " w"]]:
+        """``M − M K M`` and ``b − M K b`` of the columns of a group."""
+        group = list(self.rows.groups[g])
+        across = self.half @ self.rows.squares[np.ix_(self.there, group)]
+        squares = self.rows.squares[np.ix_(group, group)] - across.T @ across
+        return squares, self.rows.products[group] - across.T @ self.along
+
     def scanned(self, g: int) -> tuple[float, float]:
         """Least −2 log L over the size of one more group, and the size."""
         scale = np.mean(np.diagonal(self.rows.squares)[list(self.rows.groups[g])])
@@ -138,9 +153,9 @@ class _Beside:
 
     def least(self, g: int, sizes: Float[np.ndarray, " k"]) -> tuple[float, float]:
         """The same among some sizes: in the principal axes of the group's columns each counts by itself."""
-        group = list(self.rows.groups[g])
-        values, vectors = np.linalg.eigh(self.squares[np.ix_(group, group)])
-        values, along = np.maximum(values, 0.0), vectors.T @ self.products[group]
+        squares, products = self.left_of(g)
+        values, vectors = np.linalg.eigh(squares)
+        values, along = np.maximum(values, 0.0), vectors.T @ products
         grown = 1.0 + sizes[:, None] * values
         explained = self.explained + np.sum(sizes[:, None] * along**2 / grown, axis=1)
         deviance = self.rows.degrees * np.log(_left(self.rows, explained)) + np.sum(np.log(grown), axis=1)
@@ -152,32 +167,31 @@ def _beside(rows: Rows, ratio: Float[np.ndarray, " g"]) -> _Beside:
     """The rows beside groups of given sizes."""
     there = np.flatnonzero(ratio > 0.0).tolist()
     columns = [c for g in there for c in rows.groups[g]]
-    if not columns:
-        return _Beside(rows, rows.squares, rows.products, 0.0, 0.0)
     root = np.sqrt(np.repeat(ratio[there], [len(rows.groups[g]) for g in there]))
+    half, determinant = _inverse_root(root[:, None] * rows.squares[np.ix_(columns, columns)] * root)
+    half = half * root
+    return _Beside(rows, columns, half, half @ rows.products[columns], determinant)
+
+
+def _inverse_root(inner: Float[np.ndarray, "k k"]) -> tuple[Float[np.ndarray, "k k"], float]:
+    """R with ``RᵀR = (1 + A)⁻¹``, and the logarithm of the determinant of ``1 + A``."""
+    if np.trace(inner) < WELL_TOLD:
+        lower = np.linalg.cholesky(inner + np.eye(len(inner)))
+        return np.linalg.inv(lower), 2.0 * float(np.sum(np.log(np.diagonal(lower))))
     # Columns that hardly differ make this nearly singular: in its principal axes rounding does no harm.
-    values, vectors = np.linalg.eigh(root[:, None] * rows.squares[np.ix_(columns, columns)] * root)
+    values, vectors = np.linalg.eigh(inner)
     values = np.maximum(values, 0.0)
-    turned = vectors.T * root
-    across, along = turned @ rows.squares[columns], turned @ rows.products[columns]
-    inner = across / (1.0 + values)[:, None]
-    return _Beside(
-        rows,
-        rows.squares - across.T @ inner,
-        rows.products - inner.T @ along,
-        float(np.sum(along**2 / (1.0 + values))),
-        float(np.sum(np.log1p(values))),
-    )
+    return vectors.T / np.sqrt(1.0 + values)[:, None], float(np.sum(np.log1p(values)))
 
 
 def _promising(beside: _Beside, ratio: Float[np.ndarray, " g"]) -> list[int]:
     """Groups that would gain most, without a prior; none that would not gain enough."""
     rows, gains = beside.rows, []
     for g in np.flatnonzero(ratio == 0.0).tolist():
-        group = list(rows.groups[g])
-        size = np.sqrt(np.maximum(np.diagonal(beside.squares)[group], np.finfo(float).tiny))
-        values, vectors = np.linalg.eigh(beside.squares[np.ix_(group, group)] / np.outer(size, size))
-        along = vectors.T @ (beside.products[group] / size)
+        squares, products = beside.left_of(g)
+        size = np.sqrt(np.maximum(np.diagonal(squares), np.finfo(float).tiny))
+        values, vectors = np.linalg.eigh(squares / np.outer(size, size))
+        along = vectors.T @ (products / size)
         seen = values > ROUNDING
         part = float(np.sum(along[seen] ** 2 / values[seen])) / (rows.degrees * beside.variance)
         gains.append((-rows.degrees * np.log1p(-min(part, 1.0 - ROUNDING)), g))
