@@ -106,7 +106,7 @@ def simulation_errors(problem: Problem, fitted: Point) -> Float[np.ndarray, " se
     spread, squares, counts = _variation(problem), [], []
     for index, track in enumerate(problem.tracks):
         motion = linearised(problem, fitted, index)
-        error, present = _simulated(motion, motion.residual[..., None], spread, track.steps)
+        error, present = _simulated(_forced(motion, motion.residual[..., None]), spread, track.steps)
         squares.append(_folded(error[..., :1], spread))
         counts.append(present)
     return _by_sensor(problem, np.sum(squares, axis=0)[None], np.sum(counts, axis=0)[None])[0, :, 0]
@@ -139,7 +139,8 @@ def window_errors(
     """
     spread = _variation(problem)
     steps = _horizons(longest or max(track.steps for track in problem.tracks))
-    sums = [[_errors_over(motion, given, spread, horizon) for horizon in steps] for motion, given in recordings]
+    forced = (_forced(motion, given) for motion, given in recordings)
+    sums = [[_errors_over(one, spread, horizon) for horizon in steps] for one in forced]
     squares, counts = (np.sum([[pair[i] for pair in each] for each in sums], axis=0) for i in range(2))
     errors = _by_sensor(problem, squares, counts)
     return [Prediction(steps, case) for case in np.moveaxis(errors, -1, 0)]
@@ -177,13 +178,29 @@ def _variation(problem: Problem) -> Float[np.ndarray, " m"]:
     return np.where(variation > 0.0, variation, 1.0)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Forced:
+    """A recording with what its steps lack and how far its readings are off, in some cases."""
+
+    motion: Motion
+    given: Float[np.ndarray, "n d+m c"]
+    next_state: Float[np.ndarray, "n d 2*d+c"]
+    """How a state follows: ``C⁻¹A`` and ``C⁻¹B`` by the two before, ``−C⁻¹r`` by what the step lacks in each case."""
+
+
+def _forced(motion: Motion, given: Float[np.ndarray, "n d+m c"]) -> _Forced:
+    lacking = given[:, : motion.after.shape[2]]
+    solved = np.linalg.solve(motion.after, np.concatenate([motion.before, motion.now, -lacking], axis=2))
+    return _Forced(motion, given, solved)
+
+
 def _errors_over(
-    motion: Motion, given: Float[np.ndarray, "n d+m c"], spread: Float[np.ndarray, " m"], horizon: int
+    forced: _Forced, spread: Float[np.ndarray, " m"], horizon: int
 ) -> tuple[Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
     """Sums of squared relative errors over all windows of a recording, and the numbers of samples."""
-    steps, cases = len(motion.reading), given.shape[2]
+    steps, cases = len(forced.given), forced.given.shape[2]
     horizon = min(horizon, steps)
-    predicted, present = _simulated(motion, given, spread, horizon)
+    predicted, present = _simulated(forced, spread, horizon)
     # Step k's own state is the second of its window: windows begin a step earlier.
     lead = 1 if horizon < steps else 0
     filled = _filled(predicted, lead, horizon)
@@ -192,14 +209,15 @@ def _errors_over(
 
 
 def _simulated(
-    motion: Motion, given: Float[np.ndarray, "n d+m c"], spread: Float[np.ndarray, " m"], horizon: int
+    forced: _Forced, spread: Float[np.ndarray, " m"], horizon: int
 ) -> tuple[Float[np.ndarray, "n m c+s"], Float[np.ndarray, " m"]]:
     """Relative errors of readings in each window: by missing impulses for each case, and by each first state of it.
 
     And the number of samples of each component.
     """
+    motion, given = forced.motion, forced.given
     steps, rows, window, size = motion.reading.shape
-    followed = _followed(motion, given[:, :size], horizon)
+    followed = _followed(forced.next_state, given.shape[2], horizon)
     padded = np.concatenate([followed, np.zeros((window, *followed.shape[1:]))])
     predicted = sum(motion.reading[:, :, i] @ padded[i : i + steps] for i in range(window))
     predicted[..., : given.shape[2]] += given[:, size:]
@@ -234,10 +252,9 @@ def _best_start(columns: Float[np.ndarray, "w x c+s"], cases: int) -> Float[np.n
     return error - unit @ (vectors @ (inverse[..., None] * along))
 
 
-def _followed(motion: Motion, lacking: Float[np.ndarray, "n d c"], horizon: int) -> Float[np.ndarray, "n+2 d c+2*d"]:
+def _followed(solved: Float[np.ndarray, "n d 2*d+c"], cases: int, horizon: int) -> Float[np.ndarray, "n+2 d c+2*d"]:
     """States that follow: by the missing impulses (a column for each case), and by each first state of a window."""
-    steps, size, cases = lacking.shape
-    solved = np.linalg.solve(motion.after, np.concatenate([motion.before, motion.now, -lacking], axis=2))
+    steps, size, _ = solved.shape
     nodes = steps + 2
     begins = (np.arange(2, nodes) % horizon < 2) if horizon < steps else np.zeros(steps, bool)
     keep = ~begins
