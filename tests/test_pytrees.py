@@ -8,11 +8,11 @@ import jax
 import numpy as np
 import pytest
 
-from shadowfit.pytrees import Tree, field
+from shadowfit.pytrees import PyTree, field
 from trees import same_trees
 
 
-class Spring(Tree):
+class Spring(PyTree):
     stiffness: float = field(converter=np.asarray)
     name: str = field(static=True)
     rest: float = 0.5
@@ -21,7 +21,7 @@ class Spring(Tree):
         return -self.stiffness * (length - self.rest)
 
 
-class Pair(Tree):
+class Pair(PyTree):
     springs: tuple[Spring, ...]
 
     def __init__(self, *springs):

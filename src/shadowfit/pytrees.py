@@ -1,6 +1,6 @@
 """Values with named fields that JAX sees as trees of them: frozen, made by a class statement as dataclasses are.
 
-    class Spring(Tree):
+    class Spring(PyTree):
         stiffness: float
         name: str = field(static=True, default="spring")
 
@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 import jax
 from jax.tree_util import GetAttrKey
 
-Own = TypeVar("Own", bound="Tree")
+Own = TypeVar("Own", bound="PyTree")
 
 
 def field(
@@ -32,7 +32,7 @@ def field(
 
 
 @dataclass_transform(field_specifiers=(field, dataclasses.field))
-class Tree:
+class PyTree:
     """Base of values that are trees of their fields."""
 
     _converters: ClassVar[dict[str, Callable[[Any], Any] | None]] = {}
@@ -47,11 +47,11 @@ class Tree:
         static = tuple(one.name for one in fields if one.metadata.get("static"))
         keys = tuple(map(GetAttrKey, children))
 
-        def flatten(tree: Tree) -> tuple[list[Any], tuple[Any, ...]]:
+        def flatten(tree: PyTree) -> tuple[list[Any], tuple[Any, ...]]:
             held = vars(tree)
             return [held[name] for name in children], tuple([held[name] for name in static])
 
-        def flatten_with_keys(tree: Tree) -> tuple[Iterable[tuple[Any, Any]], tuple[Any, ...]]:
+        def flatten_with_keys(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], tuple[Any, ...]]:
             values, structure = flatten(tree)
             return zip(keys, values, strict=True), structure
 

@@ -30,10 +30,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_matrices import cholesky, triangular_solver
 from shadowfit.errors import ShadowfitError
+from shadowfit.pytrees import PyTree, field
 
 GROUP_SIZE = 24
 """Most rows that are eliminated together, unless a single block is larger."""
@@ -162,13 +162,13 @@ def _group(
     return groups, later
 
 
-class Factor(pytrees.Tree):
+class Factor(PyTree):
     """A factored symmetric positive definite block matrix ``S``; `solve` applies ``S⁻¹``.
 
     The blocks are kept beside the factor because derivatives are taken with respect to them.
     """
 
-    plan: Plan = pytrees.field(static=True)
+    plan: Plan = field(static=True)
     blocks: dict[tuple[int, int], Float[Array, "_rows _columns"]]
     """The caller's blocks (i, j), i ≥ j."""
     roots: tuple[Float[Array, "_g _g"], ...]

@@ -6,12 +6,12 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Float, Int
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_matrices import lu, triangular_solver
+from shadowfit.pytrees import PyTree
 
 
-class DenseFactor(pytrees.Tree):
+class DenseFactor(PyTree):
     """A factored square matrix ``A``; `solve` applies ``A⁻¹``.
 
         A[permutation] = L U,   |L| ≤ 1

@@ -31,11 +31,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Bool, Float, Int
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity import dense, lemke, scaling
 from shadowfit.complementarity.status import Status
 from shadowfit.errors import ShadowfitError
+from shadowfit.pytrees import PyTree
 
 SOLVED_TOLERANCE = 1e-9
 """Largest `violation` of a solution that is called solved."""
@@ -53,7 +53,7 @@ class LcpShapeError(ShadowfitError):
     """Matrices and vectors of a complementarity problem whose shapes do not fit together."""
 
 
-class LcpSolution(pytrees.Tree):
+class LcpSolution(PyTree):
     """Result of `solve_lcp`."""
 
     z: Float[Array, " n"]

@@ -21,10 +21,10 @@ from typing import Protocol
 import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.lcp import LcpShapeError, solve_lcp
 from shadowfit.complementarity.status import Status
+from shadowfit.pytrees import PyTree
 
 
 class LinearSolver(Protocol):
@@ -35,7 +35,7 @@ class LinearSolver(Protocol):
         ...
 
 
-class MlcpSolution(pytrees.Tree):
+class MlcpSolution(PyTree):
     """Result of `solve_mlcp`."""
 
     free: Float[Array, " a"]

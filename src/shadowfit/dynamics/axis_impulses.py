@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import exact, rows, sliding
@@ -18,9 +17,10 @@ from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Hung, Tree
 from shadowfit.geometry import Pose
+from shadowfit.pytrees import PyTree
 
 
-class AxisImpulses(pytrees.Tree):
+class AxisImpulses(PyTree):
     """Impulses l of all coordinates, and how they change."""
 
     impulse: Float[Array, "d"]

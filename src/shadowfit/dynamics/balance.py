@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, exact, rows, sliding, spook
 from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.geometry import Pose, rotations
+from shadowfit.pytrees import PyTree
 
 
 class AxisMotion(NamedTuple):
@@ -35,7 +35,7 @@ class AxisMotion(NamedTuple):
     new_speed: Float[Array, "n"]
 
 
-class JointPoint(pytrees.Tree):
+class JointPoint(PyTree):
     """Joints of a group at ``(q, v, v')``: geometry, and the scalars that their impulses depend on.
 
     ``before`` and ``after`` are the geometries at ``q ⊟ h v`` and ``q ⊞ h v'``, which the exact discretisation uses;
@@ -56,7 +56,7 @@ class JointPoint(pytrees.Tree):
         return AxisMotion(self.geometry.position, self.speed, self.new_speed)
 
 
-class Sticking(pytrees.Tree):
+class Sticking(PyTree):
     """The stepper's dry friction, ``λ_t = −clip(Ḡ v'/Σ_t, ± L)``: its direction is that of the end of the step."""
 
     sigma: Float[Array, "n"]
@@ -65,7 +65,7 @@ class Sticking(pytrees.Tree):
     """A fixed branch instead: +1 or −1 slides in that direction, 0 sticks."""
 
 
-class Turning(pytrees.Tree):
+class Turning(PyTree):
     """Dry friction whose direction is a mean over the step (:mod:`sliding`)."""
 
     mobility: Float[Array, "n"]
@@ -192,7 +192,7 @@ def bodies_balance(elements: Elements, step: Moving, discretization: str) -> Flo
     return jax.vmap(one)(bodies.mass, bodies.inertia, applied, *states)
 
 
-class BodySlopes(pytrees.Tree):
+class BodySlopes(PyTree):
     """Derivatives of each body's balance by its own rotation, velocity and new velocity."""
 
     by_turn: Float[Array, "bodies 6 3"]

@@ -16,16 +16,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.dynamics.velocity_problem import ContactRows
 from shadowfit.geometry import Pose
+from shadowfit.pytrees import PyTree, field
 
 
-class Points(pytrees.Tree):
+class Points(PyTree):
     """All contact points of a mechanism, stacked; ``frictional`` are the places of those that have tangents."""
 
     normal: Float[Array, "p r"]
@@ -36,7 +36,7 @@ class Points(pytrees.Tree):
     coefficient: Float[Array, "q"]
     drift: Float[Array, "q 2"]
     """Speeds of sliding while the velocity is zero [m/s]: none of bodies, some of coordinates (`as_seen`)."""
-    frictional: tuple[int, ...] = pytrees.field(static=True)
+    frictional: tuple[int, ...] = field(static=True)
 
     @property
     def rubbing(self) -> np.ndarray:
@@ -63,14 +63,14 @@ class Points(pytrees.Tree):
         return Points(normal, self.sigma, bias, tangent, self.tangent_sigma, self.coefficient, drift, self.frictional)
 
 
-class Impulses(pytrees.Tree):
+class Impulses(PyTree):
     """``λ_n`` of all points and ``λ_t`` of those with friction [N s, N m s]."""
 
     normal: Float[Array, "p"]
     tangent: Float[Array, "q 2"]
 
 
-class Branch(pytrees.Tree):
+class Branch(PyTree):
     """Where each point is: ``touching`` is 1 or 0; ``slip`` has the signs of the motion, zero for a tangent that does
     not slide at the limit, both zero where the point sticks."""
 

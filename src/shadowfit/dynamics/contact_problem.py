@@ -19,18 +19,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import dry_friction
 from shadowfit.dynamics.contact_law import Branch, Impulses, Points, impulses_on, projected, slip_of
 from shadowfit.dynamics.dry_friction import DryAxes
+from shadowfit.pytrees import PyTree
 
 # Sweeps of Gauss–Seidel before each linear solve.
 SWEEPS = 3
 
 
-class Responses(pytrees.Tree):
+class Responses(PyTree):
     """How the bodies answer to impulses at the points, and the inverse stiffness of each point alone."""
 
     normal: Float[Array, "p r"]
@@ -39,7 +39,7 @@ class Responses(pytrees.Tree):
     tangent_step: Float[Array, "q"]
 
 
-class Iterate(pytrees.Tree):
+class Iterate(PyTree):
     """Impulses of dry friction in joints and of contact points, with the velocity that they lead to."""
 
     velocity: Float[Array, "r"]
@@ -48,14 +48,14 @@ class Iterate(pytrees.Tree):
     contacts: Impulses
 
 
-class Branches(pytrees.Tree):
+class Branches(PyTree):
     """Branches of the joints' dry friction and of the contact points."""
 
     slip: Float[Array, "f"]
     branch: Branch
 
 
-class ContactProblem(pytrees.Tree):
+class ContactProblem(PyTree):
     """The linear part of the step, and what acts on it."""
 
     slope: Float[Array, "r r"]

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import sliding
+from shadowfit.pytrees import PyTree
 
 # Sweeps of the friction problem. It contracts like the coupling of the joints through the bodies; a remainder is
 # taken up by the final Newton step.
@@ -24,14 +24,14 @@ SWEEPS = 12
 SLIDING = 1e-9
 
 
-class Clipped(pytrees.Tree):
+class Clipped(PyTree):
     """The stepper's law."""
 
     sigma: Float[Array, "f"]
     """Σ_t."""
 
 
-class Averaged(pytrees.Tree):
+class Averaged(PyTree):
     """The mean over the step."""
 
     before: Float[Array, "f"]
@@ -40,7 +40,7 @@ class Averaged(pytrees.Tree):
     """Width of the reversal [rad/s, m/s] by the largest impulse [N m s, N s]."""
 
 
-class DryAxes(pytrees.Tree):
+class DryAxes(PyTree):
     """The frictional axes, with what decides on their impulses; tuples have an entry for each group of joints."""
 
     axes: Float[Array, "f r"]

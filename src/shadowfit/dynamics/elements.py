@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.geometry import matrices, rotations
 from shadowfit.kernels import is_own, over_time
@@ -26,9 +25,10 @@ from shadowfit.mechanism.joint_types import Frame, JointType
 from shadowfit.mechanism.laws import AxisLaw
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.surroundings import Wrench
+from shadowfit.pytrees import PyTree, field
 
 
-class Bodies(pytrees.Tree):
+class Bodies(PyTree):
     """Mass [kg], inertia [kg m²] and its inverse in body axes, and the centre of mass [m] in the body's frame."""
 
     mass: Float[Array, "n"]
@@ -37,10 +37,10 @@ class Bodies(pytrees.Tree):
     com: Float[Array, "n 3"]
 
 
-class Attachments(pytrees.Tree):
+class Attachments(PyTree):
     """One side of the joints of a group: body indices, levers from the centre of mass [m] and frames, in body axes."""
 
-    body_indices: tuple[int, ...] = pytrees.field(static=True)
+    body_indices: tuple[int, ...] = field(static=True)
     levers: Float[Array, "n 3"]
     frames: Float[Array, "n 3 3"]
 
@@ -50,12 +50,12 @@ class Attachments(pytrees.Tree):
         return np.array(self.body_indices)
 
 
-class LawGroup(pytrees.Tree):
+class LawGroup(PyTree):
     """Axis laws of one kind within a group: stacked numbers, the place of each law's joint, its input (−1: none)."""
 
     law: AxisLaw
-    member_indices: tuple[int, ...] = pytrees.field(static=True)
-    input_indices: tuple[int, ...] = pytrees.field(static=True)
+    member_indices: tuple[int, ...] = field(static=True)
+    input_indices: tuple[int, ...] = field(static=True)
 
     @property
     def members(self) -> np.ndarray:
@@ -68,7 +68,7 @@ class LawGroup(pytrees.Tree):
         return np.array(self.input_indices)
 
 
-class JointGroup(pytrees.Tree):
+class JointGroup(PyTree):
     """Joints with the same type and the same kind of dry friction, stacked.
 
     ``compliance`` has one entry for each gap row; ``joints`` are the indices of the members in the mechanism.
@@ -82,10 +82,10 @@ class JointGroup(pytrees.Tree):
     viscous: Float[Array, "n"]
     friction: FrictionLaw | None
     laws: tuple[LawGroup, ...]
-    joints: tuple[int, ...] = pytrees.field(static=True)
-    gap_rows: int = pytrees.field(static=True)
-    has_axis: bool = pytrees.field(static=True)
-    linear_rows: int = pytrees.field(static=True)
+    joints: tuple[int, ...] = field(static=True)
+    gap_rows: int = field(static=True)
+    has_axis: bool = field(static=True)
+    linear_rows: int = field(static=True)
 
     @property
     def size(self) -> int:
@@ -98,34 +98,34 @@ class JointGroup(pytrees.Tree):
         return self.gap_rows + int(self.has_axis) + int(self.friction is not None)
 
 
-class StopElement(pytrees.Tree):
+class StopElement(PyTree):
     """A joint limit and the place of its joint among the groups."""
 
     limit: JointLimit
-    group: int = pytrees.field(static=True)
-    member: int = pytrees.field(static=True)
+    group: int = field(static=True)
+    member: int = field(static=True)
 
 
-class PlaneElement(pytrees.Tree):
+class PlaneElement(PyTree):
     """A contact with a plane, its number of points, its bodies and their centres of mass [m] in the bodies' frames."""
 
     contact: PlaneContact
-    points: int = pytrees.field(static=True)
-    plane: int = pytrees.field(static=True)
-    body: int = pytrees.field(static=True)
+    points: int = field(static=True)
+    plane: int = field(static=True)
+    body: int = field(static=True)
     plane_com: Float[Array, "3"]
     body_com: Float[Array, "3"]
 
 
-class ForceElement(pytrees.Tree):
+class ForceElement(PyTree):
     """A wrench on a body, and the index of its input (−1: none)."""
 
     wrench: Wrench
-    body: int = pytrees.field(static=True)
-    input: int = pytrees.field(static=True)
+    body: int = field(static=True)
+    input: int = field(static=True)
 
 
-class Elements(pytrees.Tree):
+class Elements(PyTree):
     """The whole mechanism as stacked arrays; ``joint_places`` gives group and member of each joint of the mechanism."""
 
     bodies: Bodies
@@ -133,7 +133,7 @@ class Elements(pytrees.Tree):
     contacts: tuple[StopElement | PlaneElement, ...]
     forces: tuple[ForceElement, ...]
     gravity: Float[Array, "3"]
-    joint_places: tuple[tuple[int, int], ...] = pytrees.field(static=True)
+    joint_places: tuple[tuple[int, int], ...] = field(static=True)
 
     @property
     def body_count(self) -> int:

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import contact_problem, dry_friction
@@ -22,6 +21,7 @@ from shadowfit.dynamics.contact_law import Branch, Impulses, Points, branch_at, 
 from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Hung, Tree, velocities_by
+from shadowfit.pytrees import PyTree
 
 # Linear solves of the contact problem in a round of Newton's iteration, which starts where the last round ended.
 ROUNDS = 2
@@ -48,7 +48,7 @@ def contact_branches(
     return branches.branch
 
 
-class Touching(pytrees.Tree):
+class Touching(PyTree):
     """Contact points in a round of Newton's iteration of a step (:mod:`rigid_step`)."""
 
     rates: Float[Array, "d"]

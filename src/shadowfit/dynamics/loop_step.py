@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops
@@ -28,11 +27,12 @@ from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Hung, Tree, velocities_by
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree
 
 Twists = list[Float[Array, "6"]]
 
 
-class Rows(pytrees.Tree):
+class Rows(PyTree):
     """Newton's equations of the loops."""
 
     gap: Float[Array, "m"]
@@ -55,7 +55,7 @@ class Rows(pytrees.Tree):
         return free - by_reaction @ more, more
 
 
-class Acting(pytrees.Tree):
+class Acting(PyTree):
     """What joints that close loops do to the bodies in a step."""
 
     closers: Elements

@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, rows
@@ -25,6 +24,7 @@ from shadowfit.dynamics.tree import Tree
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree
 
 # Compliance of the rows, relative to their own mobility: it shares the load among redundant rows.
 SOFT = 1e-7
@@ -81,7 +81,7 @@ def jacobian(closers: Elements, pose: Pose, velocities: Float[Array, "bodies 6 d
     return gap_jacobian(closers, pose) @ velocities.reshape(-1, velocities.shape[-1])
 
 
-class AxisRows(pytrees.Tree):
+class AxisRows(PyTree):
     """Axes of the joints that close loops."""
 
     impulse: Float[Array, "n"]

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.kinematics import StateView, drive_torque
 from shadowfit.dynamics.state import Instant, State
@@ -15,13 +14,14 @@ from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View
+from shadowfit.pytrees import field
 
 
 class MotionView(View):
     """A view of the motions of a tree's joints, and of what changes with them."""
 
     mechanism: Mechanism
-    tree: Tree = pytrees.field(static=True)
+    tree: Tree = field(static=True)
     motion: Pose
     rates: Float[Array, "d"]
     instant: Instant

@@ -15,7 +15,6 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Attachments, Elements, assembled
 from shadowfit.dynamics.kinematics import moved_geometries
@@ -24,6 +23,7 @@ from shadowfit.errors import MechanismError, UnknownNameError, nearest
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree
 
 LOOP_ITERATIONS = 30
 # Directions in which a row moves the bodies by less than this (relative) count as redundant.
@@ -211,7 +211,7 @@ def _frame(side: Attachments, member: int, pose: Pose) -> tuple[np.ndarray, np.n
     return pose.position[body] + turn @ lever, turn @ frame
 
 
-class _Rows(pytrees.Tree):
+class _Rows(PyTree):
     """Gaps of all joints and positions of some, with the Jacobians of both over all bodies."""
 
     gap: Float[np.ndarray, "g"]

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import energy, exact, spook
@@ -20,6 +19,7 @@ from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.trajectory import Diagnostics, Trajectory
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree
 
 STEPPERS = {"spook": spook.step, "exact": exact.step}
 
@@ -62,7 +62,7 @@ def rollouts(
     return jax.lax.map(one, given, batch_size=TOGETHER)
 
 
-class _Moment(pytrees.Tree):
+class _Moment(PyTree):
     """What the loop hands from step to step."""
 
     state: State
@@ -70,7 +70,7 @@ class _Moment(pytrees.Tree):
     status: Int[Array, ""]
 
 
-class _Entry(pytrees.Tree):
+class _Entry(PyTree):
     """What one step of the loop is told: its command, whether it starts the leapfrog, whether it is needed at all."""
 
     command: Float[Array, "inputs"]

@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Attachments, JointGroup, LawGroup
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint_types import Frame, FrameRows, JointType
+from shadowfit.pytrees import PyTree, field
 
 
-class Geometry(pytrees.Tree):
+class Geometry(PyTree):
     """Gaps and rows of the joints of a group at one configuration."""
 
     gap: Float[Array, "n m"]
@@ -88,13 +88,13 @@ def geometries(groups: tuple[JointGroup, ...], pose: Pose) -> tuple[Geometry, ..
     return tuple(placed[place] for place in range(len(groups)))
 
 
-class _JoinedGroup(pytrees.Tree):
+class _JoinedGroup(PyTree):
     """What :func:`geometry` needs of a group."""
 
     kind: JointType
     a: Attachments
     b: Attachments
-    has_axis: bool = pytrees.field(static=True)
+    has_axis: bool = field(static=True)
 
 
 def _joined(groups: list[JointGroup]) -> JointGroup | _JoinedGroup:
@@ -123,7 +123,7 @@ def apply(
     return on_a + jnp.einsum("n...i,ni->n...", rows_b, velocity[group.b.bodies])
 
 
-class Relaxation(pytrees.Tree):
+class Relaxation(PyTree):
     """``Σ = (4/h²) ε Υ`` [1/kg, 1/(kg m²)] and ``Υ = 1/(1 + 4τ/h)`` of the gap rows of a group."""
 
     sigma: Float[Array, "n m"]

@@ -7,12 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.geometry import Pose
+from shadowfit.pytrees import PyTree
 
 
-class State(pytrees.Tree):
+class State(PyTree):
     """Poses and velocities of all bodies, possibly with leading axes for time or batch.
 
     ``velocity`` holds the centre of mass' velocity [m/s] and the angular velocity [rad/s], both in the world frame.
@@ -25,7 +25,7 @@ class State(pytrees.Tree):
         return State(self.pose[index], self.velocity[index])
 
 
-class Instant(pytrees.Tree):
+class Instant(PyTree):
     """What sensors may look at besides the state, possibly with leading axes; None where nothing asks for it."""
 
     acceleration: Float[Array, "*n bodies 6"] | None = None
@@ -41,7 +41,7 @@ def with_world(pose: Pose, velocity: Float[Array, "bodies 6"]) -> tuple[Pose, Fl
     return Pose(position, orientation), jnp.concatenate([velocity, jnp.zeros((1, 6))])
 
 
-class Moving(pytrees.Tree):
+class Moving(PyTree):
     """A time step of the bodies."""
 
     pose: Pose

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from jaxtyping import Float, Int
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.state import State
+from shadowfit.pytrees import PyTree
 
 
-class Diagnostics(pytrees.Tree):
+class Diagnostics(PyTree):
     """What a simulation can report besides the states; the first axis is time.
 
     ``multipliers`` are the impulses of the step that *ends* at each time (gap rows [N s, N m s], axis, tangent), by
@@ -24,7 +24,7 @@ class Diagnostics(pytrees.Tree):
     gap: Float[Array, "t"]
 
 
-class Trajectory(pytrees.Tree):
+class Trajectory(PyTree):
     """Times [s], states, and the sensors' readings along a simulation.
 
     With ``exact``, ``states.velocity`` are leapfrog velocities, half a step before their time; readings use

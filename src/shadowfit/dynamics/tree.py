@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import center_of_mass
 from shadowfit.dynamics.state import with_world
@@ -25,6 +24,7 @@ from shadowfit.errors import MechanismError
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree
 
 ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
 DIRECTIONS = ("x", "y", "z", "rx", "ry", "rz")
@@ -122,7 +122,7 @@ def coordinate_names(tree: Tree, mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(names)
 
 
-class Placed(pytrees.Tree):
+class Placed(PyTree):
     """Bodies at a configuration."""
 
     pose: Pose
@@ -151,7 +151,7 @@ def velocities_by(
     return jnp.stack([_columns(twists, moving[i], position[i], tree.size) for i in range(count)])
 
 
-class Hung(pytrees.Tree):
+class Hung(PyTree):
     """Bodies at a configuration, with what each coordinate does to all that hangs on its joint."""
 
     pose: Pose

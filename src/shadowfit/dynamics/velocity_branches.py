@@ -24,18 +24,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics.contact_law import Points, projected, slip_of, stacked
 from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.dynamics.velocity_problem import VelocityProblem, behind, dense_rows, equality_bias
+from shadowfit.pytrees import PyTree, field
 
 # Rounds in which all branches that are wrong change at once.
 TOGETHER = 8
 
 
-class Solved(pytrees.Tree):
+class Solved(PyTree):
     """The solution on given branches."""
 
     velocity: Float[Array, "bodies+1 6"]
@@ -79,14 +79,14 @@ def solve_on(elements: Elements, problem: VelocityProblem, branches: Float[Array
     return Solved(velocity, impulses, branches, jnp.max(jnp.abs(jnp.append(off, 0.0))))
 
 
-class _System(pytrees.Tree):
+class _System(PyTree):
     """``w = S x + b`` of all rows: those of the joints, normals of contact points, and their tangents by twos."""
 
     rows: Float[Array, "r v"]
     matrix: Float[Array, "r r"]
     constant: Float[Array, "r"]
     points: Points | None
-    joints: int = pytrees.field(static=True)
+    joints: int = field(static=True)
 
     @classmethod
     def of(cls, elements: Elements, problem: VelocityProblem) -> _System:
@@ -108,7 +108,7 @@ class _System(pytrees.Tree):
         return cls(along, matrix, jnp.concatenate(constant), points, joints)
 
 
-class _Parts(pytrees.Tree):
+class _Parts(PyTree):
     """What acts with complementarity, on given branches: the equations of all rows, and what they are repaired by."""
 
     matrix: Float[Array, "r r"]
@@ -147,13 +147,13 @@ class _Parts(pytrees.Tree):
         return jnp.concatenate(branches), jnp.concatenate(off)
 
 
-class _DryGroup(pytrees.Tree):
+class _DryGroup(PyTree):
     """Dry friction of a joint; its branches are the signs of its gap impulses, and the direction of sliding."""
 
     weights: Float[Array, "m"]
     level: Float[Array, ""]
-    gaps: tuple[int, ...] = pytrees.field(static=True)
-    tangent: int = pytrees.field(static=True)
+    gaps: tuple[int, ...] = field(static=True)
+    tangent: int = field(static=True)
 
     @property
     def size(self) -> int:

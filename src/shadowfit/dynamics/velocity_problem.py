@@ -31,17 +31,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity import Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
+from shadowfit.pytrees import PyTree, field
 
 # Relative to the mobility along a tangential row: with this regularisation the row has next to no effect. Derivatives
 # by the friction are off by rounding errors times this number, derivatives at rest by one over it.
 FREE = 1e7
 
 
-class EqualityRows(pytrees.Tree):
+class EqualityRows(PyTree):
     """Equality rows of a group of joints: ``row·v₊ + sigma λ + bias = 0``, the impulse is ``pushᵀ λ``.
 
     Where rows are scaled, or a part of their impulse is in the free velocity already, the impulse along a row in its
@@ -64,7 +64,7 @@ class EqualityRows(pytrees.Tree):
         return self.scale * multipliers + self.explicit
 
 
-class FrictionRows(pytrees.Tree):
+class FrictionRows(PyTree):
     """Limit of a group's dry friction: weights of the gap multipliers, constant impulse [N m s or N s]; and ``Σ_t``."""
 
     weights: Float[Array, "n m"]
@@ -72,7 +72,7 @@ class FrictionRows(pytrees.Tree):
     stick: Float[Array, "n"]
 
 
-class ContactRows(pytrees.Tree):
+class ContactRows(PyTree):
     """Complementarity rows of one contact with c points: normals, and for friction four tangents for each."""
 
     normal: Float[Array, "c bodies+1 6"]
@@ -83,7 +83,7 @@ class ContactRows(pytrees.Tree):
     coefficient: Float[Array, ""] | None
 
 
-class VelocityProblem(pytrees.Tree):
+class VelocityProblem(PyTree):
     """Everything that determines ``v₊``. The bodies include the world (zero inverse mass) as the last one."""
 
     inverse_mass: Float[Array, "bodies+1 6 6"]
@@ -93,7 +93,7 @@ class VelocityProblem(pytrees.Tree):
     contacts: tuple[ContactRows, ...]
 
 
-class VelocitySolution(pytrees.Tree):
+class VelocitySolution(PyTree):
     """``v₊`` with the impulses behind it: along the equality rows of each group, and the complementarity unknowns."""
 
     velocity: Float[Array, "bodies+1 6"]
@@ -192,10 +192,10 @@ def _response(elements: Elements, problem: VelocityProblem, multipliers: tuple[A
 # --- Schur complement of the equality rows ---
 
 
-class _Side(pytrees.Tree):
+class _Side(PyTree):
     """One joint's rows on one of its bodies."""
 
-    joint: int = pytrees.field(static=True)
+    joint: int = field(static=True)
     row: Array
     weighted: Array  # M⁻¹ Pᵀ
 

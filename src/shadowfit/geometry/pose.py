@@ -7,12 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
+from shadowfit.pytrees import PyTree
 
 
-class Pose(pytrees.Tree):
+class Pose(PyTree):
     """Position of the centre of mass [m] and orientation (unit quaternion ``wxyz``, body to world) of each body."""
 
     position: Float[Array, "*n 3"]

@@ -9,16 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.mechanism.leaves import number, vector
+from shadowfit.pytrees import PyTree, field
 
 # Relative slack of the triangle inequality: a thin rod or a flat plate sits exactly on its edge.
 TRIANGLE_SLACK = 1e-9
 
 
-class Inertia(pytrees.Tree):
+class Inertia(PyTree):
     """Inertia about the centre of mass in the body's axes [kg m²]: the entries of a symmetric 3×3 matrix."""
 
     xx: Any = number("kg m²", lower=0.0)
@@ -37,7 +37,7 @@ class Inertia(pytrees.Tree):
         return [[self.xx, self.xy, self.xz], [self.xy, self.yy, self.yz], [self.xz, self.yz, self.zz]]
 
 
-class Body(pytrees.Tree):
+class Body(PyTree):
     """A rigid body: mass [kg], centre of mass [m] in the body's frame, and inertia about the centre of mass [kg m²].
 
     The body's frame is where joints and sensors attach; it turns with the body. Moving the centre of mass moves it
@@ -45,7 +45,7 @@ class Body(pytrees.Tree):
     """
 
     mass: Any = number("kg", lower=0.0)
-    inertia: Inertia = pytrees.field()  # type: ignore[misc]  # `number` without a default looks like one
+    inertia: Inertia = field()  # type: ignore[misc]  # `number` without a default looks like one
     com: Any = vector("m")
 
     def __init__(

@@ -12,26 +12,26 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.joint_types import Frame
 from shadowfit.mechanism.leaves import TRANSPARENT, number, rotation, vector
+from shadowfit.pytrees import PyTree, field
 
 # A contact is stiff and settles within some steps; both are documented in docs/simulator.md.
 DEFAULT_CONTACT_COMPLIANCE = 1e-6
 DEFAULT_CONTACT_DAMPING = 0.01
 
 
-class JointLimit(pytrees.Tree):
+class JointLimit(PyTree):
     """End stops of a joint: ``lower ≤ x ≤ upper`` [rad or m], each a contact with compliance and relaxation time.
 
     A hinge's angle is measured in (−π, π], so its stops must lie inside that range.
     """
 
-    joint: str = pytrees.field(static=True)
+    joint: str = field(static=True)
     lower: Any = number("rad | m", default=-np.inf)
     upper: Any = number("rad | m", default=np.inf)
     compliance: Any = number("rad/(N m) | m/N", default=DEFAULT_CONTACT_COMPLIANCE, lower=0.0)
@@ -43,7 +43,7 @@ class JointLimit(pytrees.Tree):
             raise MechanismError(f"{name}: lower ({float(self.lower):g}) must be below upper ({float(self.upper):g})")
 
 
-class ContactShape(pytrees.Tree):
+class ContactShape(PyTree):
     """Interface of a body's contact geometry against a plane. Subclasses are final."""
 
     def points(self, plane: Frame, body: Frame) -> tuple[Float[Array, "c"], Float[Array, "c 3"]]:
@@ -73,16 +73,16 @@ class Box(ContactShape):
         return (corners - plane.point) @ plane.axes[:, 0], corners
 
 
-class PlaneContact(pytrees.Tree):
+class PlaneContact(PyTree):
     """A shape on a body against a plane on another body or the world, with compliance, damping and friction.
 
     ``friction`` is Coulomb's μ, over two tangent directions and both signs (the friction pyramid ``|λ_1| + |λ_2| ≤ μ
     λ_n``); ``stick_time`` [s] regularises sticking as in a joint.
     """
 
-    shape: ContactShape = pytrees.field(metadata=TRANSPARENT)
-    body: str = pytrees.field(static=True)
-    plane: str = pytrees.field(static=True, default=WORLD)
+    shape: ContactShape = field(metadata=TRANSPARENT)
+    body: str = field(static=True)
+    plane: str = field(static=True, default=WORLD)
     center: Any = vector("m")
     plane_point: Any = vector("m")
     plane_rotation: Any = rotation()

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.mechanism.leaves import number
+from shadowfit.pytrees import PyTree
 
 # Sticking is regularised: a stuck joint creeps, its speed decays with this time constant [s] (see stick_time).
 DEFAULT_STICK_TIME = 1e-6
 
 
-class FrictionLaw(pytrees.Tree):
+class FrictionLaw(PyTree):
     """Interface of a dry friction law. Subclasses are final."""
 
     if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit import pytrees
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import rotations
 from shadowfit.mechanism import joint_types
@@ -15,6 +14,7 @@ from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.joint_types import JointType
 from shadowfit.mechanism.laws import AxisLaw
 from shadowfit.mechanism.leaves import TRANSPARENT, Parts, number, rotation, vector
+from shadowfit.pytrees import PyTree, field
 
 WORLD = "world"
 
@@ -25,14 +25,14 @@ DEFAULT_DAMPING = 0.02
 Vector = Sequence[float] | np.ndarray
 
 
-class Compliance(pytrees.Tree):
+class Compliance(PyTree):
     """Inverse stiffness of a joint's constraints, for its lengths and for its angles."""
 
     linear: Any = number("m/N", default=DEFAULT_COMPLIANCE, lower=0.0)
     rotational: Any = number("rad/(N m)", default=DEFAULT_COMPLIANCE, lower=0.0)
 
 
-class Joint(pytrees.Tree):
+class Joint(PyTree):
     """A joint between two bodies, or a body and the world.
 
     ``parent_point`` and ``child_point`` [m] are in the bodies' frames; the rotations turn the attachment frames (whose
@@ -40,18 +40,18 @@ class Joint(pytrees.Tree):
     ``viscous`` [N m s/rad or N s/m] acts on the free axis, and so do ``friction`` and the named ``laws``.
     """
 
-    kind: JointType = pytrees.field(metadata=TRANSPARENT)
-    parent: str = pytrees.field(static=True)
-    child: str = pytrees.field(static=True)
+    kind: JointType = field(metadata=TRANSPARENT)
+    parent: str = field(static=True)
+    child: str = field(static=True)
     parent_point: Any = vector("m")
     child_point: Any = vector("m")
     parent_rotation: Any = rotation()
     child_rotation: Any = rotation()
-    compliance: Compliance = pytrees.field(default_factory=Compliance)
+    compliance: Compliance = field(default_factory=Compliance)
     damping: Any = number("s", default=DEFAULT_DAMPING, lower=0.0)
     viscous: Any = number("N m s/rad | N s/m", default=0.0, lower=0.0)
-    friction: FrictionLaw | None = pytrees.field(default=None, metadata=TRANSPARENT)
-    laws: Parts = pytrees.field(default_factory=Parts, converter=lambda p: p if isinstance(p, Parts) else Parts(p))
+    friction: FrictionLaw | None = field(default=None, metadata=TRANSPARENT)
+    laws: Parts = field(default_factory=Parts, converter=lambda p: p if isinstance(p, Parts) else Parts(p))
 
     def check_types(self, name: str) -> None:
         """Raise unless laws and friction are what they should be."""

@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.leaves import number
+from shadowfit.pytrees import PyTree
 
 
-class Frame(pytrees.Tree):
+class Frame(PyTree):
     """An attachment frame in the world, or several: origin [m], and axes as the columns of a rotation matrix."""
 
     point: Float[Array, "*n 3"]
@@ -36,7 +36,7 @@ class Frame(pytrees.Tree):
         return Frame(self.point + twist[:3], turn @ self.axes)
 
 
-class FrameRows(pytrees.Tree):
+class FrameRows(PyTree):
     """Derivatives of functions of two frames by twists (translation, rotation about the frame's origin) of each."""
 
     a: Float[Array, "*n m 6"]
@@ -52,7 +52,7 @@ def differentiate(function: Any, a: Frame, b: Frame) -> FrameRows:
     )
 
 
-class JointType(pytrees.Tree):
+class JointType(PyTree):
     """Interface of a joint type. Subclasses are final; numeric fields of a type become leaves of the joint."""
 
     axis_kind: ClassVar[Literal["rotation", "translation"] | None] = None

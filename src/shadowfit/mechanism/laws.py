@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.mechanism.leaves import number
+from shadowfit.pytrees import PyTree, field
 
 Scalar = Float[Array, "..."]
 """A number of an axis, or one for each of many times."""
@@ -22,7 +22,7 @@ Scalar = Float[Array, "..."]
 SMALLEST_RESISTANCE = 1e-9
 
 
-class AxisLaw(pytrees.Tree):
+class AxisLaw(PyTree):
     """Interface of an axis law. Subclasses are final. ``input`` names the input that is the command, if any.
 
     ``drives`` says that the law is a motor, whose torque goes through the joint's gear.
@@ -57,7 +57,7 @@ class TorqueMotor(AxisLaw):
 
     gain: Any = number("N m/unit | N/unit", default=1.0)
     shaft_inertia: Any = number("kg m² | kg", default=0.0, lower=0.0)
-    input: str | None = pytrees.field(static=True, default="u")
+    input: str | None = field(static=True, default="u")
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del position, speed
@@ -71,7 +71,7 @@ class Rotor(AxisLaw):
     """Inertia that turns with an axis nobody drives: a gear's, or an idle motor's."""
 
     shaft_inertia: Any = number("kg m² | kg", default=0.0, lower=0.0)
-    input: str | None = pytrees.field(static=True, default=None)
+    input: str | None = field(static=True, default=None)
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del position, command
@@ -95,7 +95,7 @@ class DcMotor(AxisLaw):
     back_emf: Any = number("V s/rad", lower=0.0)
     ratio: Any = number("1 | rad/m", default=1.0)
     shaft_inertia: Any = number("kg m²", default=0.0, lower=0.0)
-    input: str | None = pytrees.field(static=True, default="u")
+    input: str | None = field(static=True, default="u")
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del position
@@ -117,7 +117,7 @@ class VelocityMotor(AxisLaw):
 
     gain: Any = number("N m s/rad | N s/m", lower=0.0)
     target: Any = number("rad/s | m/s", default=0.0)
-    input: str | None = pytrees.field(static=True, default=None)
+    input: str | None = field(static=True, default=None)
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del position
@@ -137,8 +137,8 @@ class PositionMotor(AxisLaw):
     kd: Any = number("N m s/rad | N s/m", default=0.0, lower=0.0)
     limit: Any = number("N m | N", default=math.inf, lower=0.0)
     shaft_inertia: Any = number("kg m² | kg", default=0.0, lower=0.0)
-    input: str | None = pytrees.field(static=True, default="u")
-    rotary: bool = pytrees.field(static=True, default=True)
+    input: str | None = field(static=True, default="u")
+    rotary: bool = field(static=True, default=True)
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         away = command - position
@@ -162,7 +162,7 @@ class Spring(AxisLaw):
     rest: Any = number("rad | m", default=0.0)
     quadratic: Any = number("N m/rad² | N/m²", default=0.0)
     cubic: Any = number("N m/rad³ | N/m³", default=0.0)
-    input: str | None = pytrees.field(static=True, default=None)
+    input: str | None = field(static=True, default=None)
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del command
@@ -178,7 +178,7 @@ class Drag(AxisLaw):
     """Quadratic (air) drag: ``τ = −c s |s|``."""
 
     coefficient: Any = number("N m s²/rad² | N s²/m²", default=0.0, lower=0.0)
-    input: str | None = pytrees.field(static=True, default=None)
+    input: str | None = field(static=True, default=None)
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del position, command
@@ -189,7 +189,7 @@ class ConstantForce(AxisLaw):
     """A constant torque or force along the axis, ``τ = F``: a cable that pulls, a bias of the drive."""
 
     force: Any = number("N m | N", default=0.0)
-    input: str | None = pytrees.field(static=True, default=None)
+    input: str | None = field(static=True, default=None)
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         del position, command

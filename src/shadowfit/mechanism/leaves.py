@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from shadowfit import pytrees
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
+from shadowfit.pytrees import PyTree, field
 
 COMPONENTS = ("x", "y", "z")
 
@@ -50,17 +50,17 @@ def rotation(*, default: Any = (1.0, 0.0, 0.0, 0.0)) -> Any:
 def _field(kind: str, unit: str, default: Any, lower: float, tunable: bool) -> Any:
     metadata = {"leaf": kind, "unit": unit, "lower": lower, "tunable": tunable}
     options = {} if default is dataclasses.MISSING else {"default": default}
-    return pytrees.field(converter=as_number, metadata=metadata, **options)
+    return field(converter=as_number, metadata=metadata, **options)
 
 
 # Of a sub-part whose leaves carry the name of its owner: ``hinge1.dry``, not ``hinge1.friction.dry``.
 TRANSPARENT = {"transparent": True}
 
 
-class Parts(pytrees.Tree):
+class Parts(PyTree):
     """An ordered mapping of names to parts; the names are static, so they survive every tree transformation."""
 
-    names: tuple[str, ...] = pytrees.field(static=True)
+    names: tuple[str, ...] = field(static=True)
     values: tuple[Any, ...]
 
     def __init__(self, parts: Mapping[str, Any] | None = None):
@@ -110,14 +110,14 @@ def walk(part: Any, prefix: str = "", path: tuple[str | int, ...] = ()) -> Itera
         for index, (name, value) in enumerate(part.items()):
             yield from walk(value, _join(prefix, name), (*path, "values", index))
         return
-    for field in dataclasses.fields(part):
-        value = getattr(part, field.name)
-        here = (*path, field.name)
-        if "leaf" in field.metadata:
-            yield from _leaf(field, _join(prefix, field.name), here)
-        elif isinstance(value, pytrees.Tree):
-            inside = field.metadata.get("transparent", False) or isinstance(value, Parts)
-            yield from walk(value, prefix if inside else _join(prefix, field.name), here)
+    for declared in dataclasses.fields(part):
+        value = getattr(part, declared.name)
+        here = (*path, declared.name)
+        if "leaf" in declared.metadata:
+            yield from _leaf(declared, _join(prefix, declared.name), here)
+        elif isinstance(value, PyTree):
+            inside = declared.metadata.get("transparent", False) or isinstance(value, Parts)
+            yield from walk(value, prefix if inside else _join(prefix, declared.name), here)
 
 
 def _leaf(field: dataclasses.Field, name: str, path: tuple[str | int, ...]) -> Iterator[Leaf]:

@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from shadowfit import pytrees
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
 from shadowfit.mechanism import leaves
 from shadowfit.mechanism.body import Body
@@ -23,6 +22,7 @@ from shadowfit.mechanism.sensors import JointPosition, JointSpeed, JointTorque, 
 from shadowfit.mechanism.shaft import Shaft
 from shadowfit.mechanism.surroundings import Gravity, Input, Wrench
 from shadowfit.mechanism.units import in_own_unit
+from shadowfit.pytrees import PyTree, field
 from shadowfit.runtime import double_precision
 
 # A quaternion further from unit length than this was not meant as a rotation.
@@ -36,7 +36,7 @@ def _leaves_of(structure: Any) -> dict[str, Leaf]:
     return {leaf.name: leaf for leaf in leaves.walk(blank)}
 
 
-class Mechanism(pytrees.Tree):
+class Mechanism(PyTree):
     """A rigid multibody system. Checked when built; frozen; every numeric leaf has a dotted name.
 
     Numbers are read with :meth:`get` and replaced, in a new mechanism, with :meth:`set`. Names of parts must differ
@@ -51,7 +51,7 @@ class Mechanism(pytrees.Tree):
     sensors: Parts
     inputs: Parts
     gravity: Gravity
-    name: str = pytrees.field(static=True)
+    name: str = field(static=True)
 
     def __init__(
         self,

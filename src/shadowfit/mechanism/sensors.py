@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.leaves import Parts, number, rotation, vector
+from shadowfit.pytrees import PyTree, field
 
 
-class View(pytrees.Tree):
+class View(PyTree):
     """What a sensor may look at: poses and velocities of bodies and joints, by name (see ``dynamics.kinematics``)."""
 
     def joint_position(self, joint: str) -> Float[Array, ""]:
@@ -54,7 +54,7 @@ class View(pytrees.Tree):
         raise NotImplementedError
 
 
-class Sensor(pytrees.Tree):
+class Sensor(PyTree):
     """Interface of a sensor. Subclasses are final. ``components`` name the channels of a sensor with several values."""
 
     components: ClassVar[tuple[str, ...]] = ("",)
@@ -112,10 +112,10 @@ class JointPosition(Sensor):
     ``√(e_s² + e_c²)`` times its radius), and mean nothing for a slider.
     """
 
-    joint: str = pytrees.field(static=True)
+    joint: str = field(static=True)
     std: Any = number("rad | m", default=1e-3, lower=0.0, tunable=False)
     offset: Any = number("rad | m", default=0.0)
-    rotary: bool = pytrees.field(static=True, default=True)
+    rotary: bool = field(static=True, default=True)
     scale: Any = number("1", default=1.0)
     eccentric_sin: Any = number("rad", default=0.0)
     eccentric_cos: Any = number("rad", default=0.0)
@@ -153,7 +153,7 @@ class BodyAngle(Sensor):
 
     rotary: ClassVar[bool] = True
 
-    body: str = pytrees.field(static=True)
+    body: str = field(static=True)
     axis: Any = vector("1", default=(0.0, 0.0, 1.0))
     std: Any = number("rad", default=1e-3, lower=0.0, tunable=False)
     offset: Any = number("rad", default=0.0)
@@ -179,10 +179,10 @@ class JointSpeed(Sensor):
 
     needs_velocity = True
 
-    joint: str = pytrees.field(static=True)
+    joint: str = field(static=True)
     std: Any = number("rad/s | m/s", default=1e-2, lower=0.0, tunable=False)
     offset: Any = number("rad/s | m/s", default=0.0)
-    rotary: bool = pytrees.field(static=True, default=True)
+    rotary: bool = field(static=True, default=True)
     scale: Any = number("1", default=1.0)
 
     def unit(self) -> str:
@@ -202,11 +202,11 @@ class JointTorque(Sensor):
     needs_velocity = True
     needs_command = True
 
-    joint: str = pytrees.field(static=True)
+    joint: str = field(static=True)
     std: Any = number("N m | N", default=1e-2, lower=0.0, tunable=False)
     gain: Any = number("1", default=1.0)
     offset: Any = number("N m | N", default=0.0)
-    rotary: bool = pytrees.field(static=True, default=True)
+    rotary: bool = field(static=True, default=True)
 
     def unit(self) -> str:
         return "N m" if self.rotary else "N"
@@ -215,7 +215,7 @@ class JointTorque(Sensor):
         return jnp.reshape(self.gain * view.drive_torque(self.joint) + self.offset, (1,))
 
 
-class Ratio(pytrees.Tree):
+class Ratio(PyTree):
     """Turns of a motor for one of a joint [1], or per metre of a slider [rad/m]."""
 
     ratio: Any = number("1 | rad/m")
@@ -262,7 +262,7 @@ class PointPosition(Sensor):
 
     components = ("x", "y", "z")
 
-    body: str = pytrees.field(static=True)
+    body: str = field(static=True)
     point: Any = vector("m")
     std: Any = number("m", default=1e-3, lower=0.0, tunable=False)
     offset: Any = vector("m")
@@ -283,7 +283,7 @@ class BodyOrientation(Sensor):
     components = ("w", "x", "y", "z")
     error_components = ("x", "y", "z")
 
-    body: str = pytrees.field(static=True)
+    body: str = field(static=True)
     std: Any = number("rad", default=1e-2, lower=0.0, tunable=False)
     mounting: Any = rotation()
 
@@ -306,7 +306,7 @@ class BodyRate(Sensor):
     components = ("x", "y", "z")
     needs_velocity = True
 
-    body: str = pytrees.field(static=True)
+    body: str = field(static=True)
     std: Any = number("rad/s", default=1e-2, lower=0.0, tunable=False)
     offset: Any = vector("rad/s")
     mounting: Any = rotation()
@@ -327,7 +327,7 @@ class Accelerometer(Sensor):
     needs_velocity = True
     needs_acceleration = True
 
-    body: str = pytrees.field(static=True)
+    body: str = field(static=True)
     point: Any = vector("m")
     std: Any = number("m/s²", default=0.1, lower=0.0, tunable=False)
     offset: Any = vector("m/s²")
@@ -350,10 +350,10 @@ def _in_axes(view: View, body: str, mounting: Any, vector: Float[Array, "3"]) ->
 class FunctionSensor(Sensor):
     """A user's own scalar function of the :class:`View`."""
 
-    function: Callable[[View], Float[Array, ""]] = pytrees.field(static=True)
+    function: Callable[[View], Float[Array, ""]] = field(static=True)
     std: Any = number("unit", default=1.0, lower=0.0, tunable=False)
     offset: Any = number("unit", default=0.0)
-    label: str = pytrees.field(static=True, default="1")
+    label: str = field(static=True, default="1")
 
     def unit(self) -> str:
         return self.label

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from shadowfit import pytrees
 from shadowfit.errors import MechanismError
 from shadowfit.mechanism.leaves import Parts, number
+from shadowfit.pytrees import PyTree
 
 
-class Turns(pytrees.Tree):
+class Turns(PyTree):
     """Turns of a shaft for one of a joint [1], or per metre of a slider [rad/m]."""
 
     ratio: Any = number("1 | rad/m", tunable=False)
 
 
-class Shaft(pytrees.Tree):
+class Shaft(PyTree):
     """Friction and inertia of a shaft that several joints turn."""
 
     ratios: Parts

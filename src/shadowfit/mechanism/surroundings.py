@@ -7,14 +7,14 @@ from typing import Any, Literal
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.leaves import number, rotation, vector
+from shadowfit.pytrees import PyTree, field
 
 
-class Gravity(pytrees.Tree):
+class Gravity(PyTree):
     """Gravity: ``tilt`` turns the vector ``(0, 0, −acceleration)``, as a stand that is not level does."""
 
     acceleration: Any = number("m/s²", default=9.82, lower=0.0)
@@ -26,7 +26,7 @@ class Gravity(pytrees.Tree):
         return rotations.rotate(self.tilt, down)
 
 
-class Input(pytrees.Tree):
+class Input(PyTree):
     """A recorded signal that drives the mechanism: ``gain·u(t − delay) + offset``, held between its samples.
 
     ``hold`` says what happens between samples: ``zero`` keeps the last one, ``linear`` connects them.
@@ -35,8 +35,8 @@ class Input(pytrees.Tree):
     gain: Any = number("1", default=1.0)
     offset: Any = number("unit", default=0.0)
     delay: Any = number("s", default=0.0, lower=0.0)
-    hold: Literal["zero", "linear"] = pytrees.field(static=True, default="zero")
-    unit: str = pytrees.field(static=True, default="1")
+    hold: Literal["zero", "linear"] = field(static=True, default="zero")
+    unit: str = field(static=True, default="1")
 
     def check(self, name: str) -> None:
         """Raise unless the hold is known."""
@@ -44,17 +44,17 @@ class Input(pytrees.Tree):
             raise MechanismError(f"input {name!r}: hold must be 'zero' or 'linear', not {self.hold!r}")
 
 
-class Wrench(pytrees.Tree):
+class Wrench(PyTree):
     """A force [N] and torque [N m] on a body at its centre of mass, constant or times an input.
 
     ``frame`` says whether the components are in the world's or in the body's axes.
     """
 
-    body: str = pytrees.field(static=True)
+    body: str = field(static=True)
     force: Any = vector("N")
     torque: Any = vector("N m")
-    input: str | None = pytrees.field(static=True, default=None)
-    frame: Literal["world", "body"] = pytrees.field(static=True, default="world")
+    input: str | None = field(static=True, default=None)
+    frame: Literal["world", "body"] = field(static=True, default="world")
 
     def check(self, name: str) -> None:
         """Raise unless the frame is known."""

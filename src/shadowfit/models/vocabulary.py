@@ -15,7 +15,6 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from shadowfit import pytrees
 from shadowfit.mechanism import (
     Accelerometer,
     BodyAngle,
@@ -45,6 +44,7 @@ from shadowfit.mechanism import (
     VelocityMotor,
 )
 from shadowfit.mechanism.joint_types import Ball, Distance, Hinge, Lock, Planar, SameAngle, Slider
+from shadowfit.pytrees import PyTree
 
 JOINT_TYPES: dict[str, type] = {
     "hinge": Hinge,
@@ -134,7 +134,7 @@ def _key(field: dataclasses.Field, hint: Any) -> Key:
     }
     if "leaf" in field.metadata:
         return Key(field.name, field.metadata["leaf"], field.metadata["unit"], field.metadata["lower"], **common)
-    if isinstance(hint, type) and issubclass(hint, pytrees.Tree):
+    if isinstance(hint, type) and issubclass(hint, PyTree):
         return Key(field.name, "part", part=hint, **common)
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
     return Key(field.name, "text", choices=choices, **common)

@@ -32,12 +32,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear import substitution
 from shadowfit.estimation.linear.elimination import library
 from shadowfit.estimation.linear.recycled import recycled
+from shadowfit.pytrees import PyTree
 
 PIVOT_ROUNDING = 8.0
 """Rounding errors of a pivot, of which a few tens of products are subtracted, in units of its diagonal entry's."""
@@ -49,7 +49,7 @@ class ChunkError(ShadowfitError):
     """Rows that do not fit their window or the number of nodes."""
 
 
-class Rows(pytrees.Tree):
+class Rows(PyTree):
     """Linearised residuals of consecutive steps, multiplied by the square roots of their weights.
 
     A missing residual is a row of zeros. Steps beyond the end of the recording may hold anything.

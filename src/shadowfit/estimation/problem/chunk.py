@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.pytrees import PyTree
 
 
-class ChunkData(pytrees.Tree):
+class ChunkData(PyTree):
     """Data of the steps of one chunk."""
 
     command: Float[Array, "steps inputs"]

@@ -6,14 +6,14 @@ import dataclasses
 
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.pytrees import PyTree
 
 
-class Truncation(pytrees.Tree):
+class Truncation(PyTree):
     """Known errors of the discretisation along one recording (:mod:`truncation`), held while a fit moves the states."""
 
     dynamics: Float[Array, "steps r"]

@@ -22,7 +22,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops
@@ -32,12 +31,13 @@ from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree
 
 # Rounds for loads that depend on friction which depends on them: each leaves a few hundredths.
 ROUNDS = 5
 
 
-class Closing(pytrees.Tree):
+class Closing(PyTree):
     """Loops at one configuration."""
 
     gap: Float[Array, "m"]
@@ -57,7 +57,7 @@ def closing(tree: Tree, mechanism: Mechanism, motion: Pose) -> Closing:
     return Closing(gap_values(closers, placed.pose), rows, placed.twists, placed.pose)
 
 
-class Independence(pytrees.Tree):
+class Independence(PyTree):
     """What independent coordinates decide at one configuration."""
 
     rows: Float[Array, "m d"]
@@ -84,7 +84,7 @@ def independence(independent: tuple[int, ...], rows: Float[Array, "m d"]) -> Ind
     return Independence(rows, inverse, scale * inverse @ picked.T)
 
 
-class Tangent(pytrees.Tree):
+class Tangent(PyTree):
     """How the coordinates of a closed configuration move."""
 
     by_unknowns: Float[Array, "d n"]

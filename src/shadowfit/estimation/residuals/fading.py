@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
+from shadowfit.pytrees import PyTree
 
 
-class Fading(pytrees.Tree):
+class Fading(PyTree):
     """What the widths follow from, along one recording or a part of it."""
 
     mobility: Float[Array, "steps d"] | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
@@ -13,9 +12,10 @@ from shadowfit.dynamics.kinematics import gap_jacobian
 from shadowfit.dynamics.state import with_world
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
+from shadowfit.pytrees import PyTree
 
 
-class Frame(pytrees.Tree):
+class Frame(PyTree):
     """Rows of the gaps and inertia of one configuration."""
 
     jacobian: Float[Array, "*n g r"]

@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, rows
 from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.elements import Attachments, Elements, JointGroup
 from shadowfit.dynamics.state import Moving
 from shadowfit.geometry import Pose, rotations
+from shadowfit.pytrees import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Columns:
     """What contacts depend on: their own numbers, masses, and the geometry of joints with stops."""
 
 
-class Driven(pytrees.Tree):
+class Driven(PyTree):
     """Elements at the current parameters, with derivatives by these (last axis), and the derivatives of commands."""
 
     elements: Elements
@@ -49,7 +49,7 @@ class Driven(pytrees.Tree):
     command_tangents: Float[Array, "inputs p"]
 
 
-class ActingJoints(pytrees.Tree):
+class ActingJoints(PyTree):
     """Joints of a group in a step, and what acts in them."""
 
     point: balance.JointPoint

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.state import State
 from shadowfit.geometry import Pose, rotations
 from shadowfit.geometry.lagrange import lagrange
+from shadowfit.pytrees import PyTree
 
 
-class Nodes(pytrees.Tree):
+class Nodes(PyTree):
     """Unknown states: configurations, and velocities where they are unknowns of their own (else ``None``).
 
     With ``joint`` unknowns the poses are the motions of the bodies' joints (:mod:`shadowfit.dynamics.tree`).

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear.front import Rows
@@ -20,9 +19,10 @@ from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree
 
 
-class Sample(pytrees.Tree):
+class Sample(PyTree):
     """One reading of all sensors."""
 
     measured: tuple[Float[Array, "d"], ...]
@@ -38,7 +38,7 @@ class Sample(pytrees.Tree):
     """Derivatives of the command by the parameters that act through the inputs."""
 
 
-class Scale(pytrees.Tree):
+class Scale(PyTree):
     """Units of time and noise."""
 
     timestep: Float[Array, ""]
@@ -94,7 +94,7 @@ def _acceleration(
     return nodes.acceleration_at(at, base, timestep) if asked else None
 
 
-class BetterCurve(pytrees.Tree):
+class BetterCurve(PyTree):
     """A curve through the states that is better than the window's polynomial, at the time of a sample."""
 
     poses: Pose

@@ -12,16 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.estimation.residuals.joint_slopes import Columns
 from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree, field
 
 
-class Values(pytrees.Tree):
+class Values(PyTree):
     """Values of parameters."""
 
     numbers: Float[Array | np.ndarray, "numbers"]
@@ -63,10 +63,10 @@ class Layout:
         return mechanism.write(dict(zip((*self.numbers, *self.turns), [*numbers, *turns], strict=True)))
 
 
-class Parametrised(pytrees.Tree):
+class Parametrised(PyTree):
     """A mechanism with free parameters, and their values."""
 
-    layout: Layout = pytrees.field(static=True)
+    layout: Layout = field(static=True)
     start: Mechanism
     """The mechanism that the values are written into; its masses weigh the residuals."""
     values: Values

@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, contact_problem, dry_friction, rows, sliding
@@ -32,12 +31,13 @@ from shadowfit.estimation.residuals.joint_slopes import (
     rows_of,
     through_loads,
 )
+from shadowfit.pytrees import PyTree
 
 # Linear solves of the contact problem, over all of Newton's iterations.
 CONTACT_ROUNDS = 4
 
 
-class PredictedStep(pytrees.Tree):
+class PredictedStep(PyTree):
     """Where the stepper goes, to within one Newton step."""
 
     velocity: Float[Array, "bodies 6"]
@@ -56,7 +56,7 @@ Known = tuple[tuple[rows.Geometry, rows.Geometry | None], ...]
 """Geometries of each group that do not depend on the new velocity."""
 
 
-class _Pass(pytrees.Tree):
+class _Pass(PyTree):
     """Frictionless F and its slope at one velocity, with what the friction problem needs."""
 
     missing: Float[Array, "r"]

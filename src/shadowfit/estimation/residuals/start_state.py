@@ -14,18 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.pytrees import PyTree
 
 # Relative size below which a direction of the constraints counts as redundant.
 REDUNDANT = 1e-9
 
 
-class StartGaps(pytrees.Tree):
+class StartGaps(PyTree):
     """Gaps of a state with their derivatives, and the masses that weigh them."""
 
     gap: Float[Array, "*n g"]

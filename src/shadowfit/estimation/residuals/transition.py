@@ -22,7 +22,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces
@@ -43,9 +42,10 @@ from shadowfit.estimation.residuals.joint_slopes import (
 )
 from shadowfit.estimation.residuals.predicted_step import Known, PredictedStep, predicted_step
 from shadowfit.geometry import Pose, rotations
+from shadowfit.pytrees import PyTree
 
 
-class Transition(pytrees.Tree):
+class Transition(PyTree):
     """Residual of one step (rows: bodies × 6) and its derivatives."""
 
     residual: Float[Array, "r"]

@@ -20,7 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Placed
@@ -35,9 +34,10 @@ from shadowfit.estimation.residuals.start_state import StartGaps
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View
+from shadowfit.pytrees import PyTree
 
 
-class Step(pytrees.Tree):
+class Step(PyTree):
     """One time step, as its dynamics residual sees it."""
 
     machine: Parametrised

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit import pytrees
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
@@ -24,6 +23,7 @@ from shadowfit.estimation.residuals.start_state import Distance
 from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Start, Step, Unknowns
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.pytrees import PyTree
 
 # Damping of redundant constraints, relative to the others.
 REDUNDANT = 1e-10
@@ -117,7 +117,7 @@ def driven(step: Step) -> Driven:
     return Driven(assemble(machine.mechanism()), tangents, machine.reference(), by_parameters)
 
 
-class Velocities(pytrees.Tree):
+class Velocities(PyTree):
     """Velocities of the bodies at the beginning and at the end of a step."""
 
     old: Float[Array, "bodies 6"]
@@ -132,7 +132,7 @@ def transition_at(
     return transition.linearise(moved, step.machine.layout.columns, moving, equations)
 
 
-class MeanVelocity(pytrees.Tree):
+class MeanVelocity(PyTree):
     """``(q₁ ⊟ q₀)/h`` and its derivatives by both configurations."""
 
     velocity: Float[Array, "bodies 6"]
