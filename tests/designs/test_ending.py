@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import equinox as eqx
 import numpy as np
 import pytest
 
@@ -31,7 +30,7 @@ def largest_at_end(own, motions, place):
 @pytest.mark.parametrize("part", [Input(unit="N"), Input(unit="N", gain=0.5, delay=0.034), Input(hold="linear")])
 def test_a_sled_stops_by_its_equation_of_motion(part):
     """2 v̇ + v = gain·u(t − delay), integrated on a grid of a tenth of a millisecond from the inputs alone."""
-    mechanism = eqx.tree_at(lambda m: m.inputs, sled(), Parts({"u": part}))
+    mechanism = sled().having(inputs=Parts({"u": part}))
     own, drive, coefficients = driven(mechanism, Ending((0,), (0.01,)), 4.0)
     motions = drive.motions(own, coefficients)
     fine = np.arange(0.0, 4.0, 1e-4)
