@@ -286,7 +286,7 @@ class Factor:
         joint[self.block :, self.block :] = parameter_covariance
         blocks = np.empty_like(self.upper)
         for j in range(self.blocks - 1, -1, -1):
-            marginal, with_later = self._precede(j, joint, self.right[j, :, :-1].T)
+            marginal, with_later = self.precede(j, joint, self.right[j, :, :-1].T)
             blocks[j] = joint[: self.block, : self.block] = marginal
             across = with_later[:, self.block :]
             joint[: self.block, self.block :], joint[self.block :, : self.block] = across, across.T
@@ -294,18 +294,7 @@ class Factor:
         nodes = np.einsum("kgigj->kgij", blocks.reshape(-1, group, self.node_size, group, self.node_size))
         return nodes.reshape(-1, self.node_size, self.node_size)[: self.nodes]
 
-    def steps_back(self) -> tuple[Float[np.ndarray, "blocks B B"], Float[np.ndarray, "blocks B B"]]:
-        """``U⁻¹P`` with P to the next block, by which a block follows it, and ``U⁻¹U⁻ᵀ``, its own covariance."""
-        block = self.block
-        right = np.concatenate([self.right[:, :, :block], np.broadcast_to(np.eye(block), self.upper.shape)], axis=2)
-        values = np.ascontiguousarray(right)
-        # Each block by itself: nothing is taken over from the next one.
-        nothing = np.zeros(block)
-        substitution.library("backward", self.blocks, block, 0, 2 * block, self.upper, nothing, values)
-        follow, inverse = values[:, :, :block], values[:, :, block:]
-        return follow, inverse @ np.swapaxes(inverse, 1, 2)
-
-    def _precede(
+    def precede(
         self, j: int, later: Float[np.ndarray, "x x"], panel: Float[np.ndarray, "x B"]
     ) -> tuple[Float[np.ndarray, "B B"], Float[np.ndarray, "B x"]]:
         """Covariance of block j, and that with what it follows by a panel ``P_jᵀ``; ``later`` is that of the latter."""

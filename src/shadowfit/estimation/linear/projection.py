@@ -313,19 +313,16 @@ def _windows(nodes: Float[np.ndarray, "N b p"], steps: int, window: int) -> Floa
 def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2*B 2*B"]:
     """Joint covariance of each block of states and the next one, parameters fixed.
 
-    ``Σ_jj = U⁻¹U⁻ᵀ + G Σ' Gᵀ`` and ``Σ_j,j+1 = −G Σ'`` with ``G = U⁻¹P`` and Σ' of the next block, backwards in time.
+    ``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time.
     """
     block = factor.block
     joint = np.zeros((factor.blocks, 2 * block, 2 * block))
-    follow, own = factor.steps_back()
     following = np.zeros((block, block))
     for j in range(len(joint) - 1, -1, -1):
-        carried = follow[j] @ following
-        joint[j, block:, block:] = following
-        joint[j, :block, block:] = -carried
-        following = own[j] + carried @ follow[j].T
-        joint[j, :block, :block] = following
-    joint[:, block:, :block] = np.swapaxes(joint[:, :block, block:], 1, 2)
+        marginal, across = factor.precede(j, following, factor.to_next[j])
+        joint[j, :block, :block], joint[j, block:, block:] = marginal, following
+        joint[j, :block, block:], joint[j, block:, :block] = across, across.T
+        following = marginal
     return joint
 
 

@@ -45,6 +45,8 @@ from shadowfit.estimation.uncertainty.likelihood import deviance
 
 # Most numbers of columns that are held at a time: candidates are looked at in as many parts as that takes.
 MOST_NUMBERS = 2e7
+# Rows that are reduced to a triangle at a time: all of them beside each other would be held three times.
+TOGETHER = 5000
 # The states are projected out again until columns change by no more than this, or so often: weights far above those of
 # the errors leave rounding of the first time.
 SETTLED, PASSES = 1e-6, 5
@@ -250,12 +252,15 @@ def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> c
 
     def tables() -> Iterator[Float[np.ndarray, "r a"]]:
         for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
-            by_parameters = np.zeros((projection.residual.size, len(free)))
-            by_parameters[:, place] = projection.rows.reshape(projection.residual.size, -1)
-            states = projection.follower()
-            by_functions = linear.columns(part, index, states).reshape(projection.residual.size, -1)
+            count, states = projection.residual.size, projection.follower()
+            own = projection.rows.reshape(count, -1)
+            by_functions = linear.columns(part, index, states).reshape(count, -1)
             residual = _without_states(states, projection.residual[..., None]).reshape(-1, 1)
-            yield np.concatenate([by_parameters[:, free], by_functions, residual], axis=1)
+            for begin in range(0, count, TOGETHER):
+                here = slice(begin, begin + TOGETHER)
+                by_parameters = np.zeros((len(own[here]), len(free)))
+                by_parameters[:, place] = own[here]
+                yield np.concatenate([by_parameters[:, free], by_functions[here], residual[here]], axis=1)
 
     parameters = int(np.count_nonzero(free))
     first_states = 2 * problem.plan.node_size * len(linear.projections)
