@@ -26,7 +26,7 @@ from shadowfit.estimation.uncertainty.evidence import Evidence
 # Spread to begin with: the data speak first.
 FIRST_SPREAD = 10.0
 # No file is believed to better than this.
-LEAST_SPREAD = 10.0
+LEAST_SPREAD = 1.0
 # Numbers that the data must tell for a spread to follow from them.
 LEAST_TOLD = 1.0
 # A spread that changes by less than this factor has settled.
