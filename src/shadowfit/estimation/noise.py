@@ -65,13 +65,13 @@ from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
-from shadowfit.estimation.uncertainty.file_prior import FIRST_SPREAD, file_spread, settled
+from shadowfit.estimation.uncertainty.file_prior import file_spread, settled
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.estimation.uncertainty.near_rest import fading
-from shadowfit.estimation.uncertainty.start_levels import EVIDENCE, STRIDE, likely_at_start, of_each_joint, within
+from shadowfit.estimation.uncertainty.start_levels import EVIDENCE, STRIDE, levels_at_start, within
 from shadowfit.mechanism.laws import TorqueMotor
 
 # Of two values of κ whose −2 log L differs by less than this the larger one is preferred: it leaves fewer unknowns.
@@ -224,9 +224,8 @@ def estimate_noise(
     """
     scan = _Scan(problem, settings, progress)
     led = is_led(problem)
-    weights = dataclasses.replace(first_weights(problem, start), file_spread=FIRST_SPREAD)
-    begun = likely_at_start(problem, start, weights)
-    best = scan.fitted(start, of_each_joint(problem, start, begun) if led else begun, first=True)
+    weights = first_weights(problem, start)
+    best = scan.fitted(start, levels_at_start(problem, start, weights, led), first=True)
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     given = problem

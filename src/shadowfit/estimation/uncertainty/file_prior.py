@@ -23,8 +23,6 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.uncertainty.evidence import Evidence
 
-# Spread to begin with: the data speak first.
-FIRST_SPREAD = 10.0
 # No file is believed to better than this.
 LEAST_SPREAD = 1.0
 # Numbers that the data must tell for a spread to follow from them.

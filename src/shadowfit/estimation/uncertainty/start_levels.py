@@ -8,6 +8,8 @@ believed the equations more than that would leave the readings, and crawl.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from shadowfit.estimation.problem.point import Point
@@ -19,6 +21,7 @@ from shadowfit.estimation.solve.first_weights import FIRST_ERROR
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
 from shadowfit.estimation.solve.system import propose
 from shadowfit.estimation.uncertainty.evidence import gather
+from shadowfit.estimation.uncertainty.file_prior import LEAST_SPREAD
 from shadowfit.estimation.uncertainty.levels import LEAST_DEGREES
 from shadowfit.estimation.uncertainty.likelihood import stepped_deviance
 
@@ -28,8 +31,31 @@ STRIDE = 100.0
 LARGEST_ERROR = 10.0
 # It goes on while −2 log L falls by more than this.
 EVIDENCE = 2.0
+# A spread at which nothing is taken from the model file; it has to explain forces by this factor better.
+WIDEST_SPREAD, EXPLAINS = 1000.0 * LEAST_SPREAD, 1.3
 # Most times that levels of single joints are found anew, until none changes by more than the factor.
 ROUNDS, SETTLED = 4, 2.0
+
+
+def levels_at_start(problem: Problem, start: Point, first: Weights, led: bool) -> Weights:
+    """Weights for the first fit, from the first weights.
+
+    The model file's bodies are believed as far as that explains forces: a first fit that believed placeholders would
+    take all that the bodies lack for errors. One that believed nothing would send bodies far away, from where some do
+    not come back.
+    """
+    believed = _from_spread(problem, start, first, led, LEAST_SPREAD)
+    if not len(problem.parameters.unknown_bodies):
+        return believed
+    wide = _from_spread(problem, start, first, led, WIDEST_SPREAD)
+    explains = np.mean(np.log(believed.unexplained / wide.unexplained)) > np.log(EXPLAINS)
+    return wide if explains else believed
+
+
+def _from_spread(problem: Problem, start: Point, first: Weights, led: bool, spread: float) -> Weights:
+    """The levels that belong to a distance of the bodies from the model file's."""
+    likely = likely_at_start(problem, start, dataclasses.replace(first, file_spread=spread))
+    return of_each_joint(problem, start, likely) if led else likely
 
 
 def likely_at_start(problem: Problem, start: Point, first: Weights) -> Weights:
