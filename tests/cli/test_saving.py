@@ -151,6 +151,15 @@ def test_a_signal_before_a_command_begins_leaves_no_traceback(monkeypatch, capsy
     assert capsys.readouterr().err == "interrupted\n"
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as in a terminal: programs in the background of a shell are born without."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_signals_wait_while_libraries_load():
     loaded = []
 
@@ -167,6 +176,8 @@ def test_signals_wait_while_libraries_load():
 
 INTERRUPTED_LOADING = """
 import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Interrupt:
     def find_spec(self, name, *_):
