@@ -175,13 +175,13 @@ def residuals_after(
     """Those of the linearised equations after a step of the states and of the parameters of the whole problem."""
     local, begin, parts = increments[problem.parameters.places(index)], 0, []
     for rows in chunk_rows(problem, point, weights, index):
-        steps, window = np.asarray(rows.residual).shape[0], np.asarray(rows.states).shape[2]
-        steps = min(steps, len(states) - window + 1 - begin)
-        around = np.stack([states[begin + i : begin + i + steps] for i in range(window)], axis=1)
-        moved = np.einsum("kmwb,kwb->km", np.asarray(rows.states)[:steps], around, optimize=True)
-        parts.append(np.asarray(rows.residual)[:steps] + moved + np.asarray(rows.parameters)[:steps] @ local)
-        begin += steps
-    return np.concatenate(parts)[: problem.tracks[index].steps]
+        residual, by_states = np.asarray(rows.residual), np.asarray(rows.states)
+        end = begin + len(residual)
+        around = np.stack([states[begin + i : end + i] for i in range(by_states.shape[2])], axis=1)
+        moved = np.einsum("kmwb,kwb->km", by_states, around, optimize=True)
+        parts.append(residual + moved + np.asarray(rows.parameters) @ local)
+        begin = end
+    return np.concatenate(parts)
 
 
 def each_chunk(

@@ -36,14 +36,13 @@ def file_spread(problem: Problem, point: Point, weights: Weights, evidence: Evid
     bodies = problem.parameters.unknown_bodies
     if not len(bodies) or not np.isfinite(weights.file_spread):
         return weights.file_spread
-    difference, carried = problem.parameters.from_start(point.values)
-    information = problem.parameters.file_information
-    covariance = evidence.reference**2 * evidence.bread(~evidence.at_bound)
-    untold = float(np.sum((carried.T @ information @ carried) * covariance)) / weights.file_spread**2
+    untold = float(np.sum(evidence.file_prior * evidence.bread(~evidence.at_bound)))
     told = bodies.places.size - untold
     if told < LEAST_TOLD:
         return weights.file_spread
-    return max(float(np.sqrt(difference @ information @ difference / told)), LEAST_SPREAD)
+    difference = problem.parameters.from_start(point.values)[0]
+    squares = difference @ problem.parameters.file_information @ difference
+    return max(float(np.sqrt(squares / told)), LEAST_SPREAD)
 
 
 def settled(before: float, after: float) -> bool:

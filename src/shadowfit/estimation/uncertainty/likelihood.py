@@ -64,11 +64,14 @@ def deviance(
     return float(total), scale
 
 
-def stepped_deviance(problem: Problem, point: Point, weights: Weights, volume: bool = True) -> float:
-    """−2 log L where the equations are linearised at a point and the step that they ask for is thought to be made."""
+def stepped_deviance(problem: Problem, point: Point, weights: Weights) -> float:
+    """−2 log L where the equations are linearised at a point and the step that they ask for is thought to be made.
+
+    Without the determinants of A: to compare levels at one point.
+    """
     here = objective.linearise(problem, point, weights)
     step = propose(problem, here, WARM_DAMPING, "scaled")
-    return np.inf if step is None else deviance(problem, here, weights, change=step.change, volume=volume)[0]
+    return np.inf if step is None else deviance(problem, here, weights, change=step.change, volume=False)[0]
 
 
 def _sample_counts(problem: Problem) -> list[int]:

@@ -62,7 +62,7 @@ def likely_at_start(problem: Problem, start: Point, first: Weights) -> Weights:
     """The first weights, divided by as many strides as the data ask for."""
     lowest, chosen, weights = np.inf, first, first
     while True:
-        value = stepped_deviance(problem, start, weights, volume=False)
+        value = stepped_deviance(problem, start, weights)
         if not lowest - value > EVIDENCE:
             return chosen
         lowest, chosen = value, weights
