@@ -74,6 +74,10 @@ def noted(value, folder):
     return value + 1
 
 
+def restored(essence):
+    return int(essence)
+
+
 def test_a_dead_worker_costs_what_was_made_since_values_were_kept(cluster, tmp_path, monkeypatch):
     """Ten rounds, of which each is kept; then a worker dies. One round is done again, not ten.
 
@@ -85,10 +89,10 @@ def test_a_dead_worker_costs_what_was_made_since_values_were_kept(cluster, tmp_p
     column = engine.each(int, range(4))
     for _ in range(rounds):
         column = engine.each(noted, column, shared=(tmp_path,))
-        engine.keep(column)
+        engine.keep(column, str, restored)
     beyond = engine.each(noted, column, shared=(tmp_path,))
     before = engine.gather(add, beyond, shared=(0,))
-    cluster.client.gather(column.copies)
+    cluster.client.gather(column.essences)
     (tmp_path / "again").touch()
     done = len(list(tmp_path.iterdir()))
     os.kill(next(iter(cluster.client.run(os.getpid).values())), signal.SIGKILL)

@@ -150,6 +150,11 @@ def linearise(problem: Problem, motion: Motion, task: Task, stance: Stance) -> L
         return Linear(here, pulls)
 
 
+def motion(linear: Linear) -> Motion:
+    """Where the unknowns are: what the normal equations are made again from."""
+    return Motion(linear.point)
+
+
 def _pull(problem: Problem, here: Linearisation, roles: Roles, stance: Stance, recording: int) -> Pull:
     places = problem.parameters.places(recording)[roles.individual]
     tied = roles.scattering

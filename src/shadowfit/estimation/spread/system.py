@@ -42,8 +42,8 @@ class SpreadPoint:
     values: Values
     motions: Column
     """Or linearisations, which know their motions."""
-    origin: Column = None
-    """The motions that these are the linearisations of."""
+    stance: Stance | None = None
+    """Of linearisations: with which weights they were made."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ class SpreadSystem:
         matrix, gradient, prior = objective.prior(self.parameters, point.values, self.weights)
         diagonal, common = report.diagonal + np.diagonal(matrix), report.common_gradient + gradient
         return SpreadLinearisation(
-            SpreadPoint(point.values, linears, point.motions),
+            SpreadPoint(point.values, linears, stance),
             linears,
             _cost(report, prior),
             matrix,
@@ -154,9 +154,10 @@ class SpreadSystem:
         return Proposal(motions, box.step, change, largest, box, reduced.matrix + here.prior_matrix)
 
     def _keep(self, point: SpreadPoint) -> None:
-        """Motions that were accepted outlive their workers: one that dies costs the iteration that was under way."""
-        if point.origin is not None:
-            self.engine.keep(point.origin)
+        """What was accepted outlives its workers: one that dies costs the iteration that was under way."""
+        if point.stance is not None:
+            anew = shard.motion, shard.linearise
+            self.engine.keep(point.motions, *anew, self.problems, shared=(self.placed, point.stance))
 
     def follow(self, here: SpreadLinearisation, proposal: Proposal) -> SpreadLinearisation:
         """Normal equations where a proposal leads."""
