@@ -10,10 +10,10 @@ worker has what it takes to make them again, as one array of bytes, which travel
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import pickle
+import time
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
@@ -32,6 +32,8 @@ from shadowfit.parallel.run import run
 PERSEVERANCE = 3
 # While something is waited for, time after which workers are counted [s].
 LOOK = 1.0
+# The same, after which one looks whether it is there [s].
+PAUSE = 0.002
 
 Handle = Any
 """A value, or where it is."""
@@ -284,12 +286,17 @@ class Cluster:
                 client.futures[key].retry()
 
     def _wait(self, groups: Groups) -> None:
-        """Until a column is there; groups of workers that die meanwhile are made again by others."""
-        while True:
-            with contextlib.suppress(TimeoutError), self._client.as_current():
-                distributed().wait(groups.futures, timeout=LOOK)
-                return
-            self._replace_lost()
+        """Until a column is there; groups of workers that die meanwhile are made again by others.
+
+        Dask's ``wait`` ends with an exception when its time is over, whose traceback keeps the columns of its callers
+        alive until Python looks for garbage: gigabytes with the workers.
+        """
+        looked = time.monotonic()
+        while not all(future.done() for future in groups.futures):
+            time.sleep(PAUSE)
+            if time.monotonic() > looked + LOOK:
+                self._replace_lost()
+                looked = time.monotonic()
 
     def _replace_lost(self) -> None:
         """Give the groups of workers that are gone to others, from second copies on where there are any."""
