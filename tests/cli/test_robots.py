@@ -17,7 +17,7 @@ def test_show_and_convert(tmp_path):
     assert "note: link 'upper'" in shown.stderr
     converted = run("convert", robot, model)
     assert converted.exit_code == 0, converted.output
-    assert "1 bodies, 1 joints" in converted.stdout
+    assert "1 body, 1 joint" in converted.stdout
     first, second = read_model(robot), read_model(model)
     for name in first.leaves():
         np.testing.assert_array_equal(first.get(name), second.get(name))

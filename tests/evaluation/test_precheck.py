@@ -107,6 +107,15 @@ def test_what_is_wrong_is_named(model, swing, change, words):
     assert any(words in notice.text for notice in found.notices)
 
 
+def test_weight_that_pulls_the_wrong_way_says_nothing_of_time(model, swing):
+    """Its energy is wrong whichever way time runs: one cause, one notice, with the setting that mends it."""
+    (only,) = checked(model, swing, lambda theta: theta + np.pi).notices
+    assert "gravity pulls the other way" in only.text
+    assert "SENSOR.offset=3.1416" in only.advice
+    mended = model.set({"theta.offset": np.pi})
+    assert colour(checked(mended, swing, lambda theta: theta + np.pi).notices) == "green"
+
+
 def test_only_disorder_stops_a_fit(model, swing):
     assert surely_wrong(model, [swing]) == []
     theta = np.random.default_rng(0).permutation(swing.channels["theta"])

@@ -60,6 +60,14 @@ def test_wrong_data_do_not_end_green(model, make_swing, wrong):
     assert colour(judged(model, with_theta(good, other))) != "green"
 
 
+def test_friction_that_is_held_too_high_is_named(model, make_swing):
+    """The free part of it goes to zero; a joint's constraint has a damping as well, which is none."""
+    worst = judged(model.set({"hinge.dry": 0.01}), make_swing(5, 2.0))[0]
+    assert worst.severity == "red"
+    assert "less friction than the model holds it at (hinge.dry = 0.01)" in worst.text
+    assert "--free hinge.dry" in worst.advice
+
+
 @pytest.fixture(scope="module")
 def driven():
     """A cart that is pushed along its rail, and a recording of it."""

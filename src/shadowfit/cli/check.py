@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +28,7 @@ from shadowfit.cli.options import (
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from shadowfit.evaluation.precheck import Check
     from shadowfit.evaluation.used_channels import UsedChannel
 
 
@@ -56,7 +57,7 @@ def check(
     start(quiet)
     from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.cli.verdict import print_notices
-    from shadowfit.evaluation.check_page import check_page, sentence
+    from shadowfit.evaluation.check_page import ORDER_OF_MAGNITUDE, check_page, sentence
     from shadowfit.evaluation.notices import colour
     from shadowfit.evaluation.precheck import check as look
     from shadowfit.evaluation.used_channels import used_channels
@@ -79,8 +80,9 @@ def check(
         )
     else:
         console.output().print(channel_table(used_channels(mechanism, measured)))
-        if result.relative_std:
-            console.output().print(precision_table(result.relative_std))
+        if result.told:
+            console.output().print(precision_table(result))
+            typer.echo(ORDER_OF_MAGNITUDE)
         print_notices(result.notices, verdict, sentence(result))
         typer.echo(f"Page in {out}; open it in a browser")
     raise typer.Exit(1 if verdict == "red" else 0)
@@ -101,12 +103,13 @@ def channel_table(channels: Sequence[UsedChannel]) -> Table:
     return table
 
 
-def precision_table(relative_std: Mapping[str, float]) -> Table:
+def precision_table(result: Check) -> Table:
     """How well a fit could know the wished parameters, the best known first."""
     from shadowfit.cli import console
     from shadowfit.evaluation.check_page import known_to
 
-    table = console.table("What a fit could tell", "parameter", "known to about", numeric=("known to about",))
-    for name, share in sorted(relative_std.items(), key=lambda item: item[1]):
-        table.add_row(name, known_to(share))
+    numeric = ("start", "std", "of its size")
+    table = console.table("What a fit could tell", "parameter", *numeric, "unit", numeric=numeric)
+    for row in known_to(result):
+        table.add_row(*row)
     return table

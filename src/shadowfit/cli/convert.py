@@ -29,4 +29,5 @@ def convert(
     loaded = load(model, weld)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     write_model(mechanism, out, comment=f"From {Path(model).name}.", description=loaded.description, start=loaded.start)
-    typer.echo(f"{out}: {len(mechanism.bodies)} bodies, {len(mechanism.joints)} joints")
+    bodies, joints = len(mechanism.bodies), len(mechanism.joints)
+    typer.echo(f"{out}: {bodies} bod{'y' if bodies == 1 else 'ies'}, {joints} joint{'' if joints == 1 else 's'}")

@@ -27,7 +27,8 @@ def show(model: Model, settings: Settings = None, weld: Weld = None) -> None:
     mechanism = apply_settings(loaded.mechanism, settings or ())
     out = console.output()
     out.print(f"{mechanism.name}: {loaded.description}" if loaded.description else mechanism.name)
-    for table in (_parts(mechanism), _parameters(mechanism), _sensors(mechanism), _inputs(mechanism), _start(loaded)):
+    start = _start(loaded, mechanism)
+    for table in (_parts(mechanism), _parameters(mechanism), _sensors(mechanism), _inputs(mechanism), start):
         if table.row_count:
             out.print(table)
 
@@ -97,14 +98,16 @@ def _inputs(mechanism: Mechanism) -> Table:
     return table
 
 
-def _start(loaded: ModelFile) -> Table:
+def _start(loaded: ModelFile, mechanism: Mechanism) -> Table:
     from shadowfit.cli import console
 
-    table = console.table("Start of simulations", "name", "position", "speed", numeric=("position", "speed"))
+    numeric = ("position", "speed")
+    table = console.table("Start of simulations", "name", *numeric, "unit", numeric=numeric)
     start = loaded.start
     for name in dict.fromkeys((*start.positions, *start.speeds)):
-        table.add_row(name, f"{start.positions.get(name, 0.0):.6g}", f"{start.speeds.get(name, 0.0):.6g}")
+        numbers = (f"{part.get(name, 0.0):.6g}" for part in (start.positions, start.speeds))
+        table.add_row(name, *numbers, mechanism.applicable("rad, rad/s | m, m/s", name))
     for name, (position, _) in start.poses.items():
         velocity = start.velocities.get(name, [0.0] * 3)[:3]
-        table.add_row(name, " ".join(f"{x:.6g}" for x in position), " ".join(f"{x:.6g}" for x in velocity))
+        table.add_row(name, *(" ".join(f"{x:.6g}" for x in part) for part in (position, velocity)), "m, m/s")
     return table

@@ -95,7 +95,7 @@ def _errors(validations: list[Validation], saved: SavedResult) -> Table:
     from shadowfit.cli import console
 
     horizons = sorted({n for one in validations for sensor in one.sensors.values() for n in sensor.prediction_rmse})
-    numeric = (*(f"{n} steps" for n in horizons), "whole", "within 5 % for")
+    numeric = (*(f"{n} step{'s' if n > 1 else ''}" for n in horizons), "whole", "within 5 % for")
     table = console.table(
         "Root mean square errors of simulations over some steps and the whole recording",
         "recording",

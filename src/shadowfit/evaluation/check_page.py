@@ -21,6 +21,11 @@ SENTENCES: dict[Colour, str] = {
     "amber": "A fit is possible; read this first.",
     "red": "Something is wrong with model or recordings: a fit would find numbers, but not those of the machine.",
 }
+# Said below the table of what a fit could tell.
+ORDER_OF_MAGNITUDE = (
+    "Orders of magnitude, from one linearisation at the start values with forces known to a hundredth: a machine that "
+    "follows its model better is known better."
+)
 
 
 def sentence(check: Check) -> str:
@@ -87,20 +92,26 @@ def _channels(mechanism: Mechanism, recordings: Sequence[Recording]) -> str:
 def _precision(check: Check) -> str:
     if not check.relative_std:
         return "<p>No parameter is wished for (--free).</p>"
+    numeric = ("start", "std", "of its size")
+    head = "<th>parameter</th>" + "".join(f'<th class="n">{name}</th>' for name in numeric) + "<th>unit</th>"
     rows = "".join(
-        f'<tr><td class="name">{escape(name)}</td><td class="n">{known_to(share)}</td></tr>'
-        for name, share in sorted(check.relative_std.items(), key=lambda item: item[1])
+        f'<tr><td class="name">{escape(name)}</td>'
+        + "".join(f'<td class="n">{number}</td>' for number in numbers)
+        + f"<td>{escape(unit)}</td></tr>"
+        for name, *numbers, unit in known_to(check)
     )
-    text = (
-        "Standard deviation over size, from one linearisation at the start values with an assumed error of the model "
-        "of a hundredth: an order of magnitude."
-    )
-    return f'<table><tr><th>parameter</th><th class="n">known to</th></tr>{rows}</table><p class="soft">{text}</p>'
+    return f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div><p class="soft">{ORDER_OF_MAGNITUDE}</p>'
 
 
-def known_to(share: float) -> str:
-    """Standard deviation over size, in words."""
-    return "not at all" if not share < 1.0 else f"{100.0 * share:.2g} %"
+def known_to(check: Check) -> list[tuple[str, str, str, str, str]]:
+    """Name, start value, standard deviation, the same over the parameter's size, and unit; the best known first."""
+    rows = []
+    for one in sorted(check.told, key=lambda row: check.relative_std[row.name]):
+        share = check.relative_std[one.name]
+        part = f"{100.0 * share:.2g} %" if one.start else ""
+        reached = (f"{one.std:.2g}", part) if share < 1.0 else ("", "not told")
+        rows.append((one.name, f"{one.start:.6g}", *reached, "" if one.unit == "1" else one.unit))
+    return rows
 
 
 def _recording(mechanism: Mechanism, recording: Recording, index: int, check: Check) -> dict[str, Any]:

@@ -86,8 +86,10 @@ class Check:
     notices: list[Notice]
     balances: list[list[Balance]]
     """For each recording, for each joint."""
+    told: Sequence[ParameterEstimate]
+    """Free parameters with their start values and the standard deviations that a fit could reach."""
     relative_std: dict[str, float]
-    """Free parameter → standard deviation that a fit could reach, over its size."""
+    """Free parameter → the same standard deviation, over its size."""
 
 
 def surely_wrong(mechanism: Mechanism, recordings: Sequence[Recording]) -> list[Notice]:
@@ -133,14 +135,16 @@ def check(
     for index, of_recording in enumerate(balances):
         where = f" in {recordings[index].name}" if len(recordings) > 1 else ""
         notices += [notice for balance in of_recording for notice in _about(balance, where)]
-        notices += _backwards(here, index, where)
+        # Weight that pulls the wrong way gives or takes energy whichever way time runs.
+        if all(balance.coefficients.get("gravity", 1.0) > 0.0 for balance in of_recording):
+            notices += _backwards(here, index, where)
     if balances and _least_explained(balances) < POOR:
         notices = [*_remedies(here, _least_explained(balances), options or Options()), *notices]
     # What noise alone would do: pieces of the data cannot but disagree about start values.
     told = here.table("gauss-newton")
     relative = {row.name: row.std / size for row, size in zip(told, here.evidence.scale, strict=True)}
     notices += list(_untold(here, told))
-    return Check(ordered(notices), balances, relative)
+    return Check(ordered(notices), balances, told, relative)
 
 
 def force_balances(here: Estimate) -> list[list[Balance]]:
@@ -254,7 +258,8 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
         yield Notice(
             "red",
             f"{balance.name}{where}: gravity pulls the other way than in the model",
-            "The angle is counted from the other side (half a turn), or the model hangs where the machine stands",
+            "The angle is counted from the other side (half a turn: `--set SENSOR.offset=3.1416`), or the model hangs "
+            "where the machine stands",
         )
 
 

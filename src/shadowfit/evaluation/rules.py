@@ -97,6 +97,8 @@ def forces(estimate: Estimate) -> Iterator[Notice]:
         return
     idle = _joints_without_friction(estimate)
     for force in unexplained(estimate):
+        if force.gain > DRIVING and force.name in idle:
+            yield _driven(force, _held_friction(estimate, force.name))
         if force.share > NOTED:
             red = force.share > (HALF if force.driven else TOO_MUCH)
             severity: Severity = "red" if red else "amber" if force.share > MUCH else "info"
@@ -106,8 +108,6 @@ def forces(estimate: Estimate) -> Iterator[Notice]:
                 f"the strongest one there ({force.typical:.2g} {force.unit})",
                 _what_to_check(force, severity),
             )
-        if force.gain > DRIVING and force.name in idle:
-            yield _driven(force)
 
 
 def _what_to_check(force: Unexplained, severity: Severity) -> str:
@@ -124,12 +124,33 @@ def _what_to_check(force: Unexplained, severity: Severity) -> str:
     )
 
 
-def _driven(force: Unexplained) -> Notice:
+def _driven(force: Unexplained, held: Sequence[str]) -> Notice:
+    if held:
+        return Notice(
+            "red",
+            f"{force.name} has less friction than the model holds it at ({', '.join(held)}), and what is free of it "
+            "went to zero",
+            f"Free what is held (`--free {held[0].partition(' = ')[0]}`), or measure it; else look for a recording "
+            "that runs backwards, or an input with the wrong sign",
+        )
     return Notice(
         "red",
         f"the motion of {force.name} gains energy that nothing in the model gives, and its friction went to zero",
         "Look for a recording that runs backwards, an input with the wrong sign, or a drive that is not modelled",
     )
+
+
+def _held_friction(estimate: Estimate, joint: str) -> list[str]:
+    """Numbers of a joint's friction that are not free and not zero, with their values."""
+    mechanism, free = estimate.problem.given, {row.name for row in estimate.parameters}
+    return [
+        f"{name} = {value:.4g}"
+        for name, leaf in mechanism.leaves().items()
+        if leaf.kind == "number" and name.partition(".")[0] == joint and _is_one_of(name, FRICTION) and name not in free
+        # The damping of a joint's constraint is a time, and takes nothing from its motion.
+        if mechanism.unit(name) != "s"
+        if (value := float(mechanism.get(name))) > 0.0
+    ]
 
 
 def _joints_without_friction(estimate: Estimate) -> set[str]:
@@ -238,7 +259,8 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
             yield Notice(
                 "amber" if joint in idle else "info",
                 f"{row.name} ended at zero",
-                "All friction of this joint went to zero, which no machine has: check directions and signs"
+                "All friction of this joint that is free went to zero, which no machine has: check directions and "
+                "signs, and what is held"
                 if joint in idle
                 else "The data see no such friction beside the others of the joint",
             )

@@ -41,7 +41,7 @@ MISSED = 0.15
 HELD = 0.9
 SENTENCES: dict[Colour, str] = {
     "green": "The model predicts these recordings",
-    "amber": "The model predicts these recordings for a while",
+    "amber": "Simulations leave these recordings before their end",
     "red": "The model does not describe these recordings",
 }
 
