@@ -19,11 +19,11 @@ period. A fit that takes them for white lets the motion wander where the machine
 need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
 for, in strides of a hundred, as long as the model so fitted predicts better over windows from a few steps to the whole
 recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
-more weight gains nothing. Where no functions are found among the errors (:mod:`uncertainty.latent_search`), or they may
-be those of forces that were read at every joint, it must gain more than it would by chance (:mod:`uncertainty.chance`):
-there the likelihood is right, and knows more. Of weights whose simulations follow the data alike the one is taken that
-predicts left-out pieces best (:mod:`uncertainty.left_out`). Error bars follow from the most likely levels, not from the
-weights.
+more weight gains nothing. Where no functions are found among the errors (:mod:`uncertainty.latent_search`) they are
+white, the likelihood is right and knows more, and nothing is added; where they may be those of forces that were read
+at every joint, more must be gained than by chance (:mod:`uncertainty.chance`). Of weights whose simulations follow the
+data alike the one is taken that predicts left-out pieces best (:mod:`uncertainty.left_out`). Error bars follow from the
+most likely levels, not from the weights.
 
 **The model file.** Bodies all of whose numbers are free have a prior about the file's, as wide as the data say
 (:mod:`uncertainty.file_prior`).
@@ -118,7 +118,7 @@ class NoiseChoice:
     explanation: Explanation
     """What errors are: white ones, and functions of the motion, of time or of a reading."""
     gain_by_chance: float
-    """How much better (in the logarithm of errors) a model would seem to predict by chance, where errors are white."""
+    """How much better (in the logarithm of errors) a model would seem to predict by chance, where that was asked."""
     at_end: bool
     """Whether levels of the dynamics ended at a limit of their scan, and not by what the data say."""
     sensor_ratio: tuple[float, ...]
@@ -383,17 +383,18 @@ class _Search:
 def _predictive(scan: _Scan, likely: _Candidate, degrees: float, led: bool, smooth: bool) -> _Search:
     """Fits with more and more weight, the best of which is chosen if it predicts better than the most likely one.
 
-    ``smooth``: errors are known to be functions, not white ones.
+    ``smooth``: errors are known to be functions, not white ones. White forces make predictions of the same data better
+    with any weight, by as much as their draws scatter, and beyond: that is no reason to add it.
     """
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or scan.stopped is not None:
         return _Search(likely)
     along = likely.point
     tried = [(1.0, predict(problem, along, along.values))]
-    if degrees < RIGID:
+    if degrees < RIGID or not smooth:
         return _Search(likely, tuple(tried))
     # Errors of forces that were read have a memory without being functions of the state.
-    by_chance = not smooth or _driven(problem) == problem.plan.node_size
+    by_chance = _driven(problem) == problem.plan.node_size
     current, worthy = likely, [likely]
     draws: chance.Chance | None = None
     misses = 0

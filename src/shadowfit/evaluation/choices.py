@@ -83,16 +83,18 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
 def _weight(choice: NoiseChoice) -> Choice:
     """The weight that was added to the equations of motion, by how well models predict."""
     what = "weight added to the equations of motion"
+    if len(choice.predictions) < 2:
+        return Choice(
+            what, "none", "their errors look white, or are below what the sensors tell: the likelihood is right"
+        )
     if choice.led and choice.added_weight == 1.0:
         reason = "all joints' torques are known, and no simulation from them alone follows the motion: forces count"
         return Choice(what, "none", reason)
-    if len(choice.predictions) < 2:
-        return Choice(what, "none", "they hold as well as the sensors can tell")
     gain = choice.predictions[0][1].score - min(prediction.score for _, prediction in choice.predictions)
     tried = f"predictions over long horizons would get better by {_percent(gain)}"
     if choice.added_weight > 1.0:
-        at_most = f"by {_percent(choice.gain_by_chance)} at most by chance"
-        why = "and errors are not white" if choice.explanation.smooth else at_most
+        at_most = f"{_percent(choice.gain_by_chance)} at most by chance"
+        why = f"and by {at_most}" if choice.gain_by_chance > 0.0 else "and errors are not white"
         reason = f"{tried.replace('would get', 'get')}, {why}"
         return Choice(what, f"{choice.added_weight:.3g} times as much", reason)
     return Choice(what, "none", f"{tried}, and by {_percent(choice.gain_by_chance)} by chance alone")
