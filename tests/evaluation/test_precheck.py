@@ -88,6 +88,8 @@ def test_the_columns_that_are_used_are_listed(model, swing):
     assert (one.name, one.column, one.unit, one.samples) == ("theta", "alpha [deg]", "rad", len(theta))
     assert one.step == pytest.approx(grid)
     assert (one.low, one.high) == (theta.min(), theta.max())
+    (bare,) = used_channels(model, [swing])
+    assert bare.unit == "rad, not stated"
 
 
 @pytest.mark.parametrize(

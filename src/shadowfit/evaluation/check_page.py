@@ -11,7 +11,7 @@ import numpy as np
 from shadowfit.evaluation.html_page import banner, frame, rounded
 from shadowfit.evaluation.notices import Colour, colour
 from shadowfit.evaluation.precheck import Balance, Check
-from shadowfit.evaluation.used_channels import used_channels
+from shadowfit.evaluation.used_channels import unit_of, used_channels
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 
@@ -132,7 +132,7 @@ def _recording(mechanism: Mechanism, recording: Recording, index: int, check: Ch
         )
     sensors = {name.split(".")[0] for name in mechanism.sensors}
     plain = [
-        {"kind": "sensor", "name": key, "unit": recording.units.get(key, "?"), "values": rounded(values[::stride])}
+        {"kind": "sensor", "name": key, "unit": unit_of(mechanism, recording, key), "values": rounded(values[::stride])}
         for key, values in recording.channels.items()
         if key.split(".", maxsplit=1)[0] in sensors
     ]

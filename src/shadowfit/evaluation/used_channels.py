@@ -21,7 +21,7 @@ class UsedChannel:
     column: str
     """Heading in the file."""
     unit: str
-    """Of the numbers here; ``?`` where the file states none."""
+    """Of the numbers here, as the file states it or the model takes it (:func:`unit_of`)."""
     low: float
     high: float
     step: float | None
@@ -36,21 +36,31 @@ def used_channels(mechanism: Mechanism, recordings: Sequence[Recording]) -> list
     """The channels of each recording that the model asks for, in the recording's order."""
     asked = {name.split(".")[0] for name in (*mechanism.sensors, *mechanism.inputs)}
     return [
-        _used(recording, name)
+        _used(mechanism, recording, name)
         for recording in recordings
         for name in recording.channels
         if name.split(".", maxsplit=1)[0] in asked
     ]
 
 
-def _used(recording: Recording, name: str) -> UsedChannel:
+def unit_of(mechanism: Mechanism, recording: Recording, name: str) -> str:
+    """Unit of a channel; where the file states none, the one that the model's sensor or input takes it for."""
+    if name in recording.units:
+        return recording.units[name]
+    if name in mechanism.inputs:
+        return f"{mechanism.inputs[name].unit}, not stated"
+    # Channels of sensors with several, such as poses, differ in their units.
+    return f"{mechanism.sensors[name].unit()}, not stated" if name in mechanism.sensors else "not stated"
+
+
+def _used(mechanism: Mechanism, recording: Recording, name: str) -> UsedChannel:
     known = recording.channels[name][np.isfinite(recording.channels[name])]
     low, high = (float(known.min()), float(known.max())) if known.size else (np.nan, np.nan)
     return UsedChannel(
         recording=recording.name,
         name=name,
         column=recording.columns.get(name, name),
-        unit=recording.units.get(name, "?"),
+        unit=unit_of(mechanism, recording, name),
         low=low,
         high=high,
         step=quantisation(known),
