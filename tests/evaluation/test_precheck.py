@@ -77,6 +77,26 @@ def test_the_remedy_is_named(double, change, words):
     assert colour(check(mechanism, [recording], {}).notices) == "green"
 
 
+def test_a_sign_is_named_where_most_is_explained_without_it():
+    """A pole that hangs from a cart feels more of gravity than of the cart, so its sign does not matter much."""
+    model = load_model("cartpole")
+    start = model.start.with_joints({"pivot": 0.5}, {}).state(model.mechanism)
+    push = 0.5 * np.sin(4.0 * 0.01 * np.arange(400))
+    run = simulate(model.mechanism, start, {"u": push}, timestep=0.01, steps=400, joints="rigid")
+    readings = {name: np.asarray(values).ravel() for name, values in run.readings.items()}
+    right = Recording(np.asarray(run.time), {**readings, "u": np.append(push, 0.0)})
+    wrong = dataclasses.replace(right, channels={**right.channels, "theta": -right.channels["theta"]})
+    assert not any("other sign" in notice.text for notice in check(model.mechanism, [right], {}).notices)
+    assert any("with the other sign of theta" in notice.text for notice in check(model.mechanism, [wrong], {}).notices)
+
+
+def test_times_in_milliseconds_are_named(model, swing):
+    slow = dataclasses.replace(swing, time=1e3 * swing.time)
+    found = check(model, [slow], {})
+    assert colour(found.notices) == "red"
+    assert any("milliseconds" in notice.sentences() for notice in found.notices)
+
+
 def test_the_columns_that_are_used_are_listed(model, swing):
     """Where they come from, their range and their grid; columns that the model does not ask for are left out."""
     grid = 0.01

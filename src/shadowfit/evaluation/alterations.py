@@ -1,4 +1,4 @@
-"""Usual mistakes with the columns of a recording, turned back: signs, degrees, millimetres, another order."""
+"""Usual mistakes with the columns of a recording, turned back: signs, degrees, millimetres and -seconds, the order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from shadowfit.mechanism import JointPosition, Mechanism
 from shadowfit.recordings import Recording
+from shadowfit.recordings.checks import LONG_INTERVAL
 
 # Columns of more joints than this are not tried in all orders and units: every trial takes a moment.
 MOST_SENSORS = 4
@@ -26,18 +27,11 @@ class Alteration:
 
 
 def alterations(mechanism: Mechanism) -> list[Alteration]:
-    """Signs and units of positions, signs of inputs, and positions of joints in another order."""
-    positions = {name: sensor for name, sensor in mechanism.sensors.items() if isinstance(sensor, JointPosition)}
+    """Signs and units of positions, signs of inputs, the unit of times, and positions of joints in another order."""
+    positions = _positions(mechanism)
     if len(positions) > MOST_SENSORS:
         return []
-    mirrored = [
-        Alteration(
-            f"with the other sign of {name}",
-            f"Turn it in the file, or say `{name} = {{ column = …, sign = -1 }}` in a table of channels (`--channels`)",
-            _scaled(name, -1.0),
-        )
-        for name in (*positions, *mechanism.inputs)
-    ]
+    mirrored = [*mirrored_positions(mechanism), *(_mirrored(name) for name in mechanism.inputs)]
     units = [
         Alteration(
             f"with {name} in {'degrees' if sensor.rotary else 'millimetres'}",
@@ -55,7 +49,32 @@ def alterations(mechanism: Mechanism) -> list[Alteration]:
         for first, second in itertools.combinations(positions, 2)
         if positions[first].rotary == positions[second].rotary
     ]
-    return [*mirrored, *units, *swapped]
+    slower = Alteration("with times in milliseconds", "Call the column of times `time [ms]`", _in_milliseconds)
+    return [*mirrored, *units, *swapped, slower]
+
+
+def mirrored_positions(mechanism: Mechanism) -> list[Alteration]:
+    """The other sign of each position; none of machines with many."""
+    positions = _positions(mechanism)
+    return [_mirrored(name) for name in positions] if len(positions) <= MOST_SENSORS else []
+
+
+def _positions(mechanism: Mechanism) -> dict[str, JointPosition]:
+    return {name: sensor for name, sensor in mechanism.sensors.items() if isinstance(sensor, JointPosition)}
+
+
+def _mirrored(name: str) -> Alteration:
+    return Alteration(
+        f"with the other sign of {name}",
+        f"Turn it in the file, or say `{name} = {{ column = …, sign = -1 }}` in a table of channels (`--channels`)",
+        _scaled(name, -1.0),
+    )
+
+
+def _in_milliseconds(recording: Recording) -> Recording:
+    """As it is, where samples are so close together that its times are seconds."""
+    slow = recording.sample_interval >= LONG_INTERVAL
+    return dataclasses.replace(recording, time=1e-3 * recording.time) if slow else recording
 
 
 def _scaled(name: str, factor: float) -> Callable[[Recording], Recording]:

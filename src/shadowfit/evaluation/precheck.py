@@ -30,7 +30,7 @@ from shadowfit.estimation.result import ParameterEstimate, Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
-from shadowfit.evaluation.alterations import alterations
+from shadowfit.evaluation.alterations import Alteration, alterations, mirrored_positions
 from shadowfit.evaluation.arrow_of_time import direction
 from shadowfit.evaluation.notices import Notice, listed, ordered
 from shadowfit.evaluation.torque_balance import MISJUDGED, NO_TORQUE, POOR, TorqueBalance, torque_balance
@@ -43,8 +43,9 @@ from shadowfit.recordings.smoothness import roughness
 
 # Part of the variance of the inertial force that the others explain: below, the motion is another machine's.
 FOREIGN = 0.2
-# What a change of sign, unit or order has to explain to be named as the remedy, and half of what was unexplained.
-CURED = 0.7
+# What a change of sign, unit or order has to explain at each joint to be named as the remedy, and how much of what was
+# unexplained it may leave.
+CURED, MUCH_LESS = 0.7, 0.5
 # A coefficient counts if it is this many of its standard errors from zero.
 SURE = 6.0
 # Columns weaker than this fraction of the inertial force are rounding.
@@ -138,8 +139,8 @@ def check(
         # Weight that pulls the wrong way gives or takes energy whichever way time runs.
         if all(balance.coefficients.get("gravity", 1.0) > 0.0 for balance in of_recording):
             notices += _backwards(here, index, where)
-    if balances and _least_explained(balances) < POOR:
-        notices = [*_remedies(here, _least_explained(balances), options or Options()), *notices]
+    if balances and (_least_explained(balances) < POOR or _mirrored(here, balances, options or Options())):
+        notices = [*_remedies(here, balances, options or Options()), *notices]
     # What noise alone would do: pieces of the data cannot but disagree about start values.
     told = here.table("gauss-newton")
     relative = {row.name: row.std / size for row, size in zip(told, here.evidence.scale, strict=True)}
@@ -263,21 +264,31 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
         )
 
 
-def _remedies(here: Estimate, now: float, options: Options) -> list[Notice]:
+def _mirrored(here: Estimate, balances: list[list[Balance]], options: Options) -> bool:
+    """Whether a position of the other sign would explain the forces between joints, whatever drives them.
+
+    Light coupling leaves most of the forces explained with the wrong sign, too. All signs but one are turned: those of
+    all positions together say nothing of what joints do to each other.
+    """
+    return any(
+        _unexplained(_altered(here, alteration, options)) < MUCH_LESS * _unexplained(balances)
+        for alteration in mirrored_positions(here.problem.given)[1:]
+    )
+
+
+def _remedies(here: Estimate, balances: list[list[Balance]], options: Options) -> list[Notice]:
     """What would make the recordings ones of this machine: a sign, a unit, an order of columns."""
-    found = []
-    for alteration in alterations(here.problem.given):
-        altered = [alteration.apply(track.recording) for track in here.problem.tracks]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # said of the recordings as they are
-            other = build_problem(here.problem.given, altered, here.problem.parameters, options)
-        found.append((_least_explained(force_balances(at_start(other)), right_way=True), alteration))
-    best, remedy = max(found, key=lambda one: one[0], default=(0.0, None))
-    if remedy is None or best < CURED or 1.0 - best > 0.5 * (1.0 - now):
+    found = [(_altered(here, alteration, options), alteration) for alteration in alterations(here.problem.given)]
+    possible = [one for one in found if not any(_turned(balance) for of_one in one[0] for balance in of_one)]
+    if not possible:
+        return []
+    cured, remedy = min(possible, key=lambda one: _unexplained(one[0]))
+    now, best = _least_explained(balances), _least_explained(cured)
+    if best < CURED or _unexplained(cured) > MUCH_LESS * _unexplained(balances):
         return []
     return [
         Notice(
-            "red",
+            "red" if now < POOR else "amber",
             f"{remedy.text}, gravity, inputs and friction explain at least {best:.0%} of the forces at each joint, "
             f"instead of {max(now, 0.0):.0%}",
             remedy.advice,
@@ -285,14 +296,29 @@ def _remedies(here: Estimate, now: float, options: Options) -> list[Notice]:
     ]
 
 
-def _least_explained(balances: list[list[Balance]], right_way: bool = False) -> float:
-    """Part of the forces that is explained at the worst joint; ``right_way``: by inputs and gravity of their signs."""
+def _altered(here: Estimate, alteration: Alteration, options: Options) -> list[list[Balance]]:
+    """Forces along the joints with recordings that are altered."""
+    altered = [alteration.apply(track.recording) for track in here.problem.tracks]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said of the recordings as they are
+        other = build_problem(here.problem.given, altered, here.problem.parameters, options)
+    return force_balances(at_start(other))
 
-    def explained(balance: Balance) -> float:
-        turned = balance.torque.opposite or any(balance.coefficients.get(name, 1.0) < 0.0 for name in SIGNED)
-        return 0.0 if right_way and turned else balance.explained
 
-    return min((explained(balance) for of_recording in balances for balance in of_recording), default=0.0)
+def _turned(balance: Balance) -> bool:
+    """Whether an input or gravity acts the wrong way."""
+    return balance.torque.opposite or any(balance.coefficients.get(name, 1.0) < 0.0 for name in SIGNED)
+
+
+def _least_explained(balances: list[list[Balance]]) -> float:
+    """Part of the forces that is explained at the worst joint."""
+    return min((balance.explained for of_recording in balances for balance in of_recording), default=0.0)
+
+
+def _unexplained(balances: list[list[Balance]]) -> float:
+    """Part of the forces that is not explained, as the geometric mean of all joints."""
+    parts = [1.0 - balance.explained for of_recording in balances for balance in of_recording]
+    return float(np.exp(np.mean(np.log(np.maximum(parts, NOTHING)))))
 
 
 def _backwards(here: Estimate, index: int, where: str) -> list[Notice]:
