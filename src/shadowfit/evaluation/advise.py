@@ -24,7 +24,6 @@ import numpy as np
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt
 from shadowfit.estimation.linear.threads import one_thread
-from shadowfit.estimation.noise import RIGID, WORTHWHILE
 from shadowfit.estimation.problem.parameters import Parameter, ParameterSet, parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
@@ -35,6 +34,7 @@ from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.prediction import predict
 from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 from shadowfit.estimation.uncertainty.missing import Release, releases
+from shadowfit.estimation.weight_search import RIGID, WORTHWHILE
 from shadowfit.evaluation.candidates import Candidate, extended
 from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.summary import as_json
