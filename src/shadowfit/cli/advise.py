@@ -103,4 +103,7 @@ def _sentence(advice: Advice) -> str:
         return "None of what was tried makes the model predict better"
     if any(one.significant for one in advice.suggestions):
         return "Nothing was refitted; --refits 3 would tell whether what is significant makes the model predict better"
-    return "The data ask for none of the candidates"
+    return (
+        "The data ask for none of the candidates: what is left is noise, or has another cause, or takes a recording of "
+        "another motion to tell"
+    )

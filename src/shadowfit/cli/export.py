@@ -39,12 +39,17 @@ def export(
 
     target = out or file.with_name(f"{file.stem}.calibrated{file.suffix}")
     before = load_model(file).mechanism
-    changes = calibrated(load_result(result), before, everything=everything)
+    saved = load_result(result)
+    after = saved.mechanism()
+    changes = calibrated(saved, before, everything=everything)
     made = (export_robot if is_robot_file(file) else export_tables)(file, changes.values)
     write_bytes(target, made.content)
     typer.echo(f"{target}: {len(made.written)} numbers written, read again and compared")
     for name, value in made.written.items():
-        typer.echo(f"  {name}: {_shown(before.get(name))} -> {_shown(value)}")
+        unit = after.unit(name)
+        typer.echo(f"  {name}: {_shown(before.get(name))} -> {_shown(value)}{'' if unit in ('1', '') else f' {unit}'}")
+    if any(".compliance." in name and name not in saved.summary["parameters"] for name in made.written):
+        typer.echo("compliances are so small that simulations follow the fit, which took the joints as rigid")
     _tell("written together, for only combinations of them are known", dict.fromkeys(changes.together))
     _tell("not identified, left as they were (--all writes them)", dict.fromkeys(changes.unidentified))
     _tell("one value for each recording, left as they were", dict.fromkeys(changes.separate))
