@@ -21,8 +21,9 @@ import numpy as np
 SHARD = 32
 # Nodes of a tree over groups of workers; how many workers one of them adds for.
 FAN = 32
-# Tasks of each round, and the part of an evaluation's time that it takes (shares, step, linearisation).
-ROUNDS = ((1, 0.2), (2, 0.3), (2, 0.5))
+# Tasks of each round, and the part of an evaluation's time that it takes (shares, and what another worker keeps of the
+# states; step; linearisation).
+ROUNDS = ((3, 0.2), (2, 0.3), (2, 0.5))
 
 
 @dataclasses.dataclass(frozen=True)
