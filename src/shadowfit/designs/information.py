@@ -60,9 +60,11 @@ def _normals(experiment: Experiment, motions: Motions) -> Iterator[Normal]:
 
 
 def exactly(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "count p p"]:
-    """The same by projecting the states out, with all digits: as a fit's error bars have it."""
+    """The same by projecting the states out, with all digits; as for error bars of fits, friction's widths are held."""
     problem, point = experiment.posed(motions)
     with one_thread():
+        if objective.holds(problem):
+            point = objective.held(problem, point, experiment.weights)
         evidence = gather(problem, objective.linearise(problem, point, experiment.weights), experiment.weights)
         information = (
             np.array([projection.information for projection in evidence.projections]) / experiment.weights.reference**2
