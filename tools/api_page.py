@@ -54,7 +54,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("recordings.read.read_recording", "recordings.recording.Recording", "recordings.checks.check_recording"),
     ),
     "Estimation": (
-        *("estimation.fit.fit", "estimation.problem.parameters.Free", "estimation.problem.options.Options"),
+        *("estimation.fit.fit", "estimation.problem.parameter.Free", "estimation.problem.options.Options"),
         *("estimation.solve.levenberg_marquardt.LevenbergMarquardt", "estimation.solve.levenberg_marquardt.Status"),
         *("estimation.result.Estimate", "estimation.result.ParameterEstimate", "estimation.refits.bootstrap.bootstrap"),
         "estimation.refits.profile.profiles",
@@ -77,7 +77,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Errors": (
         *("errors.ShadowfitError", "errors.UnknownNameError", "errors.MechanismError", "errors.RecordingError"),
-        *("errors.SimulationError", "models.errors.ModelFileError", "estimation.problem.parameters.ParameterError"),
+        *("errors.SimulationError", "models.errors.ModelFileError", "estimation.problem.parameter.ParameterError"),
         "estimation.problem.problem.ProblemError",
     ),
 }

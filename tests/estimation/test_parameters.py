@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from estimation.arms import arm
 from shadowfit.errors import UnknownNameError
 from shadowfit.estimation import Free
-from shadowfit.estimation.problem.parameters import ParameterError, parameter_set
+from shadowfit.estimation.problem.parameter import ParameterError
+from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.geometry import rotations
 from shadowfit.models import builtin
 

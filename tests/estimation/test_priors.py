@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from shadowfit.estimation import Free
-from shadowfit.estimation.problem.parameters import ParameterError, parameter_set
+from shadowfit.estimation.problem.parameter import ParameterError
+from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.priors import entropic_information
 from shadowfit.estimation.problem.whole_bodies import WholeBodies, moments, pseudo_inertia, slopes
 from shadowfit.estimation.solve import objective

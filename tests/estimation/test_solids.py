@@ -9,7 +9,8 @@ from estimation.arms import arm, driven
 from estimation.scenes import twin
 from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.fit import solve
-from shadowfit.estimation.problem.parameters import ParameterError, parameter_set
+from shadowfit.estimation.problem.parameter import ParameterError
+from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.evaluation import load_result, save_estimate
 from shadowfit.evaluation.rules import judge

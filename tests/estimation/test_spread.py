@@ -9,7 +9,7 @@ from estimation.oscillators import NOISE, oscillation
 from estimation.scenes import spring_slider
 from shadowfit.errors import RecordingError
 from shadowfit.estimation import Free, Options, fit
-from shadowfit.estimation.problem.parameters import ParameterError
+from shadowfit.estimation.problem.parameter import ParameterError
 from shadowfit.estimation.spread import sources
 from shadowfit.estimation.spread.fleet import fit_fleet
 from shadowfit.parallel import Crew

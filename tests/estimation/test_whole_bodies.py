@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from shadowfit.estimation.linear.cone_step import Cones, joined
-from shadowfit.estimation.problem.parameters import Free, parameter_set
+from shadowfit.estimation.problem.parameter import Free
+from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.whole_bodies import MARGIN, WholeBodies, moments, numbers_of, slopes
 from shadowfit.models import load_model
 

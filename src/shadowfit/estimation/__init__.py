@@ -2,7 +2,7 @@
 
 from shadowfit.estimation.fit import fit as fit
 from shadowfit.estimation.problem.options import Options as Options
-from shadowfit.estimation.problem.parameters import Free as Free
+from shadowfit.estimation.problem.parameter import Free as Free
 from shadowfit.estimation.result import Estimate as Estimate
 from shadowfit.estimation.result import ParameterEstimate as ParameterEstimate
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt as LevenbergMarquardt

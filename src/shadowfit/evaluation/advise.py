@@ -24,7 +24,8 @@ import numpy as np
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt
 from shadowfit.estimation.linear.threads import one_thread
-from shadowfit.estimation.problem.parameters import Parameter, ParameterSet, parameter_set
+from shadowfit.estimation.problem.parameter import Parameter
+from shadowfit.estimation.problem.parameters import ParameterSet, parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.variation import varied

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from jaxtyping import Int
 
-from shadowfit.estimation.problem.parameters import Free, FreeParameters, ParameterError, ParameterSet, parameter_set
+from shadowfit.estimation.problem.parameter import Free, ParameterError
+from shadowfit.estimation.problem.parameters import FreeParameters, ParameterSet, parameter_set
 from shadowfit.mechanism.mechanism import Mechanism
 
 
