@@ -1,6 +1,8 @@
 """Initial trajectories: joints closed, sensors satisfied, for trees and loops, over turns and gaps."""
 
 import dataclasses
+import functools
+import itertools
 
 import jax
 import numpy as np
@@ -31,17 +33,25 @@ def largest_gap(problem, nodes):
     return float(np.max(np.abs(gaps)))
 
 
-@pytest.fixture(scope="module", params=SCENES)
-def scene(request):
-    build, positions, speeds = SCENES[request.param]
+@functools.cache
+def scene(name):
+    build, positions, speeds = SCENES[name]
     # Soft joints of the twin would sag, and readings of a loop then contradict closed joints.
     mechanism = with_joints(build(), compliance=1e-8)
     return mechanism, twin(mechanism, positions, 60, speeds=speeds)
 
 
-@pytest.mark.parametrize("unknowns", ["configuration", "full"])
-def test_joints_are_closed_and_sensors_satisfied(scene, unknowns):
-    mechanism, recording = scene
+# Of a tree and of a loop at once; the others later.
+QUICK = {("furuta", "full"), ("fourbar", "configuration")}
+CASES = [
+    pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow)
+    for case in itertools.product(SCENES, ("configuration", "full"))
+]
+
+
+@pytest.mark.parametrize(("name", "unknowns"), CASES)
+def test_joints_are_closed_and_sensors_satisfied(name, unknowns):
+    mechanism, recording = scene(name)
     problem = problem_of(mechanism, recording, unknowns=unknowns, cutoff=1e3)
     nodes = initial_nodes(problem, problem.parameters.start(), 0)
     assert len(nodes.pose.position) == problem.node_count(0)

@@ -46,7 +46,11 @@ SCENES = {
 }
 
 
-@pytest.fixture(scope="module", params=SCENES)
+# Every kind of unknowns is among the others.
+SLOW = ("furuta-full", "cartpole", "fourbar", "chain")
+
+
+@pytest.fixture(scope="module", params=[pytest.param(x, marks=pytest.mark.slow) if x in SLOW else x for x in SCENES])
 def scene(request):
     build, positions, free, options = SCENES[request.param]
     mechanism = build()

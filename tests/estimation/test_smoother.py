@@ -5,8 +5,6 @@ stepper plus noise of variance ``σ₀²/(κ m²)``. With ``configuration`` unkn
 with ``full`` ones it follows from a velocity with noise of its own.
 """
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,7 +50,14 @@ def rts(measured, transition, noise, variance, mean, covariance):
 
 
 @pytest.mark.parametrize(
-    ("discretization", "unknowns"), [*itertools.product(STEPPERS, ["configuration", "full"]), ("exact", "joint")]
+    ("discretization", "unknowns"),
+    [
+        ("spook", "full"),
+        ("exact", "configuration"),
+        ("exact", "joint"),
+        pytest.param("spook", "configuration", marks=pytest.mark.slow),
+        pytest.param("exact", "full", marks=pytest.mark.slow),
+    ],
 )
 def test_states_are_those_of_the_kalman_smoother(discretization, unknowns):
     mass, std = 0.7, 1e-2

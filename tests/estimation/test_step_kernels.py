@@ -27,11 +27,13 @@ def by_xla(problem):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
-        {"discretization": "spook", "residual": "inverse", "unknowns": "full"},
-        {"timestep": 0.013, "huber": 1.0},
+        pytest.param({"unknowns": "joint"}, id="joint"),
+        pytest.param({}, id="poses", marks=pytest.mark.slow),
+        pytest.param({"timestep": 0.013, "huber": 1.0}, id="poses off-grid", marks=pytest.mark.slow),
+        pytest.param(
+            {"discretization": "spook", "residual": "inverse", "unknowns": "full"}, id="paper", marks=pytest.mark.slow
+        ),
     ],
-    ids=["default", "paper", "off-grid"],
 )
 def test_kernels_and_xla_agree(options):
     mechanism = builtin.furuta().set({"hinge1.dry": 6e-4, "hinge2.dry": 2e-4})

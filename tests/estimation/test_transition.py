@@ -2,6 +2,7 @@
 
 import dataclasses
 import fnmatch
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -41,9 +42,21 @@ def all_leaves(mechanism):
     return [leaf for leaf in mechanism.leaves() if not any(fnmatch.fnmatch(leaf, silent) for silent in SILENT)]
 
 
-@pytest.mark.parametrize("residual", ["implicit", "inverse"])
-@pytest.mark.parametrize("discretization", ["spook", "exact"])
-@pytest.mark.parametrize("scene", SCENES)
+# Every pair of a residual and a discretisation, and every scene, without delay; all of them together take minutes.
+QUICK = {
+    ("furuta", "implicit", "exact"),
+    ("cartpole", "implicit", "spook"),
+    ("cartpole", "inverse", "exact"),
+    ("fourbar", "inverse", "spook"),
+    ("turning furuta", "implicit", "exact"),
+}
+COMBINED = [
+    pytest.param(*one, marks=() if one in QUICK else pytest.mark.slow)
+    for one in itertools.product(SCENES, ("implicit", "inverse"), ("spook", "exact"))
+]
+
+
+@pytest.mark.parametrize(("scene", "residual", "discretization"), COMBINED)
 def test_derivatives_equal_finite_differences(scene, residual, discretization):
     build, positions, speeds = SCENES[scene]
     mechanism = build()

@@ -373,7 +373,7 @@ def test_damaged_archives_are_read_or_refused(folder, archive_bytes, data):
 
 
 # Each is read in a process of its own, which takes as long as fifty archives.
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_damaged_parquet_files_are_read_or_refused(folder, parquet_bytes, data):
     reads_or_refuses(folder / "run.parquet", data.draw(damaged(parquet_bytes)))
