@@ -110,7 +110,9 @@ def _parameters(saved: SavedResult) -> str:
             f"<td>{_tag(row)}</td></tr>"
         )
     kind = saved.summary["uncertainty"]["kind"]
-    text = f"Error bars are {BARS.get(kind, kind)} (--intervals {kind}). They hold as far as the model does."
+    text = (
+        f"Error bars are {BARS.get(kind, kind)} (<code>--intervals {kind}</code>). They hold as far as the model does."
+    )
     table = f'<div class="scroll"><table id="parameters">{"".join(lines)}</table></div>'
     return f'{table}{_derived(saved)}<p class="soft">{text}</p>'
 
