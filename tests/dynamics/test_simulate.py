@@ -168,7 +168,7 @@ def batch_of_starts(mechanism: Mechanism) -> State:
     return jax.tree.map(lambda *x: jnp.stack(x), *states)
 
 
-@steppers
+@pytest.mark.parametrize("stepper", [pytest.param("spook", marks=pytest.mark.slow), "exact"])
 def test_a_batch_equals_its_members(stepper: str) -> None:
     mechanism = with_joints(builtin.furuta(), coulomb=2e-3)
     states = batch_of_starts(mechanism)
@@ -185,7 +185,7 @@ def test_a_batch_equals_its_members(stepper: str) -> None:
         np.testing.assert_allclose(flat(jax.tree.map(lambda x, i=i: x[i], together)), flat(alone), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("own_signals", [False, True])
+@pytest.mark.parametrize("own_signals", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_rollouts_are_those_of_their_members(own_signals: bool) -> None:
     """More trajectories than are stepped together, some of them left over."""
     mechanism = builtin.furuta()

@@ -120,14 +120,14 @@ def test_the_stepper_s_own_prediction_has_no_residual(discretization):
     state = place(mechanism, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0})
     acting = driven(Step(machine, None, jnp.array([0.3]), jnp.zeros((1, 0)), jnp.asarray(TIMESTEP)))
 
-    @jax.jit
-    def residual(new):
-        moving = Moving(state.pose, state.velocity, new, jnp.array([0.3]), jnp.asarray(TIMESTEP))
+    def residual(settings, constants, varying):
+        moving = Moving(state.pose, state.velocity, varying[0].reshape(2, 6), jnp.array([0.3]), jnp.asarray(TIMESTEP))
         equations = Equations("implicit", discretization, "stepper")
-        return transition.linearise(acting, problem.plan.layout.columns, moving, equations).residual
+        return [transition.linearise(acting, problem.plan.layout.columns, moving, equations).residual]
 
-    # r = M₀ (v' − φ) is affine in v' with a regular matrix: two evaluations tell φ.
-    mass = np.asarray(jax.jacfwd(lambda x: residual(state.velocity + x.reshape(2, 6)))(jnp.zeros(12)))
-    reached = state.velocity.ravel() - np.linalg.solve(mass, residual(state.velocity))
+    # r = M₀ (v' − φ) is affine in v' with a regular matrix: its values along every direction tell φ.
+    speeds = state.velocity.ravel() + np.concatenate([np.zeros((1, 12)), np.eye(12)])
+    values = over_time(residual, [], [], [speeds[0]], None)([], [], [speeds])[0].reshape(13, 12)
+    reached = speeds[0] - np.linalg.solve((values[1:] - values[0]).T, values[0])
     missing = inverse_dynamics(mechanism, state, reached.reshape(2, 6), jnp.array([0.3]), TIMESTEP, discretization)
     np.testing.assert_allclose(missing, 0.0, atol=1e-9)
