@@ -8,6 +8,7 @@ import pytest
 
 from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Free, Options, fit
+from shadowfit.estimation.solve.levenberg_marquardt import Status
 from shadowfit.evaluation import rules, verdict
 from shadowfit.evaluation.notices import Notice, colour, from_json, ordered
 from shadowfit.evaluation.rules import judge
@@ -58,6 +59,15 @@ def test_wrong_data_do_not_end_green(model, make_swing, wrong):
         "half the unit": lambda: 0.3 * theta + 0.5,
     }[wrong]()
     assert colour(judged(model, with_theta(good, other))) != "green"
+
+
+def test_a_fit_without_end_names_what_the_data_do_not_tell():
+    """Directions without information are where searches lose themselves."""
+    rows = [SimpleNamespace(name=name, at_bound=name == "b", identifiable=name != "c") for name in "abc"]
+    lost = SimpleNamespace(converged=False, status=Status.ITERATIONS, parameters=rows)
+    (one,) = rules.ending(lost)
+    assert one.severity == "red"
+    assert one.advice == "Free fewer parameters: the data do not tell b and c, or hold them at a bound"
 
 
 def test_friction_that_is_held_too_high_is_named(model, make_swing):

@@ -65,7 +65,9 @@ def check(
 
     mechanism = apply_settings(load(model, weld, quiet=quiet).mechanism, settings or ())
     wished = free_parameters(free or (), mechanism)
-    measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=True)
+    # What reading warns of is among the notices below.
+    with console.doing("reading the recordings", quiet):
+        measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=True)
     with console.doing("evaluating the equations of motion along the recordings", quiet):
         result = look(mechanism, measured, wished)
     write_text(out, check_page(mechanism, measured, result))

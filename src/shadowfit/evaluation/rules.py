@@ -73,8 +73,11 @@ def judge(estimate: Estimate) -> list[Notice]:
 
 def ending(estimate: Estimate) -> Iterator[Notice]:
     """A fit that did not reach a minimum is no result."""
-    if not estimate.converged:
-        yield Notice("red", estimate.status.value.rstrip("."), "")
+    if estimate.converged:
+        return
+    untold = [row.name for row in estimate.parameters if row.at_bound or not row.identifiable]
+    advice = f"Free fewer parameters: the data do not tell {listed(untold)}, or hold them at a bound" if untold else ""
+    yield Notice("red", estimate.status.value.rstrip("."), advice)
 
 
 def edges(estimate: Estimate) -> Iterator[Notice]:
