@@ -5,11 +5,11 @@ period. A fit that takes them for white lets the motion wander where the machine
 need not explain what adds up over a long time. So the equations of motion are given more weight than their errors ask
 for, in strides of a hundred, as long as the model so fitted predicts better over windows from a few steps to the whole
 recording (:mod:`solve.prediction`): up to the fit of the output error where the motion is stable, and not at all where
-more weight gains nothing. Where no functions are found among the errors (:mod:`uncertainty.latent_search`) they are
-white, the likelihood is right and knows more, and nothing is added; where they may be those of forces that were read
-at every joint, more must be gained than by chance (:mod:`uncertainty.chance`). Of weights whose simulations follow the
-data alike the one is taken that predicts left-out pieces best (:mod:`uncertainty.left_out`). Error bars follow from the
-most likely levels, not from the weights.
+more weight gains nothing. Where no functions are found among the errors (:mod:`uncertainty.latent_search`), or they may
+be those of forces that were read at every joint, it must gain far more than it would by chance
+(:mod:`uncertainty.chance`): there the likelihood is right, and knows more. Of weights whose simulations follow the data
+alike the one is taken that predicts left-out pieces best (:mod:`uncertainty.left_out`). Error bars follow from the most
+likely levels, not from the weights.
 
 Where the torque of every joint is known (an arm in its position loop) a controller may have answered
 to every error, so that no simulation from the torques alone would stay on the path. Weight is then added only if one
@@ -73,18 +73,17 @@ class WeightSearch:
 def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth: bool) -> WeightSearch:
     """Fits with more and more weight, the best of which is chosen if it predicts better than the most likely one.
 
-    ``smooth``: errors are known to be functions, not white ones. White forces make predictions of the same data better
-    with any weight, by as much as their draws scatter, and beyond: that is no reason to add it.
+    ``smooth``: errors are known to be functions, not white ones.
     """
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or scan.stopped is not None:
         return WeightSearch(likely)
     along = likely.point
     tried = [(1.0, predict(problem, along, along.values))]
-    if degrees < RIGID or not smooth:
+    if degrees < RIGID:
         return WeightSearch(likely, tuple(tried))
     # Errors of forces that were read have a memory without being functions of the state.
-    by_chance = _driven(problem) == problem.plan.node_size
+    by_chance = not smooth or _driven(problem) == problem.plan.node_size
     current, worthy = likely, [likely]
     draws: chance.Chance | None = None
     misses = 0
