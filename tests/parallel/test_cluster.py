@@ -69,7 +69,7 @@ def test_values_stay_where_they_are_made_and_engines_agree(cluster):
 def noted(value, folder):
     """One more, and a trace of it; what is done again takes its time, as a fit does."""
     if (folder / "again").exists():
-        time.sleep(0.5)
+        time.sleep(2.0)
     (folder / f"{value}-{uuid.uuid4().hex}").touch()
     return value + 1
 
