@@ -260,6 +260,8 @@ def test_all_inertial_numbers_of_an_arm_take_few_iterations():
     options = Options(unknowns="joint", correction="none", state_weight=1e8)
     estimate = fit(truth, recording, start, options=options)
     assert estimate.converged
-    assert estimate.iterations <= 25
-    # Nothing but the sensors' noise is left, of 18,000 readings.
-    assert estimate.cost * len(recording.time) == pytest.approx(18_000 * 1e-8, rel=0.03)
+    # Nothing but the sensors' noise is left, of 18,000 readings; how long the bottom of the valley is followed after
+    # that hangs on rounding.
+    noise = 18_000 * 1e-8
+    assert next(entry.number for entry in estimate.log if entry.cost < 1.03 * noise) <= 12
+    assert estimate.cost * len(recording.time) == pytest.approx(noise, rel=0.03)
