@@ -1,6 +1,7 @@
 """A tiny version of each study runs from end to end, and goes on after a stop."""
 
 import contextlib
+import csv
 import dataclasses
 import json
 
@@ -59,5 +60,13 @@ def test_the_pendulum_study_of_a_rig(tmp_path):
     (section,) = reproduce.reproduce("pendulum", tmp_path / "rig", size=size, n_jobs=1, start=None, stage=silent)
     assert json.loads((tmp_path / "rig" / "results.json").read_text())["failed"] == []
     assert [table.name for table in section.tables] == ["pendulum_dry", "pendulum_costs"]
-    own, other = (tmp_path / name / "tables" / "pendulum_costs.csv" for name in ("rig", "twins"))
-    assert own.read_text() == other.read_text()
+    # A rig's fits start where its model file has it, not where the twins' do; the paper's rule stops both early.
+    own, other = (costs(tmp_path / name / "tables" / "pendulum_costs.csv") for name in ("rig", "twins"))
+    assert own.keys() == other.keys()
+    for model, values in own.items():
+        assert values == pytest.approx(other[model], rel=0.02)
+
+
+def costs(path):
+    """Costs of each model."""
+    return {model: [float(value) for value in values] for model, *values in csv.reader(path.open()) if model != "model"}
