@@ -13,7 +13,7 @@ from shadowfit import parallel
 from shadowfit.kernels import store
 from shadowfit.parallel import ClusterError, Lost, cluster, crew, run
 from shadowfit.parallel import engine as engine_module
-from shadowfit.parallel.engine import Cluster, Threads
+from shadowfit.parallel.engine import Cluster, Essence, Threads
 
 
 def process(item):
@@ -89,7 +89,7 @@ def test_a_dead_worker_costs_what_was_made_since_values_were_kept(cluster, tmp_p
     column = engine.each(int, range(4))
     for _ in range(rounds):
         column = engine.each(noted, column, shared=(tmp_path,))
-        engine.keep(column, str, restored)
+        engine.keep(column, Essence(str, restored))
     beyond = engine.each(noted, column, shared=(tmp_path,))
     before = engine.gather(add, beyond, shared=(0,))
     cluster.client.gather(column.essences)

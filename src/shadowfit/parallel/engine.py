@@ -41,6 +41,17 @@ Column = Any
 """Many values, or where they are."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Essence:
+    """What it takes to make a value again: ``again(*values of a place, taken(value), *shared)``."""
+
+    taken: Callable[[Any], Any]
+    again: Callable[..., Any]
+    columns: tuple[Column, ...] = ()
+    """Other ones, whose values of the same place it also takes."""
+    shared: tuple[Any, ...] = ()
+
+
 class Engine(Protocol):
     """Applies functions to values that stay where they are."""
 
@@ -60,19 +71,8 @@ class Engine(Protocol):
         """What a column was made from may go. It is made again from the origin where a worker dies."""
         ...
 
-    def keep(
-        self,
-        column: Column,
-        essence: Callable[[Any], Any],
-        again: Callable[..., Any],
-        *columns: Column,
-        shared: tuple[Any, ...] = (),
-    ) -> None:
-        """See to it that a column outlives a worker, and what is made from it is made again from there.
-
-        Another worker keeps ``essence(value)`` of each value; ``again(*values of a place, essence, *shared)``, with the
-        values of other columns, is the value again.
-        """
+    def keep(self, column: Column, essence: Essence) -> None:
+        """See to it that a column outlives a worker, whose essence another one keeps; what hangs on it begins there."""
         ...
 
     def broadcast(self, value: Any) -> Handle:
@@ -109,15 +109,8 @@ class Threads:
     def release(self, column: Column) -> None:
         del column  # nothing knows what it was made from
 
-    def keep(
-        self,
-        column: Column,
-        essence: Callable[[Any], Any],
-        again: Callable[..., Any],
-        *columns: Column,
-        shared: tuple[Any, ...] = (),
-    ) -> None:
-        del column, essence, again, columns, shared  # it ends with this process, and everything else with it
+    def keep(self, column: Column, essence: Essence) -> None:
+        del column, essence  # it ends with this process, and everything else with it
 
     def broadcast(self, value: Any) -> Handle:
         return value
@@ -237,19 +230,12 @@ class Cluster:
     def release(self, column: Groups) -> None:
         column.recipe = None
 
-    def keep(
-        self,
-        column: Groups,
-        essence: Callable[[Any], Any],
-        again: Callable[..., Any],
-        *columns: Column,
-        shared: tuple[Any, ...] = (),
-    ) -> None:
+    def keep(self, column: Groups, essence: Essence) -> None:
         if column.essences or self._beside(0) is None:
             return
-        column.restoration = self._recipe(_restored, again, columns, shared)
+        column.restoration = self._recipe(_restored, essence.again, essence.columns, essence.shared)
         for place, future in enumerate(column.futures):
-            packed = self._at(place, "essence", _packed, essence, future)
+            packed = self._at(place, "essence", _packed, essence.taken, future)
             column.essences.append(self._at(place, "copy", _same, packed, beside=True))
 
     def _split(self, values: Sequence[Any]) -> Groups:
@@ -370,9 +356,9 @@ class Packed:
     contents: UInt8[np.ndarray, " bytes"]
 
 
-def _packed(essence: Callable[[Any], Any], values: Sequence[Any]) -> Packed:
+def _packed(taken: Callable[[Any], Any], values: Sequence[Any]) -> Packed:
     buffers: list[pickle.PickleBuffer] = []
-    head = pickle.dumps([essence(value) for value in values], protocol=5, buffer_callback=buffers.append)
+    head = pickle.dumps([taken(value) for value in values], protocol=5, buffer_callback=buffers.append)
     arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
     return Packed(head, tuple(array.size for array in arrays), np.concatenate([np.zeros(0, np.uint8), *arrays]))
 

@@ -29,7 +29,7 @@ from shadowfit.estimation.solve.system import (
 )
 from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.shard import Report, Stance, Task
-from shadowfit.parallel.engine import Column, Engine, Handle
+from shadowfit.parallel.engine import Column, Engine, Essence, Handle
 
 # A step may not raise the model's cost; this much of the cost is rounding.
 ROUNDING = 1e-12
@@ -156,8 +156,8 @@ class SpreadSystem:
     def _keep(self, point: SpreadPoint) -> None:
         """What was accepted outlives its workers: one that dies costs the iteration that was under way."""
         if point.stance is not None:
-            anew = shard.motion, shard.linearise
-            self.engine.keep(point.motions, *anew, self.problems, shared=(self.placed, point.stance))
+            given = (self.problems,), (self.placed, point.stance)
+            self.engine.keep(point.motions, Essence(shard.motion, shard.linearise, *given))
 
     def follow(self, here: SpreadLinearisation, proposal: Proposal) -> SpreadLinearisation:
         """Normal equations where a proposal leads."""
