@@ -284,32 +284,29 @@ class Factor:
         """
         joint = np.zeros((self.right.shape[2] - 1,) * 2)  # of the next block and the parameters
         joint[self.block :, self.block :] = parameter_covariance
+        follows, own = self.backwards(len(joint))
         blocks = np.empty_like(self.upper)
         for j in range(self.blocks - 1, -1, -1):
-            marginal, with_later = self.precede(j, joint, self.right[j, :, :-1].T)
-            blocks[j] = joint[: self.block, : self.block] = marginal
+            with_later = follows[j] @ joint
+            blocks[j] = joint[: self.block, : self.block] = own[j] + with_later @ follows[j].T
             across = with_later[:, self.block :]
-            joint[: self.block, self.block :], joint[self.block :, : self.block] = across, across.T
+            joint[: self.block, self.block :], joint[self.block :, : self.block] = -across, -across.T
         group = self.block // self.node_size
         nodes = np.einsum("kgigj->kgij", blocks.reshape(-1, group, self.node_size, group, self.node_size))
         return nodes.reshape(-1, self.node_size, self.node_size)[: self.nodes]
 
-    def precede(
-        self, j: int, later: Float[np.ndarray, "x x"], panel: Float[np.ndarray, "x B"]
-    ) -> tuple[Float[np.ndarray, "B B"], Float[np.ndarray, "B x"]]:
-        """Covariance of block j, and that with what it follows by a panel ``P_jᵀ``; ``later`` is that of the latter."""
-        carried = panel.T @ later
-        middle = carried @ panel
-        middle.flat[:: self.block + 1] += 1.0
-        self._solve_upper(j, middle)
-        marginal = np.ascontiguousarray(middle.T)  # U⁻¹ from the left, then from the right
-        self._solve_upper(j, marginal)
-        self._solve_upper(j, carried)
-        return marginal, -carried
+    def backwards(self, width: int) -> tuple[Float[np.ndarray, "blocks B width"], Float[np.ndarray, "blocks B B"]]:
+        """How each block follows what comes behind it, of which there are ``width`` columns: ``U_j⁻¹ P_j``.
 
-    def _solve_upper(self, j: int, columns: Float[np.ndarray, "B c"]) -> None:
-        """``U_j⁻¹ x`` of each column x, in place."""
-        substitution.library("backward", 1, self.block, 0, columns.shape[1], self.upper[j], self.right[j], columns)
+        And its covariance where that is known, ``U_j⁻¹ U_j⁻ᵀ``.
+        """
+        panel, unit = self.right[:, :, :width], np.broadcast_to(np.eye(self.block), self.upper.shape)
+        solved = np.concatenate([panel, unit], axis=2)
+        # Each block by itself: nothing is handed on to the one before.
+        alone, columns = np.zeros_like(self.upper), solved.shape[2]
+        substitution.library("backward", self.blocks, self.block, self.block, columns, self.upper, alone, solved)
+        inverse = solved[:, :, width:]
+        return solved[:, :, :width], np.matmul(inverse, np.swapaxes(inverse, 1, 2))
 
 
 def prepare() -> None:

@@ -316,13 +316,15 @@ def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2*B 2*B"]:
     ``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time.
     """
     block = factor.block
-    joint = np.zeros((factor.blocks, 2 * block, 2 * block))
+    follows, own = factor.backwards(block)
+    marginal, across = np.empty_like(own), np.empty_like(own)
     following = np.zeros((block, block))
-    for j in range(len(joint) - 1, -1, -1):
-        marginal, across = factor.precede(j, following, factor.to_next[j])
-        joint[j, :block, :block], joint[j, block:, block:] = marginal, following
-        joint[j, :block, block:], joint[j, block:, :block] = across, across.T
-        following = marginal
+    for j in range(factor.blocks - 1, -1, -1):
+        np.matmul(follows[j], following, out=across[j])
+        following = np.add(own[j], across[j] @ follows[j].T, out=marginal[j])
+    joint = np.zeros((factor.blocks, 2 * block, 2 * block))
+    joint[:, :block, :block], joint[:-1, block:, block:] = marginal, marginal[1:]
+    joint[:, :block, block:], joint[:, block:, :block] = -across, -np.swapaxes(across, 1, 2)
     return joint
 
 
