@@ -21,9 +21,8 @@ def rows_of(by_parameters, columns, residual):
     count = columns.shape[1] // FUNCTIONS
     groups = tuple(tuple(range(g * FUNCTIONS, (g + 1) * FUNCTIONS)) for g in range(count))
     halves = (slice(0, ROWS // 3), slice(ROWS // 3, ROWS))
-    whole = np.concatenate([by_parameters, columns, residual[:, None]], axis=1)
-    triangle = components.triangle(whole[half] for half in halves)
-    return components.projected(triangle, PARAMETERS, ROWS - PARAMETERS, groups)
+    others = np.concatenate([columns, residual[:, None]], axis=1)
+    return components.projected(((by_parameters[half], others[half]) for half in halves), ROWS - PARAMETERS, groups)
 
 
 def test_likelihood_is_the_restricted_one_of_the_dense_problem():

@@ -235,15 +235,22 @@ class Follower:
 
     def left_of(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
         """What the states leave of errors of the rows."""
+        left = errors.copy()
+        self.take_off(left)
+        return left
+
+    def take_off(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
+        """Subtract from errors of the rows what the states take up, and tell the sums of squares of that."""
         with one_thread():
             follow = self.factor.onwards(self.factor.halfway(self._met(errors)))
 
-            def left(chunk: tuple[int, np.ndarray]) -> np.ndarray:
+            def take(chunk: tuple[int, np.ndarray]) -> np.ndarray:
                 begin, states = chunk
-                followed = _windows(follow[begin:], len(states), self._window)
-                return errors[begin : begin + len(states)] - np.matmul(states, followed)
+                taken = np.matmul(states, _windows(follow[begin:], len(states), self._window))
+                errors[begin : begin + len(states)] -= taken
+                return np.asarray(np.einsum("kmc,kmc->c", taken, taken))
 
-            return np.concatenate(list(in_threads(left, self.chunks)))
+            return np.sum(list(in_threads(take, self.chunks)), axis=0)
 
     @property
     def _window(self) -> int:

@@ -70,24 +70,33 @@ class Sizes:
         return tuple(np.flatnonzero(self.ratio > 0.0).tolist())
 
 
-def triangle(tables: Iterable[Float[np.ndarray, "n a"]]) -> Float[np.ndarray, "a a"]:
-    """R of the rows of several tables, one below the other: orthogonal turns keep what products of columns lose."""
-    stacked = np.zeros((0, 0))
-    for table in tables:
-        stacked = np.asarray(np.linalg.qr(np.concatenate([stacked, table]) if stacked.size else table, mode="r"))
-    return stacked
-
-
 def projected(
-    triangle: Float[np.ndarray, "a a"],
-    parameters: int,
+    tables: Iterable[tuple[Float[np.ndarray, "n p"], Float[np.ndarray, "n c+1"]]],
     degrees: float,
     groups: tuple[tuple[int, ...], ...],
 ) -> Rows:
-    """Rows without the parameters, from the triangle of [T, Z, r]; groups are numbered within Z."""
-    columns = triangle[parameters:, parameters:-1]
-    rest = triangle[parameters:, -1]
-    return Rows(columns.T @ columns, columns.T @ rest, float(rest @ rest), degrees, groups)
+    """Rows without the parameters, from tables of T and of [Z, r] one below the other; groups are numbered within Z.
+
+    The part along T is taken off by orthogonal turns, which keep what products of columns lose, table by table; what
+    of it tables do not share is left to the end.
+    """
+    inner, ends = 0.0, []
+    for by_parameters, others in tables:
+        left, *end = _across(by_parameters, others)
+        inner = inner + left.T @ left
+        ends.append(end)
+    left = _across(*(np.concatenate(parts) for parts in zip(*ends, strict=True)))[0]
+    products = inner + left.T @ left
+    return Rows(products[:-1, :-1], products[:-1, -1], float(products[-1, -1]), degrees, groups)
+
+
+def _across(
+    by_parameters: Float[np.ndarray, "n p"], others: Float[np.ndarray, "n c"]
+) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "q p"], Float[np.ndarray, "q c"]]:
+    """What parameters leave of some columns, and the parameters' and the columns' parts along the former."""
+    basis, triangle = np.linalg.qr(by_parameters)
+    along = basis.T @ others
+    return others - basis @ along, triangle, along
 
 
 def chosen(rows: Rows) -> Sizes:

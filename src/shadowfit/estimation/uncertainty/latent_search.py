@@ -66,8 +66,8 @@ class _Candidate:
     name: str
     functions: tuple[Float[np.ndarray, "n f"], ...]
     """Along the steps of each recording [N m, N, or the sensor's unit for a coefficient of one]."""
-    place: Callable[[Weights, int], Float[np.ndarray, "n m"]]
-    """What one unit does to the weighted rows of a recording's steps."""
+    place: Callable[[Weights, int], tuple[list[int], Float[np.ndarray, "n k"]]]
+    """Weighted rows of a recording's steps in which it shows, and what one unit does to them."""
     joint: int | None = None
     """Of forces: the coordinate that they act on."""
 
@@ -80,8 +80,10 @@ class _Candidate:
         """Mean square of the sum of all functions with coefficients of unit variance."""
         return float(np.mean(np.sum(np.square(np.concatenate(self.functions)), axis=1)))
 
-    def columns(self, weights: Weights, recording: int) -> Float[np.ndarray, "n m f"]:
-        return self.place(weights, recording)[..., None] * self.functions[recording][:, None]
+    def put(self, weights: Weights, recording: int, columns: Float[np.ndarray, "n m f"]) -> None:
+        """Set its columns where they are not zero."""
+        where, unit = self.place(weights, recording)
+        columns[:, where] = unit[..., None] * self.functions[recording][:, None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +98,10 @@ class Linear:
 
     def columns(self, part: Sequence[_Candidate], recording: int, states: Follower) -> Float[np.ndarray, "n m c"]:
         """Columns of some candidates in the rows of a recording, whose states are projected out."""
-        given = np.concatenate([one.columns(self.weights, recording) for one in part], axis=2)
+        edges = _edges(part)
+        given = np.zeros((*self.projections[recording].residual.shape, edges[-1]))
+        for one, begin, end in zip(part, edges, edges[1:], strict=False):
+            one.put(self.weights, recording, given[..., begin:end])
         return _without_states(states, given)
 
 
@@ -164,16 +169,17 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
     ):
         return Explanation(np.inf)  # a fit that failed
 
-    def linearised(weights: Weights) -> tuple[Linear, float]:
-        there = objective.linearise(problem, point, weights)
-        projections = tuple(projected(problem, there, weights, i) for i in range(len(problem.tracks)))
+    def linearised(weights: Weights, known: bool = False) -> tuple[Linear, float]:
+        there = here if known else objective.linearise(problem, point, weights)
+        which = range(len(problem.tracks))
+        projections = evidence.projections if known else tuple(projected(problem, there, weights, i) for i in which)
         step = propose(problem, there, WARM_DAMPING, "scaled")
         white = deviance(problem, there, weights, change=0.0 if step is None else step.change, volume=False)[0]
         return Linear(weights, projections, evidence.places, free), white
 
     parts = _parts(problem, candidates(problem, point))
     trial = weights.likely
-    likely, white = linearised(trial)
+    likely, white = linearised(trial, known=weights.believed and weights.pull is None)
     best = _explained(problem, parts, likely, white)
     strides = 0
     while True:
@@ -191,7 +197,7 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
 
 def _missing(likely: Linear) -> tuple[Float[np.ndarray, "n m"], ...]:
     """What errors leave of each recording's rows."""
-    return tuple(_without_states(one.follower(), one.residual[..., None])[..., 0] for one in likely.projections)
+    return tuple(_without_states(one.follower(), one.residual[..., None].copy())[..., 0] for one in likely.projections)
 
 
 def _limited(
@@ -248,43 +254,62 @@ def _asked(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> list
 
 def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> components.Rows:
     """Products of the candidates' columns with each other and with the residuals, parameters projected out."""
-    free, edges = linear.free, np.cumsum([0, *(one.width for one in part)]).tolist()
+    free, edges = linear.free, _edges(part)
 
-    def tables() -> Iterator[Float[np.ndarray, "r a"]]:
+    def tables() -> Iterator[tuple[Float[np.ndarray, "r p"], Float[np.ndarray, "r c+1"]]]:
         for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
             count, states = projection.residual.size, projection.follower()
             own = projection.rows.reshape(count, -1)
             by_functions = linear.columns(part, index, states).reshape(count, -1)
-            residual = _without_states(states, projection.residual[..., None]).reshape(-1, 1)
+            residual = _without_states(states, projection.residual[..., None].copy()).reshape(-1, 1)
             for begin in range(0, count, TOGETHER):
                 here = slice(begin, begin + TOGETHER)
                 by_parameters = np.zeros((len(own[here]), len(free)))
                 by_parameters[:, place] = own[here]
-                yield np.concatenate([by_parameters[:, free], by_functions[here], residual[here]], axis=1)
+                yield by_parameters[:, free], np.concatenate([by_functions[here], residual[here]], axis=1)
 
     parameters = int(np.count_nonzero(free))
     first_states = 2 * problem.plan.node_size * len(linear.projections)
     degrees = max(problem.sample_count() - parameters - first_states, 1)
-    groups = tuple(tuple(range(a, b)) for a, b in itertools.pairwise(edges))
-    return components.projected(components.triangle(tables()), parameters, degrees, groups)
+    return components.projected(tables(), degrees, tuple(tuple(range(*pair)) for pair in itertools.pairwise(edges)))
+
+
+def _edges(part: Sequence[_Candidate]) -> list[int]:
+    """Where the columns of each candidate begin, and the last ones end."""
+    return list(itertools.accumulate((one.width for one in part), initial=0))
 
 
 def _without_states(states: Follower, columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
-    """What the states of a recording leave of some columns."""
-    before, columns = _sizes(columns), states.left_of(columns)
+    """What the states of a recording leave of some columns, which are overwritten."""
+    before = _squares(columns)
+    states.take_off(columns)
+    # Rounding is worst in those of which least is left: if another time changes nothing of them, it is done.
+    share = _squares(columns) / np.where(before > 0.0, before, 1.0)
+    worst = np.argsort(share)[: max(len(share) // WORST, 1)]
+    if not _taken_off_again(states, columns[..., worst]).any():
+        return columns
+    unsettled = np.arange(len(share))
     for _ in range(PASSES - 1):
-        # Rounding is worst in those of which least is left: if another time changes nothing of them, it is done.
-        share = _sizes(columns) / np.where(before > 0.0, before, 1.0)
-        worst = np.argsort(share)[: max(len(share) // WORST, 1)]
-        changed = states.left_of(columns[..., worst])
-        if np.all(_sizes(changed - columns[..., worst]) <= SETTLED * _sizes(changed)):
+        if 2 * len(unsettled) > len(share):
+            changed = _taken_off_again(states, columns)
+            unsettled = np.flatnonzero(changed)
+        else:
+            some = columns[..., unsettled]
+            changed = _taken_off_again(states, some)
+            columns[..., unsettled] = some
+            unsettled = unsettled[changed]
+        if not unsettled.size:
             break
-        columns = states.left_of(columns)
     return columns
 
 
-def _sizes(columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
-    return np.sqrt(np.einsum("kmc,kmc->c", columns, columns))
+def _taken_off_again(states: Follower, columns: Float[np.ndarray, "n m c"]) -> Bool[np.ndarray, " c"]:
+    """Take off what the states still take up of some columns; those that this changes by more than rounding."""
+    return ~(states.take_off(columns) <= SETTLED**2 * _squares(columns))
+
+
+def _squares(columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
+    return np.asarray(np.einsum("kmc,kmc->c", columns, columns))
 
 
 # --- candidates ---
@@ -311,20 +336,20 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
     return listed
 
 
-def _impulse(problem: Problem, joint: int, weights: Weights, recording: int) -> Float[np.ndarray, "n m"]:
+def _impulse(
+    problem: Problem, joint: int, weights: Weights, recording: int
+) -> tuple[list[int], Float[np.ndarray, "n 1"]]:
     """A force of one on a joint coordinate in the weighted rows."""
-    column = np.zeros(rows.present(problem, recording).shape)
-    column[:, joint] = problem.timestep * weights.dynamics[joint, joint]
-    return column
+    impulse = problem.timestep * weights.dynamics[joint, joint]
+    return [joint], np.full((problem.tracks[recording].steps, 1), impulse)
 
 
-def _reading(problem: Problem, sensor: int, weights: Weights, recording: int) -> Float[np.ndarray, "n m"]:
+def _reading(
+    problem: Problem, sensor: int, weights: Weights, recording: int
+) -> tuple[list[int], Float[np.ndarray, "n samples"]]:
     """An error of one of a sensor in the weighted rows."""
-    present = rows.present(problem, recording)
-    column = np.zeros(present.shape)
-    for here in rows.groups(problem, recording)[1 + sensor].samples():
-        column[:, here] = present[:, here] / weights.std[sensor]
-    return column
+    where = [here.start for here in rows.groups(problem, recording)[1 + sensor].samples()]
+    return where, np.asarray(problem.tracks[recording].present[sensor]) / weights.std[sensor]
 
 
 def _motion(problem: Problem, point: Point, recording: int) -> tuple[np.ndarray, np.ndarray]:
