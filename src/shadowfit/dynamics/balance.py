@@ -192,37 +192,6 @@ def bodies_balance(elements: Elements, step: Moving, discretization: str) -> Flo
     return jax.vmap(one)(bodies.mass, bodies.inertia, applied, *states)
 
 
-class BodySlopes(PyTree):
-    """Derivatives of each body's balance by its own rotation, velocity and new velocity."""
-
-    by_turn: Float[Array, "bodies 6 3"]
-    by_velocity: Float[Array, "bodies 6 6"]
-    by_new_velocity: Float[Array, "bodies 6 6"]
-
-
-def body_slopes(elements: Elements, step: Moving, discretization: str) -> BodySlopes:
-    """Closed-form derivatives of :func:`bodies_balance`, without external wrenches.
-
-    With ``J = R J₀ Rᵀ`` a rotation ψ changes ``J x`` by ``ψ × J x − J (ψ × x)``, and the gyroscopic term is ``h ω × J
-    ω``.
-    """
-    velocity, new_velocity, timestep = step.velocity, step.new_velocity, step.timestep
-    inertia = body_forces.world_inertia(elements, step.pose)
-    cross = rotations.cross_matrix
-    change = new_velocity[:, 3:] - velocity[:, 3:]
-    old_share, new_share = SCHEMES[discretization].gyroscopic
-    spin = old_share * velocity[:, 3:] + new_share * new_velocity[:, 3:]
-
-    def turned(vector: Array) -> Array:
-        return inertia @ cross(vector) - cross(jnp.einsum("bij,bj->bi", inertia, vector))
-
-    gyroscopic = timestep * (cross(spin) @ inertia - cross(jnp.einsum("bij,bj->bi", inertia, spin)))
-    turning = turned(change) + timestep * cross(spin) @ turned(spin)
-    by_velocity = body_forces.mass_matrix(-elements.bodies.mass, old_share * gyroscopic - inertia)
-    by_new = body_forces.mass_matrix(elements.bodies.mass, new_share * gyroscopic + inertia)
-    return BodySlopes(jnp.concatenate([jnp.zeros_like(turning), turning], axis=1), by_velocity, by_new)
-
-
 def stick_sigmas(elements: Elements, pose: Pose, timestep: Float[Array, ""]) -> tuple[Float[Array, "n"], ...]:
     """``Σ_t`` of each group's joints (ones where a group has no dry friction)."""
     whole, _ = with_world(pose, jnp.zeros((elements.body_count, 6)))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 from jax.interpreters import batching, mlir
@@ -24,29 +25,48 @@ def slopes(
     function: Callable[[Float[Array, "n"]], Float[Array | np.ndarray, "m"]], at: Float[Array | np.ndarray, "n"]
 ) -> tuple[Float[Array, "m"], Float[Array, "m n"]]:
     """Value and Jacobian of a function."""
+    return _bind(function, at, rowwise=False)
+
+
+def row_slopes(
+    function: Callable[[Float[Array, "rows n"]], Float[Array | np.ndarray, "rows m"]],
+    at: Float[Array | np.ndarray, "rows n"],
+) -> tuple[Float[Array, "rows m"], Float[Array, "rows m n"]]:
+    """Value of a function of many rows, and the Jacobian of each row by its own, on which alone it may depend.
+
+    `jacfwd` then goes along as many directions as one row has.
+    """
+    return _bind(function, at, rowwise=True)
+
+
+def _bind(function: Callable[[Any], Any], at: Any, rowwise: bool) -> tuple[Any, Any]:
     closed = jax.make_jaxpr(function)(at)
-    value, table = _slopes.bind(*closed.consts, at, jaxpr=closed.jaxpr)
+    value, table = _slopes.bind(*closed.consts, at, jaxpr=closed.jaxpr, rowwise=rowwise)
     return value, table
 
 
-def _by_jacfwd(*given: Array, jaxpr: Any) -> list[Array]:
+def _by_jacfwd(*given: Array, jaxpr: Any, rowwise: bool) -> list[Array]:
     *consts, at = given
 
     def both(at: Array) -> tuple[Array, Array]:
         (value,) = jax.core.eval_jaxpr(jaxpr, consts, at)
         return value, value
 
-    table, value = jax.jacfwd(both, has_aux=True)(at)
+    if rowwise:
+        # The same direction in all rows at once.
+        table, value = jax.jacfwd(lambda move: both(at + move), has_aux=True)(jnp.zeros(at.shape[1:], at.dtype))
+    else:
+        table, value = jax.jacfwd(both, has_aux=True)(at)
     return [value, table]
 
 
-def _shapes(*given: Any, jaxpr: Any) -> list[Any]:
+def _shapes(*given: Any, jaxpr: Any, rowwise: bool) -> list[Any]:
     (value,) = (variable.aval for variable in jaxpr.outvars)
-    return [value, value.update(shape=(*value.shape, *given[-1].shape))]
+    return [value, value.update(shape=(*value.shape, *given[-1].shape[1 if rowwise else 0 :]))]
 
 
-def _batched(given: Any, axes: Any, *, jaxpr: Any) -> tuple[Any, Any]:
-    outputs = jax.vmap(lambda *one: _by_jacfwd(*one, jaxpr=jaxpr), in_axes=axes)(*given)
+def _batched(given: Any, axes: Any, **settings: Any) -> tuple[Any, Any]:
+    outputs = jax.vmap(lambda *one: _by_jacfwd(*one, **settings), in_axes=axes)(*given)
     return outputs, [0] * len(outputs)
 
 
@@ -55,4 +75,4 @@ _slopes.def_abstract_eval(_shapes)
 batching.primitive_batchers[_slopes] = _batched
 mlir.register_lowering(_slopes, mlir.lower_fun(_by_jacfwd, multiple_results=True))
 
-__all__ = ["slopes"]
+__all__ = ["row_slopes", "slopes"]

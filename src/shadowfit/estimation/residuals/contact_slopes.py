@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -15,7 +14,9 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.dynamics.contact_law import Branch, contact_points, impulses_on
 from shadowfit.dynamics.elements import Elements, StopElement
-from shadowfit.geometry import Pose
+from shadowfit.dynamics.state import Moving
+from shadowfit.estimation.residuals.element_slopes import STATES, moved
+from shadowfit.kernels import slopes
 
 
 class ContactSlopes(NamedTuple):
@@ -25,30 +26,25 @@ class ContactSlopes(NamedTuple):
     by_state: Float[Array, "3 r r"]
 
 
-def contact_impulse(
-    elements: Elements, pose: Pose, velocity: Array, new_velocity: Array, branch: Branch, timestep: Array
-) -> Float[Array, "r"]:
-    """Impulse of all contacts on the moving bodies."""
-    points = contact_points(elements, pose, velocity, timestep)
-    return points.push(impulses_on(points, branch, new_velocity[:-1].ravel()))
+def contact_impulse(elements: Elements, whole: Moving, branch: Branch) -> Float[Array, "r"]:
+    """Impulse of all contacts on the moving bodies; the step includes the world."""
+    points = contact_points(elements, whole.pose, whole.velocity, whole.timestep)
+    return points.push(impulses_on(points, branch, whole.new_velocity[:-1].ravel()))
 
 
-def contact_slopes(
-    elements: Elements, pose: Pose, velocity: Array, new_velocity: Array, branch: Branch, timestep: Array
-) -> ContactSlopes:
+def contact_slopes(elements: Elements, whole: Moving, branch: Branch) -> ContactSlopes:
     """The impulse with its derivatives by the states of all bodies."""
     count = elements.body_count
     involved = _involved(elements)
 
-    def impulse(moves: Float[Array, "3 k 6"]) -> tuple[Array, Array]:
-        spread = jnp.zeros((3, count + 1, 6)).at[:, involved].set(moves)
-        moved = (pose.plus(spread[0]), velocity + spread[1], new_velocity + spread[2])
-        value = contact_impulse(elements, *moved, branch, timestep)
-        return value, value
+    def impulse(moves: Float[Array, "k"]) -> Array:
+        spread = jnp.zeros((STATES, count + 1, 6)).at[:, involved].set(moves.reshape(STATES, len(involved), 6))
+        return contact_impulse(elements, moved(whole, spread), branch)
 
-    slopes, value = jax.jacfwd(impulse, has_aux=True)(jnp.zeros((3, len(involved), 6)))
-    wide = jnp.zeros((3, 6 * count, count, 6)).at[:, :, involved].set(jnp.moveaxis(slopes, 1, 0))
-    return ContactSlopes(value, wide.reshape(3, 6 * count, 6 * count))
+    value, table = slopes(impulse, jnp.zeros(STATES * len(involved) * 6))
+    by_involved = jnp.moveaxis(table.reshape(6 * count, STATES, len(involved), 6), 1, 0)
+    wide = jnp.zeros((STATES, 6 * count, count, 6)).at[:, :, involved].set(by_involved)
+    return ContactSlopes(value, wide.reshape(STATES, 6 * count, 6 * count))
 
 
 def _involved(elements: Elements) -> np.ndarray:

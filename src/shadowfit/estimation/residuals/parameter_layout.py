@@ -14,7 +14,6 @@ from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
-from shadowfit.estimation.residuals.joint_slopes import Columns
 from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.geometry import rotations
 from shadowfit.mechanism.mechanism import Mechanism
@@ -43,8 +42,6 @@ class Layout:
     """Parameters that act through the inputs (gain, offset, delay)."""
     sensors: tuple[int, ...] = ()
     """Parameters that the sensors' readings depend on."""
-    columns: Columns = dataclasses.field(default_factory=Columns)
-    """What the parameters change in the dynamics."""
 
     @property
     def size(self) -> int:

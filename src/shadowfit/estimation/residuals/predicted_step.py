@@ -22,15 +22,16 @@ from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.dry_friction import DryAxes
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.state import Moving, with_world
-from shadowfit.estimation.residuals.equations import Friction
-from shadowfit.estimation.residuals.joint_slopes import (
+from shadowfit.estimation.residuals.element_slopes import (
     axis_of,
+    body_slopes,
     incidence,
-    load_by_new,
     on_all_bodies,
+    on_each_body,
+    reaction,
     rows_of,
-    through_loads,
 )
+from shadowfit.estimation.residuals.equations import Friction
 from shadowfit.pytrees import PyTree
 
 # Linear solves of the contact problem, over all of Newton's iterations.
@@ -78,31 +79,21 @@ def _evaluate(elements: Elements, step: Moving, known: Known, discretization: st
     """Frictionless ``F``, ``F_v'``, and the gap multipliers with their slopes."""
     count = elements.body_count
     size = 6 * count
-    whole, command, timestep = step.with_world(), step.command, step.timestep
-    missing = balance.bodies_balance(elements, step, discretization)
-    slopes = balance.body_slopes(elements, step, discretization)
-    slope = jnp.einsum("brc,bd->brdc", slopes.by_new_velocity, jnp.eye(count))
+    whole, command = step.with_world(), step.command
+    missing, by_state = body_slopes(elements, step, discretization)
+    slope = on_each_body(by_state[2])
     loads, load_slopes, axes, speeds, limits = [], [], [], [], []
     for group, start in zip(elements.groups, known, strict=True):
         point = balance.joint_point(group, whole, discretization, start)
-        law, law_slope = jax.jvp(
-            lambda s, group=group, point=point: balance.law_impulse(
-                group, point.axis._replace(new_speed=s), command, timestep, discretization
-            ),
-            (point.new_speed,),
-            (jnp.ones(group.size),),
-        )
-        place = incidence(elements, group)
-        load = balance.load(group, point, timestep)
-        by_new_velocity = load_by_new(group, point, whole)
-        axis = axis_of(point.geometry)
-        impulse = balance.joint_impulse(load, law, point.geometry)
+        answer = reaction(group, whole, start, discretization)
+        place, axis = incidence(elements, group), axis_of(point.geometry)
+        impulse = balance.joint_impulse(answer.load, answer.law, point.geometry)
         missing = missing - jnp.einsum("nsb,nsr->br", place, impulse)
-        by_new = through_loads(rows_of(point.geometry), by_new_velocity[None])
-        by_new = by_new + law_slope[:, None, None, None, None] * axis[:, :, :, None, None] * axis[:, None, None]
-        slope = slope - on_all_bodies(elements, group, by_new)[0]
-        loads.append(load)
-        load_slopes.append(jnp.einsum("nmtc,ntd->nmdc", by_new_velocity, place).reshape(group.size, -1, size))
+        by_new = jnp.einsum("nmsr,nmtc->nsrtc", rows_of(point.geometry), answer.load_by_new)
+        by_new = by_new + axis[..., None, None] * answer.law_by_new[:, None, None]
+        slope = slope - on_all_bodies(elements, group, by_new[None])[0]
+        loads.append(answer.load)
+        load_slopes.append(jnp.einsum("nmtc,ntd->nmdc", answer.load_by_new, place).reshape(group.size, -1, size))
         axes.append(jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, size))
         speeds.append(point.speed)
         here = (group, point.geometry.position, point.speed, command)

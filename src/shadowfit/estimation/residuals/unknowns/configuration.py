@@ -16,7 +16,6 @@ from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Scope
 from shadowfit.estimation.residuals.unknowns.poses import (
     PoseUnknowns,
     Velocities,
-    driven,
     mean_velocity,
     stacked,
     times,
@@ -50,7 +49,7 @@ class Configuration(PoseUnknowns):
         before, now, after = (step.nodes.pose[i] for i in range(3))
         old = mean_velocity(now, before, step.timestep)
         new = mean_velocity(after, now, step.timestep)
-        missing = transition_at(equations, step, driven(step), now, Velocities(old.velocity, new.velocity))
+        missing = transition_at(equations, step, now, Velocities(old.velocity, new.velocity))
         by_before = times(missing.by_velocity, old.by_earlier)
         by_now = missing.by_pose + times(missing.by_velocity, old.by_later)
         by_now = by_now + times(missing.by_new_velocity, new.by_earlier)

@@ -20,7 +20,6 @@ from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Scope
 from shadowfit.estimation.residuals.unknowns.poses import (
     PoseUnknowns,
     Velocities,
-    driven,
     mean_velocity,
     stacked,
     times,
@@ -59,16 +58,16 @@ class Full(PoseUnknowns):
         assert step.nodes.velocity is not None
         now, after = step.nodes.pose[0], step.nodes.pose[1]
         velocity, reached = step.nodes.velocity[0], step.nodes.velocity[1]
-        mean, moved = mean_velocity(after, now, step.timestep), driven(step)
+        mean = mean_velocity(after, now, step.timestep)
 
-        by_mean = transition_at(equations, step, moved, now, Velocities(velocity, mean.velocity))
+        by_mean = transition_at(equations, step, now, Velocities(velocity, mean.velocity))
         by_now = by_mean.by_pose + times(by_mean.by_new_velocity, mean.by_earlier)
         by_after = times(by_mean.by_new_velocity, mean.by_later)
         first = jnp.concatenate([by_now, by_mean.by_velocity], axis=-1)
         second = jnp.concatenate([by_after, jnp.zeros_like(by_after)], axis=-1)
         configuration = Rows(stacked([first, second]), by_mean.by_parameters, by_mean.residual)
 
-        by_velocities = transition_at(equations, step, moved, now, Velocities(velocity, reached))
+        by_velocities = transition_at(equations, step, now, Velocities(velocity, reached))
         first = jnp.concatenate([by_velocities.by_pose, by_velocities.by_velocity], axis=-1)
         second = jnp.concatenate([jnp.zeros_like(by_velocities.by_pose), by_velocities.by_new_velocity], axis=-1)
         speed = Rows(stacked([first, second]), by_velocities.by_parameters, by_velocities.residual)

@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
-from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.dynamics.state import Instant, Moving, State
 from shadowfit.dynamics.tree import Placed
@@ -18,7 +17,6 @@ from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected
-from shadowfit.estimation.residuals.joint_slopes import Driven
 from shadowfit.estimation.residuals.start_state import Distance
 from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Start, Step, Unknowns
 from shadowfit.geometry import Pose, rotations
@@ -108,15 +106,6 @@ class PoseUnknowns(Unknowns):
         return project(impulses)
 
 
-def driven(step: Step) -> Driven:
-    """Elements of a step at the current parameters, and their derivatives and those of its command."""
-    machine = step.machine
-    tangents = jax.jacfwd(lambda d: assemble(machine.moved(d)))(jnp.zeros(machine.layout.size))
-    by_parameters = jnp.zeros((step.command.shape[0], machine.layout.size))
-    by_parameters = by_parameters.at[:, np.array(machine.layout.inputs, int)].set(step.command_slopes)
-    return Driven(assemble(machine.mechanism()), tangents, machine.reference(), by_parameters)
-
-
 class Velocities(PyTree):
     """Velocities of the bodies at the beginning and at the end of a step."""
 
@@ -124,12 +113,10 @@ class Velocities(PyTree):
     new: Float[Array, "bodies 6"]
 
 
-def transition_at(
-    equations: Equations, step: Step, moved: Driven, pose: Pose, velocities: Velocities
-) -> transition.Transition:
+def transition_at(equations: Equations, step: Step, pose: Pose, velocities: Velocities) -> transition.Transition:
     """The step's dynamics residual between two velocities, with its derivatives."""
     moving = Moving(pose, velocities.old, velocities.new, step.command, step.timestep)
-    return transition.linearise(moved, step.machine.layout.columns, moving, equations)
+    return transition.linearise(transition.Driven(step.machine, step.command_slopes), moving, equations)
 
 
 class MeanVelocity(PyTree):
