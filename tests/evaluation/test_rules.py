@@ -11,7 +11,7 @@ from shadowfit.estimation import Free, Options, fit
 from shadowfit.estimation.solve.levenberg_marquardt import Status
 from shadowfit.evaluation import rules, verdict
 from shadowfit.evaluation.notices import Notice, colour, from_json, ordered
-from shadowfit.evaluation.rules import judge
+from shadowfit.evaluation.rules import disagreement, followed_readings, judge, told_parameters
 from shadowfit.evaluation.unexplained import unexplained
 from shadowfit.mechanism import Body, Gravity, Input, JointPosition, Mechanism, TorqueMotor, slider
 from shadowfit.models import load_model
@@ -154,12 +154,14 @@ def test_what_a_real_machine_leaves_is_information():
     """More than the noise, but a part of the motion that no simulation would show: told, and no warning."""
     sensor = JointPosition("hinge", std=1e-3)
     severities = {
-        share: next(rules._following(rules._Left("theta", share, 1.0, 0.0), sensor, "theta")).severity
+        share: next(
+            followed_readings._following(followed_readings._Left("theta", share, 1.0, 0.0), sensor, "theta")
+        ).severity
         for share in (0.05, 0.15, 0.5)
     }
     assert severities == {0.05: "info", 0.15: "amber", 0.5: "red"}
-    assert not list(rules._following(rules._Left("theta", 2e-3, 1.0, 0.0), sensor, "theta"))
-    (told,) = rules._following(rules._Left("theta", 2e-3, 1.0, 0.9), sensor, "theta")
+    assert not list(followed_readings._following(followed_readings._Left("theta", 2e-3, 1.0, 0.0), sensor, "theta"))
+    (told,) = followed_readings._following(followed_readings._Left("theta", 2e-3, 1.0, 0.9), sensor, "theta")
     assert told.severity == "info"
     assert "correlated in time (0.90" in told.text
 
@@ -168,13 +170,13 @@ def test_friction_that_cannot_be_told_from_zero_is_information(estimate):
     """An interval that begins at zero says how large it may be; an inertia like that is not known at all."""
     unknown = [dataclasses.replace(own, identifiable=False) for own in estimate.parameters]
     fields = {"parameters": unknown, "findings": (), "cost": 1.0}
-    found = {notice.severity: notice.text for notice in rules._untold(SimpleNamespace(**fields))}
+    found = {notice.severity: notice.text for notice in told_parameters._untold(SimpleNamespace(**fields))}
     assert "hinge.viscous" in found["info"]
     assert "cannot be told from zero" in found["info"]
     assert "pendulum.inertia.yy" in found["amber"]
     # Unless no motion of the recording depends on it.
     unseen = SimpleNamespace(names=("hinge.viscous",), text="")
-    texts = [one.text for one in rules._untold(SimpleNamespace(**(fields | {"findings": (unseen,)})))]
+    texts = [one.text for one in told_parameters._untold(SimpleNamespace(**(fields | {"findings": (unseen,)})))]
     assert any("hinge.viscous" in text and "not identifiable" in text for text in texts)
 
 
@@ -186,7 +188,7 @@ def test_readings_that_drown_in_rounding_do_not_end_green(model, make_swing):
 
 def test_pieces_have_no_say_about_what_is_not_identifiable(estimate, monkeypatch):
     row = SimpleNamespace(name="hinge.viscous", wider=1e13)
-    monkeypatch.setattr(rules, "compared", lambda _: [row])
+    monkeypatch.setattr(disagreement, "compared", lambda _: [row])
     unknown = [dataclasses.replace(own, identifiable=False) for own in estimate.parameters]
     assert list(rules.pieces(SimpleNamespace(parameters=unknown, cost=1.0))) == []
 

@@ -66,3 +66,8 @@ def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
         Notice(row["severity"] if row["severity"] in SEVERITIES else "info", row["text"], row.get("advice", ""))
         for row in rows
     ]
+
+
+def it_or_them(names: Sequence[str]) -> str:
+    """The pronoun for one name or several."""
+    return "it" if len(names) == 1 else "them"
