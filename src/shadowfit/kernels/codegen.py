@@ -21,14 +21,25 @@ LEVEL = 1
 # Environment variable: if set, programs are made at level 0, in less than half the time, and run several times slower.
 # That pays where each runs a few times, as in tests.
 HASTY = "SHADOWFIT_HASTY"
+# Feature of processors that lets LLVM choose the lanes in which a vector is changed. It then takes ``x · (c ? 1 : y)``
+# apart, after which the product is no longer fused with a sum, as it is in single numbers: other last digits.
+MASKS = "avx512vl"
+# How the other process is asked to do without.
+ALIKE = "--alike"
 
 
-def target(level: int = LEVEL) -> llvm.TargetMachine:
-    """The processor at hand; an engine takes over the one it is given, so each gets its own."""
+def target(level: int = LEVEL, alike: bool = False) -> llvm.TargetMachine:
+    """The processor at hand; an engine takes over the one it is given, so each gets its own.
+
+    ``alike``: numbers in vectors are rounded as they are alone, for a few more instructions.
+    """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    if alike and MASKS in features:
+        features[MASKS] = False
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level
+        cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=level
     )
 
 
@@ -44,11 +55,11 @@ def manner() -> str:
     return f"{processor()} {os.environ.get(HASTY, '')}"
 
 
-def compile_program(text: str) -> bytes:
-    """Machine code of a program of straight lines, as an object file."""
+def compile_program(text: str, alike: bool = False) -> bytes:
+    """Machine code of a program of straight lines, as an object file; ``alike`` as for `target`."""
     if os.environ.get(HASTY):
-        return _compiled_here(text, 0)
-    return (_compiled_aside(text) if len(text) >= LARGE else None) or _compiled_here(text)
+        return _compiled_here(text, 0, alike)
+    return (_compiled_aside(text, alike) if len(text) >= LARGE else None) or _compiled_here(text, LEVEL, alike)
 
 
 def compile_loops(text: str) -> bytes:
@@ -56,22 +67,23 @@ def compile_loops(text: str) -> bytes:
     return _compiled_here(text)
 
 
-def _compiled_here(text: str, level: int = LEVEL) -> bytes:
+def _compiled_here(text: str, level: int = LEVEL, alike: bool = False) -> bytes:
     module = llvm.parse_assembly(text)
     module.verify()
-    return target(level).emit_object(module)
+    return target(level, alike).emit_object(module)
 
 
-def _compiled_aside(text: str) -> bytes | None:
+def _compiled_aside(text: str, alike: bool) -> bytes | None:
     """The same by another process; None if that cannot be had."""
     if not os.path.basename(sys.executable or "").startswith("python"):
         return None  # Python inside of another program, which would be started instead
+    command = [sys.executable, "-P", __file__, *([ALIKE] if alike else [])]
     try:
-        run = subprocess.run([sys.executable, "-P", __file__], input=text.encode(), capture_output=True, check=False)
+        run = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
     except OSError:
         return None
     return run.stdout if run.returncode == 0 and run.stdout else None
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(_compiled_here(sys.stdin.buffer.read().decode()))
+    sys.stdout.buffer.write(_compiled_here(sys.stdin.buffer.read().decode(), alike=ALIKE in sys.argv))

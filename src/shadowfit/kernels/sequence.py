@@ -152,7 +152,7 @@ class Sequence:
             else:
                 with _making():
                     written = _written(traced or trace(self.function, *given), given, self.layout, lanes, self.largest)
-                objects = [background.submit(codegen.compile_program, text) for text in written.texts]
+                objects = [background.submit(codegen.compile_program, text, alike=True) for text in written.texts]
                 _loaded[name] = _Code(written.shapes, written.scratch, _Making(name, objects))
         return _loaded[name]
 
