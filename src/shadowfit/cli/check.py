@@ -64,12 +64,12 @@ def check(
     from shadowfit.models.atomic import write_text
 
     mechanism = apply_settings(load(model, weld, quiet=quiet).mechanism, settings or ())
-    wished = free_parameters(free or (), mechanism)
+    requested = free_parameters(free or (), mechanism)
     # What reading warns of is among the notices below.
     with console.doing("reading the recordings", quiet):
         measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=True)
     with console.doing("evaluating the equations of motion along the recordings", quiet):
-        result = look(mechanism, measured, wished)
+        result = look(mechanism, measured, requested)
     write_text(out, check_page(mechanism, measured, result))
     verdict = colour(result.notices)
     if json:

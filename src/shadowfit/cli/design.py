@@ -176,8 +176,8 @@ def _print(best: Design) -> None:
     table = console.table("Error bars to expect", "parameter", "value", "± std", "unit", "relative", numeric=numeric)
     rows = zip(best.labels, best.values, best.units, best.std.tolist(), best.relative.tolist(), strict=True)
     for label, value, unit, std, share in rows:
-        told = f"{std:.2g}" if math.isfinite(std) else ""
-        table.add_row(label, f"{value:.4g}", told, unit, percent(share))
+        deviation = f"{std:.2g}" if math.isfinite(std) else ""
+        table.add_row(label, f"{value:.4g}", deviation, unit, percent(share))
     screen = console.output()
     screen.print(table)
     screen.print(f"{sentence(best)} {ending(best)}", soft_wrap=True)

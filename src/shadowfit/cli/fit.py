@@ -253,8 +253,8 @@ def fit(
     )
     optimiser = _given(LevenbergMarquardt.paper() if paper else LevenbergMarquardt(), max_iterations=max_iterations)
     task = FitTask(mechanism, measured, parameters, options, optimiser)
-    found = [] if no_check else _look_first(task, quiet)
-    details = Details(loaded.text, optimiser, kind=intervals.value, derived=wanted, warnings=found)
+    notices = [] if no_check else _look_first(task, quiet)
+    details = Details(loaded.text, optimiser, kind=intervals.value, derived=wanted, warnings=notices)
     summary = fit_and_save(task, details, Output(out, quiet, json, report=not no_report))
     raise typer.Exit(0 if summary["converged"] else 1)
 

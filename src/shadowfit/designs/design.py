@@ -153,19 +153,19 @@ def design(
     chosen.check()
     (limits or Limits()).check(mechanism)
     check_angles(mechanism, start or Start())
-    machine, asked = without_stops(mechanism, limits or Limits())
+    machine, allowed = without_stops(mechanism, limits or Limits())
     sensors, forces = chosen.split_noise(machine)
     machine = machine.set({f"{name}.std": std for name, std in sensors.items()})
 
-    def seen(timestep: float, wished: FreeParameters = free) -> Experiment:
-        return experiment(machine, start or Start(), wished, Sampling(chosen.duration, chosen.interval, timestep))
+    def seen(timestep: float, parameters: FreeParameters = free) -> Experiment:
+        return experiment(machine, start or Start(), parameters, Sampling(chosen.duration, chosen.interval, timestep))
 
     say("setting up the fit that the motion is for")
     timestep = _timestep(chosen.interval)
     fine = seen(timestep)
     if not fine.labels:
         raise DesignError("no parameter is wished for; name those that the recording is to tell (--free NAME)")
-    setup = set_up(fine, asked, chosen)
+    setup = set_up(fine, allowed, chosen)
     check_rest(fine, setup)
     full = Seeker(fine, setup, chosen)
     levels = full.force_noise(forces)

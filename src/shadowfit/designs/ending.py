@@ -113,8 +113,8 @@ class _Brake:
 
     def slopes(self, sizes: Float[np.ndarray, "count k"]) -> Float[np.ndarray, "count k r"]:
         """Of the speeds, in each size."""
-        own = np.eye(sizes.shape[1])
-        tried = self.speeds(sizes[:, None] + DIFFERENCE * np.concatenate([0.0 * own[:1], own]))
+        identity = np.eye(sizes.shape[1])
+        tried = self.speeds(sizes[:, None] + DIFFERENCE * np.concatenate([0.0 * identity[:1], identity]))
         return (tried[:, 1:] - tried[:, :1]) / DIFFERENCE
 
     def speeds(self, sizes: Float[np.ndarray, "count trials k"]) -> Float[np.ndarray, "count trials r"]:

@@ -178,7 +178,7 @@ def rated(limits: Limits, model: ModelFile, start: Mapping[str, float]) -> tuple
     A hinge stays within a quarter turn of where it starts, unless limits say otherwise: files state what a joint can do
     by itself, not what the machine can do without touching itself.
     """
-    joints, said = dict(limits.joints), []
+    joints, from_model = dict(limits.joints), []
     for name, rating in model.ratings.items():
         given, rest = joints.get(name, JointLimits()), start.get(name, 0.0)
         room = rating.position
@@ -192,8 +192,8 @@ def rated(limits: Limits, model: ModelFile, start: Mapping[str, float]) -> tuple
         }
         if taken:
             joints[name] = dataclasses.replace(given, **taken)
-            said.append(f"{name}: {', '.join(f'{key} {_in_words(value)}' for key, value in taken.items())}")
-    return dataclasses.replace(limits, joints=joints), said
+            from_model.append(f"{name}: {', '.join(f'{key} {_in_words(value)}' for key, value in taken.items())}")
+    return dataclasses.replace(limits, joints=joints), from_model
 
 
 def _in_words(value: float | Pair) -> str:

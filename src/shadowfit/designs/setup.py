@@ -46,8 +46,8 @@ def without_stops(mechanism: Mechanism, limits: Limits) -> tuple[Mechanism, Limi
             raise DesignError(f"{mechanism.name!r} touches things ({name}); a design is for machines that move freely")
         stated = joints.get(contact.joint, JointLimits())
         stops = float(contact.lower), float(contact.upper)
-        asked = stated.position or (-np.inf, np.inf)
-        room = max(stops[0], asked[0]), min(stops[1], asked[1])
+        stated_range = stated.position or (-np.inf, np.inf)
+        room = max(stops[0], stated_range[0]), min(stops[1], stated_range[1])
         if np.all(np.isfinite(room)):
             joints[contact.joint] = dataclasses.replace(stated, position=room)
     free = mechanism.having(contacts=Parts({}))

@@ -139,8 +139,8 @@ def by_xla(steps: Steps, start: Start) -> Outcome:
 
 
 def _commands(steps: Steps, starts: Sequence[Start]) -> Float[np.ndarray, "n steps+1 inputs"]:
-    asked = steps.mechanism, steps.timestep, steps.discretization
-    return np.stack([np.asarray(step_commands(asked[0], start.signals, *asked[1:])) for start in starts])
+    settings = steps.mechanism, steps.timestep, steps.discretization
+    return np.stack([np.asarray(step_commands(settings[0], start.signals, *settings[1:])) for start in starts])
 
 
 def _stacked(starts: Sequence[Start]) -> State:

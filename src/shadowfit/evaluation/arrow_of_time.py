@@ -102,8 +102,8 @@ def _log_odds(
     forward, back = (left_over(sign * losses, work[:, 0]) for sign in (1.0, -1.0))
     if left < 1 or forward == 0.0 or back == 0.0:
         return 0.0
-    told = left * math.log(forward / back)
-    return math.copysign(max(abs(told) - losses.shape[1], 0.0), told)
+    evidence = left * math.log(forward / back)
+    return math.copysign(max(abs(evidence) - losses.shape[1], 0.0), evidence)
 
 
 def _forces(

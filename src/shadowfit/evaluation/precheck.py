@@ -278,8 +278,8 @@ def _mirrored(here: Estimate, balances: list[list[Balance]], options: Options) -
 
 def _remedies(here: Estimate, balances: list[list[Balance]], options: Options) -> list[Notice]:
     """What would make the recordings ones of this machine: a sign, a unit, an order of columns."""
-    found = [(_altered(here, alteration, options), alteration) for alteration in alterations(here.problem.given)]
-    possible = [one for one in found if not any(_turned(balance) for of_one in one[0] for balance in of_one)]
+    remedies = [(_altered(here, alteration, options), alteration) for alteration in alterations(here.problem.given)]
+    possible = [one for one in remedies if not any(_turned(balance) for of_one in one[0] for balance in of_one)]
     if not possible:
         return []
     cured, remedy = min(possible, key=lambda one: _unexplained(one[0]))
@@ -323,12 +323,12 @@ def _unexplained(balances: list[list[Balance]]) -> float:
 
 def _backwards(here: Estimate, index: int, where: str) -> list[Notice]:
     """Whether time runs backwards; a late input may look the same."""
-    found = direction(here, index)
-    if not found.likely:
+    arrow = direction(here, index)
+    if not arrow.likely:
         return []
     return [
         Notice(
-            "red" if found.certain else "amber",
+            "red" if arrow.certain else "amber",
             f"the motion{where} gains energy where friction should take it",
             "Does time run backwards in the recording? Has an input the wrong sign, or is it late (free INPUT.delay)? "
             "Else a drive is missing",

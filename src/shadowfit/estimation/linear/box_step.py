@@ -87,8 +87,8 @@ def box_step(
         i = int(np.flatnonzero(~(lo <= up))[0])
         raise BoundsError(f"bounds of variable {i} are [{lo[i]}, {up[i]}]; allowed is lower ≤ upper, infinite or not")
     fixed = lo == up
-    if guess is not None and (told := _as_guessed(H, g, (lo, up), guess)) is not None:
-        return told
+    if guess is not None and (solution := _as_guessed(H, g, (lo, up), guess)) is not None:
+        return solution
     center = _minimum(H, g, np.where(fixed, lo, np.nan))
     if center is None:
         return _failed(g, Status.INACCURATE)

@@ -39,7 +39,7 @@ class Options:
     unknowns: UnknownsName | Literal["auto"] = "auto"
     """``configuration`` (poses of the bodies; velocities enforced by the stepper), ``joint`` (joint coordinates:
     joints are rigid, whatever their compliance) or ``full`` (poses and velocities, the paper's); ``auto``: ``joint``
-    where the mechanism has a few joint coordinates, else ``configuration``."""
+    wherever they describe the mechanism, else ``configuration``."""
     correction: Correction | Literal["auto"] = "auto"
     """``deferred``: errors of the discretisation, of second order in the time-step, are computed from the estimated
     motion and taken off the residuals (:mod:`truncation`); ``none``: parameters are those of the stepper at this

@@ -121,9 +121,9 @@ class ParameterSet:
     def _of_each(self, value: Callable[[Parameter], float]) -> Float[np.ndarray, " p"]:
         """A property of each parameter for each increment, not to be written to."""
         entries = [value(p) for p, copies in self._counted() for _ in range(p.size * copies)]
-        found = np.array(entries, dtype=float)
-        found.flags.writeable = False
-        return found
+        result = np.array(entries, dtype=float)
+        result.flags.writeable = False
+        return result
 
     def units(self) -> list[str]:
         """Unit of each increment."""
@@ -175,7 +175,7 @@ class ParameterSet:
     def with_numbers(self, values: Values, numbers: Mapping[str, float]) -> Values:
         """The values with other ones of some numbers, in all recordings."""
         names = [p.name for p, copies in self._counted() for _ in range(copies) if not p.is_rotation]
-        changed = [numbers.get(name, own) for name, own in zip(names, values.numbers.tolist(), strict=True)]
+        changed = [numbers.get(name, value) for name, value in zip(names, values.numbers.tolist(), strict=True)]
         return Values(np.array(changed, float), values.turns)
 
     def plus(self, values: Values, increments: np.ndarray) -> Values:
@@ -413,6 +413,6 @@ def _check_entropic(parameters: ParameterSet, whole: set[str]) -> None:
             )
         if body in whole and one.name.removeprefix(f"{body}.") in INERTIAL_NUMBERS:
             spreads.setdefault(body, set()).add(np.inf if one.entropic is None else one.entropic)
-    uneven = [body for body, own in spreads.items() if len(own) > 1]
+    uneven = [body for body, values in spreads.items() if len(values) > 1]
     if uneven:
         raise ParameterError(f"the entropic prior of {uneven[0]} must be the same for all of its inertial numbers")

@@ -82,7 +82,7 @@ def _closing(
 
 def _uncertainty(problem: Problem, values: Values, measured: Sequence[Pose]) -> Float[np.ndarray, "recordings sides"]:
     """Standard deviation of each smallest gap by the stated noise of the readings."""
-    found = []
+    moves = []
     for recording, poses in enumerate(measured):
         gaps = _gaps_along(problem, values, recording, poses)
         nearest = np.argmin(gaps, axis=0)[None]
@@ -90,8 +90,8 @@ def _uncertainty(problem: Problem, values: Values, measured: Sequence[Pose]) -> 
             np.take_along_axis(_gaps_along(problem, values, recording, off) - gaps, nearest, axis=0)[0]
             for off in followed_off(problem, values, recording)
         ]
-        found.append(np.sqrt(np.sum(np.square(changes), axis=0)))
-    return np.stack(found)
+        moves.append(np.sqrt(np.sum(np.square(changes), axis=0)))
+    return np.stack(moves)
 
 
 def _smallest(problem: Problem, values: Values, measured: Sequence[Pose]) -> Float[np.ndarray, "recordings sides"]:

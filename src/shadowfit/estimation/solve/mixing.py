@@ -36,8 +36,8 @@ def share_of_before(now: Float[np.ndarray, " n"], before: Float[np.ndarray, " n"
 def mixed(now: Point, before: Point, share: float) -> Point:
     """The point with ``1 − γ`` of its own discretisation errors and mobilities, and γ of those of another one."""
 
-    def between(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return (1.0 - share) * own + share * other
+    def between(new: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return (1.0 - share) * new + share * other
 
     truncation, fading = now.truncation, now.fading
     if truncation is not None and before.truncation is not None:
@@ -47,10 +47,10 @@ def mixed(now: Point, before: Point, share: float) -> Point:
     return dataclasses.replace(now, truncation=truncation, fading=fading)
 
 
-def _faded(own: Fading, other: Fading, share: float) -> Fading:
+def _faded(new: Fading, other: Fading, share: float) -> Fading:
     """Mobilities are positive: their geometric mean."""
-    if own.mobility is None or other.mobility is None:
-        return own
-    positive = np.asarray(own.mobility) > 0.0
-    ratio = np.divide(other.mobility, own.mobility, out=np.ones_like(own.mobility), where=positive)
-    return Fading(own.mobility * np.maximum(ratio, np.finfo(float).tiny) ** share, own.fastest)
+    if new.mobility is None or other.mobility is None:
+        return new
+    positive = np.asarray(new.mobility) > 0.0
+    ratio = np.divide(other.mobility, new.mobility, out=np.ones_like(new.mobility), where=positive)
+    return Fading(new.mobility * np.maximum(ratio, np.finfo(float).tiny) ** share, new.fastest)

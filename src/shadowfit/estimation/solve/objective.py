@@ -107,11 +107,11 @@ def held(problem: Problem, point: Point, weights: Weights, alike: float = 0.0) -
     return dataclasses.replace(point, fading=tuple(fading))
 
 
-def _alike(own: Fading, other: Fading, part: float) -> bool:
+def _alike(first: Fading, other: Fading, part: float) -> bool:
     """Whether no mobility differs by more than a part of itself."""
-    if own.mobility is None or other.mobility is None:
+    if first.mobility is None or other.mobility is None:
         return False
-    return bool(np.all(np.abs(np.subtract(own.mobility, other.mobility)) <= part * np.abs(other.mobility)))
+    return bool(np.all(np.abs(np.subtract(first.mobility, other.mobility)) <= part * np.abs(other.mobility)))
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:

@@ -53,8 +53,8 @@ def predict_left_out(problem: Problem, along: Point, fitted: Point, weights: Wei
 
 def _cuts(problem: Problem) -> list[Cut] | None:
     """The partition into about as many pieces as are wanted."""
-    found = [cuts for cuts in partitions(problem) if len(cuts) > 1]
-    return min(found, key=lambda cuts: abs(len(cuts) - PIECES), default=None)
+    cuttings = [cuts for cuts in partitions(problem) if len(cuts) > 1]
+    return min(cuttings, key=lambda cuts: abs(len(cuts) - PIECES), default=None)
 
 
 def _changes(problem: Problem, fitted: Point, weights: Weights, cuts: list[Cut]) -> Iterator[Float[np.ndarray, " p"]]:

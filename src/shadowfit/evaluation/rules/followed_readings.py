@@ -30,7 +30,7 @@ NOT_WHITE = 0.5
 def sensors(estimate: Estimate) -> Iterator[Notice]:
     """How well sensors are followed, each in the recording in which that is worst."""
     tracks = estimate.problem.tracks
-    found: dict[str, list[_Left]] = {}
+    rows_of: dict[str, list[_Left]] = {}
     for index, track in enumerate(tracks):
         trajectory = estimate.trajectory(index)
         series = compare(estimate.mechanism(index), track.recording, trajectory.time, trajectory.readings)
@@ -41,9 +41,9 @@ def sensors(estimate: Estimate) -> Iterator[Notice]:
             known = readings.residual[np.isfinite(readings.residual).all(axis=1), 0]
             where = name if len(tracks) == 1 else f"{name} in {track.recording.name}"
             lag = autocorrelation(known, 1)[1] if len(known) > 20 else 0.0
-            found.setdefault(name, []).append(_Left(where, readings.rmse(), _spread(readings.measured), float(lag)))
+            rows_of.setdefault(name, []).append(_Left(where, readings.rmse(), _spread(readings.measured), float(lag)))
     for name, sensor in estimate.problem.given.sensors.items():
-        rows = [row for row in found.get(name, ()) if math.isfinite(row.rms)]
+        rows = [row for row in rows_of.get(name, ()) if math.isfinite(row.rms)]
         if rows:
             yield from _following(max(rows, key=lambda row: row.rms), sensor, name)
 

@@ -99,8 +99,8 @@ def _compile(mujoco: Any, path: Path, repair: bool) -> tuple[Any, list[str]]:
 
 def _line(words: str) -> int | None:
     """The line that MuJoCo names."""
-    found = _LINE.search(words)
-    return int(found[1]) if found else None
+    match = _LINE.search(words)
+    return int(match[1]) if match else None
 
 
 def _make_possible(spec: Any, path: Path, repair: bool) -> list[str]:

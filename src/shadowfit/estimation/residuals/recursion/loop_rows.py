@@ -122,10 +122,10 @@ class LoopRows:
             return self._pushed(values, timestep, varying, slopes_wanted)
 
         def rub(pushed: _Pushed) -> list[np.ndarray | None]:
-            less = wrenches.copy()
+            reduced = wrenches.copy()
             for k, link in enumerate(self.rubbing):
-                less[link, :steps] -= pushed.carried[:, k]
-            return self.open.along_axes(at, less, easily, unlimited)
+                reduced[link, :steps] -= pushed.carried[:, k]
+            return self.open.along_axes(at, reduced, easily, unlimited)
 
         reaction = np.zeros((steps, self.count))
         pushed = push(reaction, False)
