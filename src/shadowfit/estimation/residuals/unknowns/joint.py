@@ -1,8 +1,7 @@
 """Unknowns ``joint``: joint coordinates. Joints are rigid, and nothing has to be closed at the start.
 
 Step j involves the motions of the joints at three times. Its residual is that of :mod:`joint_transition`,
-differentiated as a whole: with some unknowns a joint instead of six a body, forward mode through the whole step is
-cheaper than the products of :mod:`joint_slopes`, and there is no inner problem to go around.
+differentiated as a whole: there is no inner problem to go around, and few unknowns.
 """
 
 from __future__ import annotations
