@@ -50,8 +50,7 @@ class Evaluator:
     ) -> Float[np.ndarray, "n r"]:
         """Dynamics residuals [N s, N m s] at all but the first and the last of poses of nodes a time-step apart."""
         if self.kernels.recursion is not None:
-            rows = self.kernels.recursion.rows(self.values, poses, commands, timestep, fading)
-            return self.kernels.behind_contacts(self.values, poses, timestep, rows)[:, :, -1]
+            return self.kernels.missing(self.values, poses, commands, timestep, fading)
         unknowns = self.kernels.plan.unknowns
         inside, size = len(poses.position) - 2, unknowns.impulses
         nodes = windows(Nodes(poses, None), range(3), inside)

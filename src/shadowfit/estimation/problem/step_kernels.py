@@ -20,6 +20,7 @@ from shadowfit.arrays import Array
 from shadowfit.estimation.linear.front import RowTable
 from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData
+from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.observation import Sample, Scale, observed_nodes, reads_commands
 from shadowfit.estimation.residuals.parameter_layout import Parametrised, Values
@@ -94,6 +95,27 @@ class StepKernels:
         moving = self.run(dynamics, workspace)[0] if self.recursion is None else self._swept(self.recursion, chunk)
         together = observed.reshape(len(moving), -1, observed.shape[-1])
         return RowTable(moving, self.plan.unknowns.reach, size), RowTable(together, len(seen), size, seen[0])
+
+    def residuals(self, chunk: Chunk) -> np.ndarray:
+        """Weighted residuals of the dynamics and of the observations of each step, without derivatives."""
+        if self.recursion is None:
+            dynamics, observed = (table.wide[:, :, -1] for table in self.rows(chunk))
+            return np.concatenate([dynamics, observed], axis=1)
+        data = chunk.data
+        (seen,) = self.run(self._row_calls(chunk)[1])
+        nodes, command = chunk.nodes.pose[: len(data.command) + 2], (data.command, data.command_slopes)
+        missing = self.missing(chunk.values, nodes, command, chunk.timestep, chunk.fading) - data.truncation
+        return np.concatenate([missing @ chunk.dynamics_weight.T, seen[..., -1].reshape(len(missing), -1)], axis=1)
+
+    def missing(
+        self, values: Values, poses: Pose, commands: tuple[Array, Array], timestep: float, fading: Fading
+    ) -> np.ndarray:
+        """Missing impulses of steps between nodes by recursion, unweighted."""
+        assert self.recursion is not None
+        if len(self.mechanism.contacts) == 0:
+            return self.recursion.missing(values, poses, commands[0], timestep, fading)
+        rows = self.recursion.rows(values, poses, commands, timestep, fading)
+        return self.behind_contacts(values, poses, timestep, rows)[:, :, -1]
 
     @functools.cached_property
     def recursion(self) -> Recursion | None:

@@ -166,7 +166,9 @@ def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> 
 
 def residuals(problem: Problem, point: Point, weights: Weights, index: int) -> Float[np.ndarray, "n m"]:
     """Weighted residuals of all steps of one recording, those of the dynamics first."""
-    return np.concatenate([np.asarray(rows.residual) for rows in chunk_rows(problem, point, weights, index)])
+    recording = RecordingRows(problem, point, weights, index)
+    chunks = (recording.chunk(begin) for begin in recording.starts)
+    return np.concatenate(list(in_threads(problem.kernels.residuals, chunks)))
 
 
 def residuals_after(

@@ -53,8 +53,7 @@ class Carried(Sweep):
         f = self.f
         freedom, first = self.of_link(link, "freedom"), self.of_link(link, "first")
         row = self.table(link, "link", f.sum(self.time, 1))
-        causes = f.sum(freedom, self.of_link(link, "places"))
-        shaft = self.gather(row, f.sum(POSE, f.product(6, causes), f.product(6, freedom, causes)))
+        shaft = self.gather(row, self.of_link(link, "shaft"))
         inertia = self.kept(self.inertias, f.product(link, 36))
         with f.loop(0, freedom) as back:
             number = self.backwards(freedom, back.index)

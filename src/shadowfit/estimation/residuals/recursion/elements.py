@@ -6,12 +6,14 @@ them (:mod:`rows`); :mod:`sweep` puts them together. Poses are those of the bodi
 wrenches are about the world's origin: ``(v, ω)`` and ``(f, n)``.
 
 Derivatives are by forward mode on these small functions (:func:`shadowfit.kernels.slopes`), so that a new joint type,
-law or kind of friction needs none of its own.
+law or kind of friction needs none of its own. Where none are wanted (:attr:`Kind.slopes`) what is given is the value
+alone, and a small part of the code.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -48,6 +50,8 @@ class Kind:
     """Names of those of its numbers that are parameters, for any link of this kind."""
     rubs: bool
     """Whether any joint of the machine has dry friction, whose regularisation needs inertias of all."""
+    slopes: bool = True
+    """Whether derivatives are wanted."""
 
     @property
     def grounded(self) -> bool:
@@ -74,6 +78,14 @@ class Kind:
             values[name] = rotations.plus_local(now, step) if size == 3 else now + step[0]
             start += size
         return plain.write(values)
+
+
+def _differentiated(kind: Kind, function: Callable[[Array], Array], size: int) -> tuple[Array, Array]:
+    """Value and derivatives of a function of increments at zero; of none of them where no derivatives are wanted."""
+    if kind.slopes:
+        return slopes(function, jnp.zeros(size))
+    value = function(jnp.zeros(size))
+    return value, jnp.zeros((*value.shape, 0))
 
 
 def _as_pose(numbers: Float[Array, "7"]) -> Pose:
@@ -118,7 +130,8 @@ def _one(pose: Pose) -> Pose:
 def place_link(kind: Kind, numbers: Arrays, base: Float[Array, "7"], motion: Float[Array, "7"]) -> Float[Array, "x"]:
     """``[frame | S of the k coordinates | S of the g free numbers | changes of the former by k + g | shaft inertia]``.
 
-    Free numbers of a link's geometry move all that hangs on it, as coordinates do.
+    Free numbers of a link's geometry move all that hangs on it, as coordinates do. ``[frame | S of the coordinates |
+    shaft inertia]`` where no derivatives are wanted.
     """
     freedom, free = len(kind.link.freedom), sum(kind.sizes)
     at = _WORLD if kind.grounded else _as_pose(base)
@@ -132,7 +145,9 @@ def place_link(kind: Kind, numbers: Arrays, base: Float[Array, "7"], motion: Flo
         turn = 2.0 * rotations.multiply(frame.orientation, straight)[1:]
         return jnp.concatenate([frame.position, turn, *twists])
 
-    value, table = slopes(moving, jnp.zeros(freedom + free))
+    value, table = _differentiated(kind, moving, freedom + free)
+    if not kind.slopes:
+        return jnp.concatenate([value[:3], start.orientation, value[6:], _shaft(kind, numbers)])
     by_free = table[:6, freedom:]
     places = jnp.concatenate([by_free[:3] - jnp.cross(by_free[3:], value[:3, None], axis=0), by_free[3:]])
     changes = jnp.swapaxes(table[6:].reshape(freedom, 6, freedom + free), 1, 2)
@@ -169,7 +184,7 @@ def body_wrench(
         wrench = balance.bodies_balance(assemble(mechanism), step, "exact")[0]
         return jnp.concatenate([wrench[:3], wrench[3:] + jnp.cross(now.position[0], wrench[:3])])
 
-    value, table = slopes(missing, jnp.zeros(6 * TIMES + free + inputs))
+    value, table = _differentiated(kind, missing, 6 * TIMES + free + inputs)
     inertia = _inertia(kind, numbers, _as_pose(frames[1])) if kind.rubs else jnp.zeros((0,))
     return jnp.concatenate([value, table.ravel(), inertia])
 
@@ -219,7 +234,7 @@ def axis_impulse(
         rubbing = balance.Turning(carried[6:7], carried[7:8])
         return _impulse(assemble(mechanism), poses, acting, rubbing, command + drive, timestep)
 
-    value, table = slopes(along, jnp.zeros(int(ends[-1]) + command.shape[0]))
+    value, table = _differentiated(kind, along, int(ends[-1]) + command.shape[0])
     return jnp.concatenate([value, table.ravel()])
 
 

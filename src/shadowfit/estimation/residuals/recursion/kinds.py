@@ -44,10 +44,15 @@ class Element:
         return [flat[place] for place in self.places]
 
 
-def take_apart(layout: Layout, tree: Tree, mechanism: Mechanism, role: Role) -> list[Element | None]:
-    """The elements of all links in one role, in the order of the tree; None for a link that has none."""
+def take_apart(
+    layout: Layout, tree: Tree, mechanism: Mechanism, role: Role, slopes: bool = True
+) -> list[Element | None]:
+    """The elements of all links in one role, in the order of the tree; None for a link that has none.
+
+    Without ``slopes`` nothing is differentiated, and no number counts as a parameter.
+    """
     places = _numbered(mechanism)
-    columns = _parameters(layout, places)
+    columns = _parameters(layout, places) if slopes else {}
     parts = [_part(places, link, role) for link in tree.links]
     free: dict[Any, dict[str, None]] = {}
     for part in parts:
@@ -64,7 +69,7 @@ def take_apart(layout: Layout, tree: Tree, mechanism: Mechanism, role: Role) -> 
         structure, known = jax.tree.structure(part.mechanism), part.mechanism.leaves()
         wanted = tuple(name for name in known if name in free[structure])
         single = Link(BODY, BASE, None if link.joint is None else 0, link.forward, link.freedom)
-        kind = Kind(structure, single, wanted, rubs)
+        kind = Kind(structure, single, wanted, rubs, slopes)
         element_columns = [
             column
             for name, size in zip(wanted, kind.sizes, strict=True)

@@ -29,10 +29,11 @@ RECORD = (
     "common",
     "wrench",
     "body_width",
+    "shaft",
 )
 """Integers of a link: the link that it hangs on, its coordinates, its own numbers of geometry, lists of the coordinates
 and of such numbers further in, pairs (column of the element, column of the table) of its parameters, what its axis
-depends on, and the columns of its body's derivatives."""
+depends on, the columns of its body's derivatives, and where its shaft's inertia stands."""
 TABLES = ("link", "link_stride", "body", "body_stride", "axis", "axis_stride")
 """Where a link's numbers are, and how far apart those of two times."""
 

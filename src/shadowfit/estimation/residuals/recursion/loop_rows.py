@@ -32,7 +32,8 @@ from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.estimation.residuals.recursion.lanes import POSE
-from shadowfit.estimation.residuals.recursion.rows import Outwards, TreeRows
+from shadowfit.estimation.residuals.recursion.links import Outwards
+from shadowfit.estimation.residuals.recursion.rows import TreeRows
 from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, is_own, over_time, slopes
 from shadowfit.mechanism.mechanism import Mechanism
@@ -143,6 +144,13 @@ class LoopRows:
             reaction = np.einsum("kmd,kd->km", closed.reacting, rows[:, :, -1] - pushed.along)
             pushed = push(reaction, False)
         return self._projected(rows, pushed, push(reaction, True), axes, closed)
+
+    def missing(
+        self, values: Values, poses: Pose, command: Array, timestep: float, fading: Fading = PRESENT
+    ) -> Float[np.ndarray, "steps n"]:
+        """The last column of `rows`."""
+        no_slopes = np.zeros((*np.shape(command), len(self.layout.inputs)))
+        return self.rows(values, poses, (command, no_slopes), timestep, fading)[:, :, -1]
 
     def _projected(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,6 +18,20 @@ from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.kernels import OverTime, over_time, slopes
 from shadowfit.mechanism.mechanism import Mechanism
+
+
+@dataclasses.dataclass(frozen=True)
+class _Turning:
+    """One shaft over time."""
+
+    places: np.ndarray
+    """Coordinates that turn it,"""
+    turns: np.ndarray
+    """and by how much."""
+    outputs: Float[np.ndarray, "steps 6"]
+    """Impulse, and its derivatives by both speeds and its numbers."""
+    columns: list[int | None]
+    """Increment of each number."""
 
 
 class ShaftRows:
@@ -39,10 +55,44 @@ class ShaftRows:
         timestep: float,
     ) -> None:
         """Take the shafts' impulses, and their derivatives, off the rows."""
-        steps, size = len(rows), self.tree.size
+        size = self.tree.size
+        for one in self._turning(values, motions[: len(rows) + 2], mobility, fastest, timestep):
+            by_speed = one.outputs[:, 1:3] / timestep
+            by_node = (-by_speed[:, 0], by_speed[:, 0] - by_speed[:, 1], by_speed[:, 1])
+            for place, ratio in zip(one.places, one.turns, strict=True):
+                rows[:, place, -1] -= ratio * one.outputs[:, 0]
+                for t in range(TIMES):
+                    rows[:, place, t * size + one.places] -= ratio * by_node[t][:, None] * one.turns
+                for number, column in enumerate(one.columns):
+                    if column is not None:
+                        rows[:, place, TIMES * size + column] -= ratio * one.outputs[:, 3 + number]
+
+    def take_off(
+        self,
+        missing: Float[np.ndarray, "steps d"],
+        values: Values,
+        motions: Float[np.ndarray, "nodes bodies 7"],
+        mobility: Float[np.ndarray, "d steps"],
+        fastest: Float[Array, " d"],
+        timestep: float,
+    ) -> None:
+        """Take the shafts' impulses off what is missing."""
+        for one in self._turning(values, motions[: len(missing) + 2], mobility, fastest, timestep):
+            missing[:, one.places] -= one.outputs[:, :1] * one.turns
+
+    def _turning(
+        self,
+        values: Values,
+        motions: Float[np.ndarray, "nodes bodies 7"],
+        mobility: Float[np.ndarray, "d steps"],
+        fastest: Float[Array, " d"],
+        timestep: float,
+    ) -> Iterator[_Turning]:
+        """All shafts along the steps between nodes."""
+        steps = len(motions) - 2
         for name, shaft in self.mechanism.shafts.items():
             places, turns = shafts.coordinates(self.tree, self.mechanism, shaft)
-            moved = np.diff(self._positions(motions[: steps + 2], places), axis=0)
+            moved = np.diff(self._positions(motions, places), axis=0)
             # Turns of hinges are known up to whole ones.
             moved = np.where(self._rotary(places), (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
             speed = moved @ turns / timestep
@@ -55,15 +105,7 @@ class ShaftRows:
                 for leaf, column in zip(shafts.NUMBERS, columns, strict=True)
             ]
             outputs = self._kernel([], [np.array(numbers), np.asarray(timestep)], [varying], None)[0]
-            value, by_speed, by_number = outputs[:, 0], outputs[:, 1:3] / timestep, outputs[:, 3:]
-            by_node = (-by_speed[:, 0], by_speed[:, 0] - by_speed[:, 1], by_speed[:, 1])
-            for place, ratio in zip(places, turns, strict=True):
-                rows[:, place, -1] -= ratio * value
-                for t in range(TIMES):
-                    rows[:, place, t * size + places] -= ratio * by_node[t][:, None] * turns
-                for number, column in enumerate(columns):
-                    if column is not None:
-                        rows[:, place, TIMES * size + column[1]] -= ratio * by_number[:, number]
+            yield _Turning(places, turns, outputs, [None if column is None else column[1] for column in columns])
 
     def _column(self, name: str) -> tuple[int, int] | None:
         """Place of a free number among the values, and of its increment."""

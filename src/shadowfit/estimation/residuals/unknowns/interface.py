@@ -108,6 +108,12 @@ class Recursion(Protocol):
         """
         ...
 
+    def missing(
+        self, values: Values, poses: Pose, command: Array, timestep: float, fading: Fading = PRESENT
+    ) -> Float[np.ndarray, "steps r"]:
+        """The residuals alone."""
+        ...
+
     def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
         """Change of each coordinate's speed by an impulse along it, in each step."""
         ...
