@@ -15,7 +15,7 @@ from shadowfit.kernels.loops import LANES, Function, Library, Value, number, who
 
 ADD_STEPS = Signature(
     "add_steps",
-    "*wide steps m window size step first group t low high clear "
+    "*wide steps m window size step first group t blank low high clear "
     "*pivot *after *border_pivot *border_after *corner *squares",
 )
 ELIMINATE = Signature("eliminate", "blocks block t grain *pivot *after *damping *upper *right *corner", gives=True)
@@ -37,13 +37,16 @@ def _add_steps(module: Module, plus: Product) -> None:
     """Add the products of rows ``[window nodes | tail]`` of consecutive steps, from ``step`` on.
 
     Their nodes begin ``first`` behind that of the step. Blocks from ``low`` to ``high`` are added to, after they were
-    cleared if ``clear`` is 1; what belongs to the block before or behind goes to two of its own.
+    cleared if ``clear`` is 1; what belongs to the block before or behind goes to two of its own. The first ``blank``
+    columns of the tail are zero.
     """
     f = Function(module, ADD_STEPS)
     block = f.product(f.group, f.size)
     stride = f.sum(block, f.t)
     states = f.product(f.window, f.size)
     width = f.sum(states, f.t)
+    before_tail, seen = f.sum(states, f.blank), f.difference(f.t, f.blank)
+    behind_block = f.sum(block, f.blank)
 
     def block_of(j: Value) -> tuple[Matrix, Matrix]:
         """Where a block is: its own columns, and those after it."""
@@ -78,19 +81,19 @@ def _add_steps(module: Module, plus: Product) -> None:
         i = f.difference(node, f.product(j, f.group))
         inside = f.product(f.smaller(f.window, f.difference(f.group, i)), f.size)
         outside = f.difference(states, inside)
-        tail, others = rows.right(states), rows.right(inside)
+        tail, others = rows.right(before_tail), rows.right(inside)
         pivot, after = block_of(j)
         begin = f.product(i, f.size)
         out = after.below(begin)
         plus(rows, rows, pivot.below(begin, begin), (inside, inside, f.m), triangle=True)
         plus(rows, others, out, (inside, outside, f.m))
-        plus(rows, tail, out.right(block), (inside, f.t, f.m))
+        plus(rows, tail, out.right(behind_block), (inside, seen, f.m))
         with f.when(f.test("sgt", outside, 0)):
             pivot, after = block_of(f.sum(j, 1))
             plus(others, others, pivot, (outside, outside, f.m), triangle=True)
-            plus(others, tail, after.right(block), (outside, f.t, f.m))
-    tail = Matrix(f, f.at(f.wide, states), width)
-    plus(tail, tail, Matrix(f, f.corner, f.t), (f.t, f.t, f.product(f.steps, f.m)), triangle=True)
+            plus(others, tail, after.right(behind_block), (outside, seen, f.m))
+    tail, corner = Matrix(f, f.at(f.wide, before_tail), width), Matrix(f, f.corner, f.t).below(f.blank, f.blank)
+    plus(tail, tail, corner, (seen, seen, f.product(f.steps, f.m)), triangle=True)
     f.give()
 
 

@@ -367,8 +367,10 @@ class Assembly:
     def _add_steps(
         self, wide: np.ndarray, rows: RowTable, step: int, border: _Border, squares: np.ndarray, clear: bool
     ) -> None:
-        normal = self._normal
-        sizes = (*wide.shape[:2], rows.window, rows.node_size, step, rows.first, self._group, len(normal.corner))
+        normal, t = self._normal, len(self._normal.corner)
+        # Many sensors see no parameter: products of zeros are most of what they would take.
+        blank = 0 if np.any(wide[:, :, -t:-1]) else t - 1
+        sizes = (*wide.shape[:2], rows.window, rows.node_size, step, rows.first, self._group, t, blank)
         places = (normal.pivot, normal.after, border.pivot, border.after, border.corner)
         library("add_steps", wide, *sizes, border.low, border.high, int(clear), *places, squares)
 

@@ -39,8 +39,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from shadowfit.estimation.linear import front
+from shadowfit.estimation.linear import front, substitution
 from shadowfit.estimation.linear.box_step import positive_definite
+from shadowfit.estimation.linear.recycled import recycled
 from shadowfit.estimation.linear.threads import in_threads, one_thread
 
 # Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are
@@ -168,34 +169,32 @@ def project(
     """
     first_states, first_table, first_residual = _flat(start)
     window = factor.block // factor.node_size + 1
-    follow = factor.sensitivities()
     held = list(each_chunk(lambda begin, rows: (begin, *_live(rows, begin, steps))))
-    residual = np.concatenate([part for *_, part in held])
-
-    def follow_parameters(chunk: tuple[int, np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
-        """T of the steps of a chunk."""
-        begin, states, table, _ = chunk
-        return table + np.matmul(states, _windows(follow[begin:], len(states), window))
-
+    table, residual = (np.concatenate([part[i] for part in held]) for i in (2, 3))
+    chunks = Chunks(tuple((begin, np.ascontiguousarray(states)) for begin, states, *_ in held), factor.node_size)
+    del held
+    follow = factor.sensitivities()
     for number in range(PASSES):
-        projected = np.concatenate(list(in_threads(follow_parameters, held)))
+        projected = recycled(*table.shape)
+        projected[...] = table
+        chunks.take_off(projected, -follow)
         first = first_table + first_states @ follow[: window - 1].reshape(first_states.shape[1], follow.shape[-1])
         information = np.einsum("kmp,kmp->p", projected, projected) + np.einsum("mp,mp->p", first, first)
         if np.all(np.abs(np.diagonal(factor.corner)[:-1] - information) <= AGREEMENT * information):
             settled = True
             break
-        left = np.zeros_like(follow)
-        left[: window - 1] = (first_states.T @ first).reshape(left[: window - 1].shape)
-        for begin, states, *_ in held:
-            part = np.matmul(np.swapaxes(states, 1, 2), projected[begin : begin + len(states)])
-            for i in range(window):
-                left[begin + i : begin + i + len(part)] += part.reshape(-1, window, *follow.shape[1:])[:, i]
+        left = chunks.met(projected, factor.nodes)
+        left[: window - 1] += (first_states.T @ first).reshape(left[: window - 1].shape)
         halfway = factor.halfway(left)
         effect = np.einsum("kic,kic->c", halfway, halfway)
         settled = bool(np.all(effect <= SETTLED * information))
         if settled or number + 1 == PASSES:
             break
         follow = follow - factor.onwards(halfway)
+    # Derivatives by the states are kept where they are no more than those by the parameters, else made anew.
+    states = functools.partial(_states, each_chunk, steps, factor.node_size)
+    if window * factor.node_size <= table.shape[-1]:
+        states = functools.partial(_same, chunks)
     return Projection(
         projected,
         residual,
@@ -203,25 +202,82 @@ def project(
         first_residual,
         ridge,
         settled,
-        functools.partial(leverages, each_chunk, factor, steps),
-        functools.partial(innovation_scores, each_chunk, factor),
-        functools.partial(follower, each_chunk, factor, steps),
+        functools.partial(leverages, states, factor),
+        functools.partial(innovation_scores, states, factor),
+        functools.partial(follower, states, factor),
     )
 
 
-def leverages(each_chunk: EachChunk, factor: front.Factor, steps: int) -> Leverages:
+@dataclasses.dataclass(frozen=True)
+class Chunks:
+    """Derivatives of the rows of a recording by its states."""
+
+    parts: tuple[tuple[int, Float[np.ndarray, "k m W*b"]], ...]
+    """First step of each chunk, and the rows of its steps."""
+    node_size: int
+
+    @property
+    def _window(self) -> int:
+        return self.parts[0][1].shape[2] // self.node_size
+
+    def take_off(
+        self, errors: Float[np.ndarray, "n m c"], nodes: Float[np.ndarray, "N b c"]
+    ) -> Float[np.ndarray, " c"]:
+        """``e ← e − J_x x``, and the sums of squares of what is taken off."""
+        nodes, columns = np.ascontiguousarray(nodes), errors.shape[2]
+
+        def take(chunk: tuple[int, np.ndarray]) -> np.ndarray:
+            begin, states = chunk
+            count, rows, _ = states.shape
+            less = np.zeros((count, rows, columns))
+            sizes = (count, rows, self._window, self.node_size, columns)
+            substitution.library("follow", *sizes, states, less, nodes[begin:])
+            errors[begin : begin + count] += less
+            return np.asarray(np.einsum("kmc,kmc->c", less, less))
+
+        return np.sum(list(in_threads(take, self.parts)), axis=0)
+
+    def met(self, errors: Float[np.ndarray, "n m c"], nodes: int) -> Float[np.ndarray, "N b c"]:
+        """``J_xᵀ e`` of so many nodes."""
+        total, columns = np.zeros((nodes, self.node_size, errors.shape[2])), errors.shape[2]
+        errors = np.ascontiguousarray(errors)
+
+        def meet(chunk: tuple[int, np.ndarray]) -> tuple[int, np.ndarray]:
+            begin, states = chunk
+            count, rows, _ = states.shape
+            part = np.zeros((count + self._window - 1, self.node_size, columns))
+            sizes = (count, rows, self._window, self.node_size, columns)
+            substitution.library("meet", *sizes, states, errors[begin : begin + count], part)
+            return begin, part
+
+        for begin, part in in_threads(meet, self.parts):
+            total[begin : begin + len(part)] += part
+        return total
+
+
+def _states(each_chunk: EachChunk, steps: int, node_size: int) -> Chunks:
+    """Derivatives by the states, made anew."""
+    parts = each_chunk(lambda begin, rows: (begin, np.ascontiguousarray(_live(rows, begin, steps)[0])))
+    return Chunks(tuple(parts), node_size)
+
+
+def _same(chunks: Chunks) -> Chunks:
+    return chunks
+
+
+def leverages(find_states: Callable[[], Chunks], factor: front.Factor) -> Leverages:
     """Shares of the residuals of a recording that its states take up."""
     window = factor.block // factor.node_size + 1
     knowledge = _knowledge(factor)
 
-    def work(begin: int, rows: front.Rows) -> tuple[np.ndarray, np.ndarray]:
-        states = _live(rows, begin, steps)[0]
+    def work(chunk: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        begin, states = chunk
         taken = np.matmul(states, _windows_of(knowledge, begin, len(states), window, factor.node_size))
         # Row by row, the sum over the steps is one product.
         total = np.tensordot(taken, states, axes=([0, 2], [0, 2]))
         return np.einsum("kmx,kmx->km", taken, states), total
 
-    each, totals = zip(*each_chunk(work), strict=True)
+    each, totals = zip(*in_threads(work, find_states().parts), strict=True)
     return Leverages(np.concatenate(each), np.sum(totals, axis=0))
 
 
@@ -229,8 +285,7 @@ def leverages(each_chunk: EachChunk, factor: front.Factor, steps: int) -> Levera
 class Follower:
     """States of a recording that follow errors of its rows."""
 
-    chunks: tuple[tuple[int, Float[np.ndarray, "k m W*b"]], ...]
-    """First step of each chunk, and the states' rows of its steps."""
+    chunks: Chunks
     factor: front.Factor
 
     def left_of(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
@@ -242,53 +297,28 @@ class Follower:
     def take_off(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
         """Subtract from errors of the rows what the states take up, and tell the sums of squares of that."""
         with one_thread():
-            follow = self.factor.onwards(self.factor.halfway(self._met(errors)))
-
-            def take(chunk: tuple[int, np.ndarray]) -> np.ndarray:
-                begin, states = chunk
-                taken = np.matmul(states, _windows(follow[begin:], len(states), self._window))
-                errors[begin : begin + len(states)] -= taken
-                return np.asarray(np.einsum("kmc,kmc->c", taken, taken))
-
-            return np.sum(list(in_threads(take, self.chunks)), axis=0)
-
-    @property
-    def _window(self) -> int:
-        return self.factor.block // self.factor.node_size + 1
-
-    def _met(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "N b c"]:
-        """``J_xᵀ e``."""
-
-        def met(chunk: tuple[int, np.ndarray]) -> tuple[int, np.ndarray]:
-            begin, states = chunk
-            return begin, np.matmul(np.swapaxes(states, 1, 2), errors[begin : begin + len(states)])
-
-        size = self.factor.node_size
-        right = np.zeros((self.factor.nodes, size, errors.shape[-1]))
-        for begin, part in in_threads(met, self.chunks):
-            for i in range(self._window):
-                right[begin + i : begin + i + len(part)] += part[:, i * size : (i + 1) * size]
-        return right
+            met = self.chunks.met(errors, self.factor.nodes)
+            return self.chunks.take_off(errors, self.factor.onwards(self.factor.halfway(met)))
 
 
-def follower(each_chunk: EachChunk, factor: front.Factor, steps: int) -> Follower:
+def follower(find_states: Callable[[], Chunks], factor: front.Factor) -> Follower:
     """The states of a recording, to follow errors of its rows."""
-    return Follower(tuple(each_chunk(lambda begin, rows: (begin, _live(rows, begin, steps)[0]))), factor)
+    return Follower(find_states(), factor)
 
 
 def innovation_scores(
-    each_chunk: EachChunk, factor: front.Factor, projected: Projection
+    find_states: Callable[[], Chunks], factor: front.Factor, projected: Projection
 ) -> Float[np.ndarray, "blocks p"]:
     """What each block of steps contributes to ``Tᵀr``, with the states that it knows of."""
     steps, group = len(projected.residual), factor.block // factor.node_size
     pending = _Pending(factor)
 
-    def work(begin: int, rows: front.Rows) -> None:
-        states = _live(rows, begin, steps)[0]
-        chunk = slice(begin, begin + len(states))
-        pending.add(begin, states, projected.rows[chunk], projected.residual[chunk])
+    def work(chunk: tuple[int, np.ndarray]) -> None:
+        begin, states = chunk
+        here = slice(begin, begin + len(states))
+        pending.add(begin, states, projected.rows[here], projected.residual[here])
 
-    for _ in each_chunk(work):
+    for _ in in_threads(work, find_states().parts):
         pass
     smooth = np.matmul(projected.residual[:, None], projected.rows)[:, 0]
     ends = np.append(np.arange(group, steps, group), steps)
@@ -312,15 +342,10 @@ def _flat(rows: front.Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return side_by_side, np.asarray(rows.parameters), np.asarray(rows.residual)
 
 
-def _windows(nodes: Float[np.ndarray, "N b p"], steps: int, window: int) -> Float[np.ndarray, "n W*b p"]:
-    """What the nodes of each step's window hold, side by side."""
-    return np.concatenate([nodes[i : i + steps] for i in range(window)], axis=1)
-
-
 def _knowledge(factor: front.Factor) -> Float[np.ndarray, "blocks 2*B 2*B"]:
     """Joint covariance of each block of states and the next one, parameters fixed.
 
-    ``Σ_jj = L⁻ᵀ(1 + PᵀΣ'P)L⁻¹`` and ``Σ_j,j+1 = −L⁻ᵀPᵀΣ'`` with Σ' of the next block, backwards in time.
+    ``Σ_jj = U⁻¹U⁻ᵀ + W Σ' Wᵀ`` and ``Σ_j,j+1 = −W Σ'`` with ``W = U⁻¹P`` and Σ' of the next block, backwards in time.
     """
     block = factor.block
     follows, own = factor.backwards(block)

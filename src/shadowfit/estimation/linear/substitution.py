@@ -1,6 +1,7 @@
 """Substitution of many right-hand sides into a factor (:mod:`front`), and linear recursions, as machine code.
 
-Right-hand sides lie beside each other: a row for each unknown, a column for each of them.
+Right-hand sides lie beside each other: a row for each unknown, a column for each of them. So do errors of the rows of
+consecutive steps, each of which sees the unknowns of a window of nodes, one node further than the step before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from shadowfit.kernels.loops import LANES, Function, Library, Value, number, who
 FORWARD = Signature("forward", "blocks block stride columns *upper *right *values")
 BACKWARD = Signature("backward", "blocks block stride columns *upper *right *values")
 RECUR = Signature("recur", "steps size columns *coefficients *values")
+MEET = Signature("meet", "steps rows window size columns *states *errors *nodes")
+FOLLOW = Signature("follow", "steps rows window size columns *states *errors *nodes")
 
 
 def write(module: Module) -> None:
@@ -23,6 +26,8 @@ def write(module: Module) -> None:
     _forward(module, transposed)
     _backward(module, plain)
     _recur(module, plain)
+    _meet(module, Product(module, "plus_transposed"))
+    _follow(module, plain)
 
 
 def _forward(module: Module, minus: Product) -> None:
@@ -108,4 +113,34 @@ def _recur(module: Module, minus: Product) -> None:
     f.give()
 
 
-library = Library("substitution", write, [FORWARD, BACKWARD, RECUR])
+def _meet(module: Module, plus: Product) -> None:
+    """``nodes ← nodes + J_kᵀ e_k`` of each step's window, for derivatives J_k of its rows by that."""
+    f = Function(module, MEET)
+    width = f.product(f.window, f.size)
+    with f.loop(0, f.steps) as steps:
+        states, errors, nodes = _of_step(f, steps.index)
+        plus(states, errors, nodes, (width, f.columns, f.rows))
+    f.give()
+
+
+def _follow(module: Module, minus: Product) -> None:
+    """``e_k ← e_k − J_k nodes`` of each step's window."""
+    f = Function(module, FOLLOW)
+    width = f.product(f.window, f.size)
+    with f.loop(0, f.steps) as steps:
+        states, errors, nodes = _of_step(f, steps.index)
+        minus(states, nodes, errors, (f.rows, f.columns, width))
+    f.give()
+
+
+def _of_step(f: Function, k: Value) -> tuple[Matrix, Matrix, Matrix]:
+    """Derivatives and errors of a step's rows, and the nodes of its window."""
+    first = f.product(k, f.rows)
+    return (
+        Matrix(f, f.states, f.product(f.window, f.size)).below(first),
+        Matrix(f, f.errors, f.columns).below(first),
+        Matrix(f, f.nodes, f.columns).below(f.product(k, f.size)),
+    )
+
+
+library = Library("substitution", write, [FORWARD, BACKWARD, RECUR, MEET, FOLLOW])
