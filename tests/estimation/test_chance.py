@@ -21,7 +21,8 @@ def test_estimates_of_draws_scatter_as_the_error_bars_say(estimate, monkeypatch)
     monkeypatch.setattr(chance, "DRAWS", 400)
     problem, here, weights = estimate.problem, estimate.outcome.linearisation, estimate.weights
     evidence = gather(problem, here, weights)
-    off = chance._estimates(problem, evidence, weights, chance._draws(problem, weights))
+    draws = chance._draws(problem, here.point, weights)
+    off = chance._estimates(problem, here.point, evidence, weights, draws)
     stated = np.sqrt(evidence.covariance("gauss-newton")[0][0, 0])
     assert np.std(off[0]) == pytest.approx(stated, rel=0.15)
 

@@ -110,7 +110,7 @@ class Experiment:
         problem = dataclasses.replace(
             self.problem, options=dataclasses.replace(self.problem.options, force_noise=noise or None)
         )
-        check_force_noise(problem.options, problem.level_names)
+        check_force_noise(problem.options, problem.plan.unknowns.axis_names(problem.mechanism))
         vars(problem)["kernels"] = self.problem.kernels
         return dataclasses.replace(self, problem=problem, weights=default_weights(problem, 1.0))
 

@@ -182,10 +182,11 @@ class Estimate(Ended):
     def unexplained(self) -> dict[str, float]:
         """Force of each joint that its model does not explain: standard deviation [N m, N] of a step's mean force.
 
-        Empty where errors are those of bodies.
+        Where errors are those of bodies, only of the joints whose errors were given.
         """
         if self.problem.level_names is None:
-            return {}
+            std = np.array(self.weights.axis_std) / self.problem.timestep
+            return dict(zip(self.problem.options.force_noise or {}, std.tolist(), strict=True))
         force = self.weights.unexplained / self.problem.timestep
         return dict(zip(self.problem.level_names, force.tolist(), strict=True))
 

@@ -24,6 +24,7 @@ from shadowfit.dynamics.kinematics import StateView, gap_jacobian
 from shadowfit.dynamics.state import State
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.problem.axis_noise import unweighted
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
@@ -101,7 +102,7 @@ def likely_impulses(estimate: Estimate) -> list[Float[np.ndarray, "n r"]]:
     for index in range(len(problem.tracks)):
         # With full unknowns the residual of the velocity comes last.
         weighted = objective.residuals(problem, point, weights, index)[:, :size][:, -problem.plan.impulses :]
-        impulses.append(np.linalg.solve(weights.dynamics, weighted.T).T)
+        impulses.append(unweighted(point, weights, index, weighted))
     return impulses
 
 

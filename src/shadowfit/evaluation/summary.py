@@ -146,7 +146,7 @@ def summarise(
 
 def _shares(estimate: Estimate) -> dict[str, float]:
     """Part of each joint's force that its model does not explain; empty where errors are those of bodies."""
-    if not (estimate.unexplained and math.isfinite(estimate.cost)):
+    if estimate.problem.level_names is None or not math.isfinite(estimate.cost):
         return {}
     return {force.name: force.share for force in unexplained(estimate)}
 

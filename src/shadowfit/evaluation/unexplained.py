@@ -22,6 +22,7 @@ from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.problem.axis_noise import unweighted
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.residuals.unknowns.joint import Joint
@@ -76,7 +77,7 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     missing, inertia, gravity, speed = (np.concatenate([getattr(part, name) for part in parts]) for name in fields)
     drives = _drives(estimate, len(names))
     level, typical = _rms(missing), np.maximum(np.maximum(_rms(inertia), _rms(gravity)), drives)
-    if estimate.noise_choice is not None and estimate.unexplained:
+    if estimate.noise_choice is not None and estimate.problem.level_names is not None:
         # Where weight was added to the equations of motion their residuals are small by force; the levels are not.
         level = np.array(list(estimate.unexplained.values()))
     product = _rms(missing) * _rms(speed)
@@ -128,16 +129,16 @@ def coordinate_names(estimate: Estimate) -> tuple[list[str], list[str]]:
 def force_terms(estimate: Estimate, index: int) -> Terms:
     """The terms along one recording."""
     problem = estimate.problem
+    point = estimate.outcome.linearisation.point
     size = estimate.evidence.layouts[index][0].size
     weighted = estimate.evidence.projections[index].residual[:, :size][:, -problem.plan.impulses :]
-    missing = np.linalg.solve(estimate.weights.dynamics, weighted.T).T / problem.timestep
+    missing = unweighted(point, estimate.weights, index, weighted) / problem.timestep
     inertia, gravity = _wrenches(estimate, index)
     velocity = np.asarray(estimate.trajectory(index).states.velocity)
     steps = min(len(missing), len(inertia))
     missing, inertia, gravity, velocity = (x[:steps] for x in (missing, inertia, gravity, velocity))
     if tree_behind(problem) is None:
         return Terms(*(np.reshape(x, (steps, -1, 3)) for x in (missing, inertia, gravity, velocity)))
-    point = estimate.outcome.linearisation.point
     first = problem.plan.centre
     moving = np.asarray(problem.at(point.values, index).placed(point.nodes[index].pose).twists)
     moving = moving[first : first + steps].reshape(steps, -1, moving.shape[-1])

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
+from shadowfit.estimation.problem.shaping import Shaping
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
@@ -48,3 +49,5 @@ class Chunk:
     """Standard deviation behind a weight of one, in which a robust loss counts."""
     fading: Fading = PRESENT
     """Over what speeds dry friction reverses."""
+    shaping: Shaping | None = None
+    """What brings the weighted rows of each step to one level; None: they are."""

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.step_kernels import Call, StepKernels, windows
+from shadowfit.estimation.residuals.axes import Axes
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate
@@ -70,6 +71,10 @@ class Evaluator:
     def frames(self, bodies: Pose) -> Frame:
         """Rows of the gaps and inertia along poses of the bodies."""
         return Frame(*self._run(step_functions.frames, None, bodies))
+
+    def axes(self, bodies: Pose) -> Axes:
+        """Free axes of the joints along poses of the bodies."""
+        return Axes(*self._run(step_functions.axes, None, bodies))
 
     def gaps(self, nodes: Nodes) -> StartGaps:
         """Gaps of states with their derivatives, and the bodies' masses; along the nodes."""

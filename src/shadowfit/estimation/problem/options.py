@@ -53,7 +53,7 @@ class Options:
     shape matters: the weight is κ Ω⁻¹ with Ω⁻¹ scaled to a mean diagonal of one. None: all alike."""
     force_noise: Mapping[str, float] | None = None
     """Errors of the forces of joints, by name: standard deviation [N m, N] of a white force at the sampling rate of the
-    recordings. Those not named are estimated (``state_weight="auto"``) or follow from κ."""
+    recordings, with any unknowns. Those not named are estimated (``state_weight="auto"``) or follow from κ."""
     huber: float | None = None
     """Robust loss: residuals beyond this many standard deviations count linearly."""
     stick_time: float | Mapping[str, float] | Literal["half a step"] | None = "half a step"
@@ -169,15 +169,10 @@ def check_stick_time(options: Options, mechanism: Mechanism) -> None:
             raise UnknownNameError(f"stick_time: no joint {name!r} has dry friction{nearest(name, rubbing)}")
 
 
-def check_force_noise(options: Options, names: Sequence[str] | None) -> None:
-    """Raise unless the errors of forces belong to coordinates of the joints, and are positive."""
+def check_force_noise(options: Options, names: Sequence[str]) -> None:
+    """Raise unless the errors of forces belong to joints (those that are named), and are positive."""
     if not options.force_noise:
         return
-    if names is None:
-        raise ProblemError(
-            f"force_noise is given for the unknowns {options.unknowns!r}, whose errors are those of bodies; use the "
-            "unknowns 'joint', or impulse_covariance"
-        )
     for name, std in options.force_noise.items():
         if name not in names:
             raise UnknownNameError(f"force_noise: there is no joint {name!r}{nearest(name, names)}")

@@ -32,3 +32,6 @@ class Point:
     """Errors of the discretisation that are taken off the residuals of each recording; None: none are known."""
     fading: tuple[Fading, ...] | None = None
     """Where dry friction fades in each recording, held; None: as the present motion says."""
+    answers: tuple[Float[Array, "steps r j"], ...] | None = None
+    """What impulses along the joints' axes with given errors leave in the residuals of each recording, held
+    (:mod:`axis_noise`); None: no errors are given, or residuals are the impulses of the joints."""

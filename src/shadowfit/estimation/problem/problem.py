@@ -219,7 +219,7 @@ def build_problem(
     plan = make_plan(mechanism, parameters, options, window, on_grid)
     problem = _suited(Problem(mechanism, given, parameters, tracks, timestep, plan, options))
     check_impulse_covariance(options, mechanism, problem.plan.unknowns)
-    check_force_noise(options, problem.level_names)
+    check_force_noise(options, problem.plan.unknowns.axis_names(mechanism))
     return problem
 
 

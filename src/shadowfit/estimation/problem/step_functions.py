@@ -12,6 +12,8 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import closure, observation, start_state
+from shadowfit.estimation.residuals.axes import Axes
+from shadowfit.estimation.residuals.axes import axes as axes_at
 from shadowfit.estimation.residuals.frame import Frame, frame
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.observation import BetterCurve, Sample, Scale
@@ -68,6 +70,11 @@ def reading_errors(
 def frames(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> Frame:
     """Rows of the gaps and inertia."""
     return frame(machine, pose)
+
+
+def axes(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> Axes:
+    """Free axes of the joints."""
+    return axes_at(machine, pose)
 
 
 def start_gaps(plan: Plan, machine: Parametrised, _: None, node: Nodes) -> start_state.StartGaps:

@@ -93,6 +93,8 @@ class StepKernels:
         dynamics, observation = self._row_calls(chunk)
         (observed,) = self.run(observation, workspace)
         moving = self.run(dynamics, workspace)[0] if self.recursion is None else self._swept(self.recursion, chunk)
+        if chunk.shaping is not None:
+            moving = chunk.shaping.times(moving)
         together = observed.reshape(len(moving), -1, observed.shape[-1])
         return RowTable(moving, self.plan.unknowns.reach, size), RowTable(together, len(seen), size, seen[0])
 

@@ -41,6 +41,9 @@ class Weights:
     file_spread: float = np.inf
     """How far bodies are taken to be from the model file's, relative to themselves (:mod:`uncertainty.file_prior`);
     infinite: nothing is taken from there."""
+    axis_std: tuple[float, ...] = ()
+    """Where residuals are those of bodies: given standard deviations of impulses along the axes of joints [N m s, N s],
+    which make a weight of its own for each step (:mod:`axis_noise`)."""
 
     @property
     def state_weight(self) -> float:
@@ -116,10 +119,17 @@ def with_given(problem: Problem, weights: Weights) -> Weights:
     in a step h.
     """
     given, names = problem.options.force_noise, problem.level_names
-    if not given or names is None:
+    if not given:
         return weights
-    interval = min(track.recording.sample_interval for track in problem.tracks)
+    if names is None:
+        return dataclasses.replace(weights, axis_std=tuple(given_impulses(problem).tolist()))
     diagonal = np.diagonal(weights.dynamics).copy()
-    for name, std in given.items():
-        diagonal[names.index(name)] = weights.reference / (std * np.sqrt(interval * problem.timestep))
+    for name, std in zip(given, given_impulses(problem), strict=True):
+        diagonal[names.index(name)] = weights.reference / std
     return dataclasses.replace(weights, dynamics=np.diag(diagonal))
+
+
+def given_impulses(problem: Problem) -> Float[np.ndarray, " j"]:
+    """Errors of the impulses of a step [N m s, N s] that the options give, in their order."""
+    interval = min(track.recording.sample_interval for track in problem.tracks)
+    return np.array(list((problem.options.force_noise or {}).values())) * np.sqrt(interval * problem.timestep)

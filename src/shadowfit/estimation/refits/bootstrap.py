@@ -25,6 +25,7 @@ from jaxtyping import Float
 
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import State
+from shadowfit.estimation.problem.axis_noise import unweighted
 from shadowfit.estimation.problem.initial import initial_nodes
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -176,9 +177,8 @@ def _drawn(estimate: Estimate, recording: int, errors: Errors, random: np.random
             chosen = random.integers(0, len(residual), len(residual)) if index == 0 else order
             scaled = np.concatenate([part - part.mean(axis=0) for part in blown], axis=1)[chosen]
         if index == 0:
-            size = len(weights.dynamics)
-            shape = scaled.shape
-            drawn.append(np.linalg.solve(weights.dynamics, scaled.reshape(-1, size).T).T.reshape(shape))
+            point = estimate.outcome.linearisation.point
+            drawn.append(unweighted(point, weights, recording, scaled))
         else:
             drawn.append(scaled * weights.std[index - 1])
     return drawn

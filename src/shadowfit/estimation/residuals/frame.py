@@ -6,10 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
-from shadowfit.dynamics import balance, body_forces, rows
+from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian
 from shadowfit.dynamics.state import with_world
+from shadowfit.estimation.residuals.axes import on_all_bodies
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 from shadowfit.pytrees import PyTree
@@ -42,9 +43,6 @@ def _inertia(elements: Elements, pose: Pose) -> Float[Array, "r r"]:
     whole, _ = with_world(pose, jnp.zeros((count, 6)))
     for group in elements.groups:
         if group.has_axis:
-            geometry = rows.geometry(group, whole)
-            place = (balance.side_bodies(group)[..., None] == jnp.arange(count)).astype(float)
-            axis = jnp.stack([geometry.axis_a, geometry.axis_b], axis=1)
-            wide = jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, 6 * count)
+            wide = on_all_bodies(group, rows.geometry(group, whole), count)
             total = total + wide.T @ (rows.axis_inertia(group)[:, None] * wide)
     return total

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.estimation.linear import front
+from shadowfit.estimation.problem.axis_noise import shaping
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData
 from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
@@ -31,6 +32,7 @@ class RecordingRows:
         self.commands = problem.commands_at(point.values, index)
         self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
         self.fading = PRESENT if point.fading is None else point.fading[index]
+        self.shaping = shaping(point, weights, index)
         self.starts = chunk_starts(self.track.steps)
 
     def chunk(self, begin: int, end: int | None = None) -> Chunk:
@@ -45,6 +47,7 @@ class RecordingRows:
             self.problem.timestep,
             self.weights.reference,
             self.fading.between(begin, end),
+            None if self.shaping is None else self.shaping.between(begin, end),
         )
 
     def tables(self, begin: int, end: int | None = None) -> tuple[front.RowTable, front.RowTable]:

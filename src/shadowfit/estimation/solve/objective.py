@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads
+from shadowfit.estimation.problem.axis_noise import answers_at, is_shaped
 from shadowfit.estimation.problem.chunk import Chunk
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
@@ -81,18 +82,39 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
 
 
 def holds(problem: Problem) -> bool:
+    """Whether rows depend on what can be held: widths of dry friction, or how they answer to forces of joints."""
+    return is_shaped(problem) or _fades(problem)
+
+
+def _fades(problem: Problem) -> bool:
     """Whether rows have widths of dry friction that can be held."""
     recursion = problem.kernels.recursion
     return recursion is not None and recursion.holds
 
 
 def held(problem: Problem, point: Point, weights: Weights, alike: float = 0.0) -> Point:
-    """The point with widths of dry friction from its own motion, to be held while a fit moves it (:mod:`fading`).
+    """The point with what is held while a fit moves it, from its own motion.
 
-    Largest speeds stay those of the first trajectory, which the sensors show: estimated states may be rough. Where no
-    width has changed by more than the part ``alike`` it is the same point.
+    That is widths of dry friction (:mod:`fading`) and answers to forces of joints (:mod:`axis_noise`). Largest speeds
+    stay those of the first trajectory, which the sensors show: estimated states may be rough. Where nothing has changed
+    by more than the part ``alike`` it is the same point.
     """
-    if not holds(problem):
+    return _answering(problem, _faded(problem, point, weights, alike), alike)
+
+
+def _answering(problem: Problem, point: Point, alike: float) -> Point:
+    if not is_shaped(problem):
+        return point
+    answers = tuple(answers_at(problem, point, index) for index in range(len(problem.tracks)))
+    if point.answers is not None:
+        sizes = zip(answers, point.answers, strict=True)
+        if all(np.max(np.abs(own - other)) <= alike * np.max(np.abs(other)) for own, other in sizes):
+            return point
+    return dataclasses.replace(point, answers=answers)
+
+
+def _faded(problem: Problem, point: Point, weights: Weights, alike: float) -> Point:
+    if not _fades(problem):
         return point
     fading = []
     for index, nodes in enumerate(point.nodes):

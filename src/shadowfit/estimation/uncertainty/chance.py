@@ -23,6 +23,7 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.estimation.problem.axis_noise import shaping
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
@@ -41,8 +42,10 @@ class Chance:
     """Draws of white noise, and how well models that are fitted to them predict."""
 
     problem: Problem
+    along: Point
+    """The most likely motion."""
     motions: list[Motion]
-    """Equations along the most likely motion, of each recording."""
+    """Equations along it, of each recording."""
     draws: list[Float[np.ndarray, "n d+m c"]]
     """Errors of impulses [N m s, N s] and of readings, of each recording."""
     before: Float[np.ndarray, " c"]
@@ -61,22 +64,22 @@ class Chance:
 
     def gains(self, weights: Weights, evidence: Evidence) -> Float[np.ndarray, " c"]:
         """Gains in the score of predictions, from likely to other weights."""
-        return self.before - _scores(self.problem, self.motions, self.draws, weights, evidence)
+        off = _estimates(self.problem, self.along, evidence, weights, self.draws)
+        return self.before - _scores(self.problem, self.motions, self.draws, off)
 
 
 def drawn(problem: Problem, along: Point, weights: Weights, evidence: Evidence) -> Chance:
     """Draws of noise that is white and of the most likely levels."""
-    draws = _draws(problem, weights)
+    draws = _draws(problem, along, weights)
     motions = [linearised(problem, along, i) for i in range(len(draws))]
-    before = _scores(problem, motions, draws, weights, evidence)
-    return Chance(problem, motions, draws, before, np.zeros(len(before)))
+    before = _scores(problem, motions, draws, _estimates(problem, along, evidence, weights, draws))
+    return Chance(problem, along, motions, draws, before, np.zeros(len(before)))
 
 
 def _scores(
-    problem: Problem, motions: list[Motion], draws: list[np.ndarray], weights: Weights, evidence: Evidence
+    problem: Problem, motions: list[Motion], draws: list[np.ndarray], off: Float[np.ndarray, "p c"]
 ) -> Float[np.ndarray, " c"]:
-    """Scores of the predictions of models that were fitted to the draws."""
-    off = _estimates(problem, evidence, weights, draws)
+    """Scores of the predictions of models that were fitted to the draws, with so large errors of the parameters."""
     # What steps and readings lack where the draws are true and parameters are off.
     recordings = (
         (motion, errors + motion.parameters @ off[problem.parameters.places(i)])
@@ -85,7 +88,7 @@ def _scores(
     return np.array([prediction.score for prediction in window_errors(problem, recordings)])
 
 
-def _draws(problem: Problem, weights: Weights) -> list[Float[np.ndarray, "n d+m c"]]:
+def _draws(problem: Problem, along: Point, weights: Weights) -> list[Float[np.ndarray, "n d+m c"]]:
     """Errors of impulses [N m s, N s] and of readings, of the levels of the weights."""
     size = problem.plan.node_size
     impulses = weights.reference * np.linalg.inv(weights.dynamics)
@@ -95,18 +98,26 @@ def _draws(problem: Problem, weights: Weights) -> list[Float[np.ndarray, "n d+m 
         samples = track.fraction.shape[1]
         generator = np.random.default_rng((SEED, index))
         unit = generator.standard_normal((track.steps, size + samples * len(readings), DRAWS))
+        shaped = shaping(along, weights, index)
+        if shaped is not None:
+            unit[:, :size] = shaped.undone(unit[:, :size])
         unit[:, :size] = impulses @ unit[:, :size]
         unit[:, size:] *= np.tile(readings, samples)[:, None]
         draws.append(unit)
     return draws
 
 
-def _estimates(problem: Problem, evidence: Evidence, weights: Weights, draws: list[np.ndarray]) -> np.ndarray:
-    """Errors of the parameters that a fit with these weights makes of the draws, shape (p, c)."""
+def _estimates(
+    problem: Problem, along: Point, evidence: Evidence, weights: Weights, draws: list[np.ndarray]
+) -> Float[np.ndarray, "p c"]:
+    """Errors of the parameters that a fit with these weights makes of the draws."""
     size, total = problem.plan.node_size, np.zeros((len(evidence.labels), DRAWS))
     readings = np.repeat(weights.std, problem.error_sizes)
-    for place, projection, errors in zip(evidence.places, evidence.projections, draws, strict=True):
+    recordings = zip(evidence.places, evidence.projections, draws, strict=True)
+    for index, (place, projection, errors) in enumerate(recordings):
         each = np.tile(readings, (errors.shape[1] - size) // max(len(readings), 1))
-        weighted = np.concatenate([weights.dynamics @ errors[:, :size], errors[:, size:] / each[:, None]], axis=1)
+        impulses, shaped = weights.dynamics @ errors[:, :size], shaping(along, weights, index)
+        impulses = impulses if shaped is None else shaped.times(impulses)
+        weighted = np.concatenate([impulses, errors[:, size:] / each[:, None]], axis=1)
         np.add.at(total, place, np.einsum("kmp,kmc->pc", projection.rows, weighted, optimize=True))
     return -evidence.bread(~evidence.at_bound) @ total

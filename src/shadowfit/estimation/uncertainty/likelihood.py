@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from shadowfit.estimation.linear import front
+from shadowfit.estimation.problem.axis_noise import shaping
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
@@ -57,6 +58,10 @@ def deviance(
         total -= 2.0 * log_volume(problem, here.point)
     each = 2.0 * np.linalg.slogdet(weights.dynamics / reference)[1] / len(weights.dynamics)
     total -= dynamics * each
+    for index in range(len(problem.tracks)):
+        shaped = shaping(here.point, weights, index)
+        if shaped is not None:
+            total -= 2.0 * shaped.log_volume * (problem.plan.node_size // len(weights.dynamics))
     for std, count in zip(weights.std, samples, strict=True):
         total += 2.0 * count * np.log(std * reference)
     if np.isfinite(weights.file_spread):

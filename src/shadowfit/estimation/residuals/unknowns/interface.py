@@ -24,6 +24,7 @@ from shadowfit.arrays import Array
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
+from shadowfit.estimation.residuals.axes import Axes
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
@@ -66,6 +67,10 @@ class Evaluations(Protocol):
 
     def frames(self, bodies: Pose) -> Frame:
         """Gap rows and inertia at poses of the bodies."""
+        ...
+
+    def axes(self, bodies: Pose) -> Axes:
+        """Free axes of the joints at poses of the bodies."""
         ...
 
     def gaps(self, nodes: Nodes) -> StartGaps:
@@ -187,6 +192,10 @@ class Unknowns(abc.ABC):
         """Names of the impulses where the errors of each have a level of their own; None: one level for all."""
         return None
 
+    def axis_names(self, mechanism: Mechanism) -> tuple[str, ...]:
+        """Names of the joints along whose free axes forces may have errors of a given size."""
+        return self.level_names(mechanism) or ()
+
     @abc.abstractmethod
     def directions(self, increments: Float[Array, "*n b"]) -> Float[Array, "*n bodies*k"]:
         """Increments of nodes as increments of the poses (and velocities) that `Nodes` holds."""
@@ -289,6 +298,15 @@ class Unknowns(abc.ABC):
         self, impulses: Float[np.ndarray, "n r"], around: Pose, here: Evaluations
     ) -> Float[np.ndarray, "n r"]:
         """Dynamics residuals of missing impulses; ``around`` has one pose more at each end."""
+
+    def axis_answers(
+        self, joints: Sequence[int], equations: Equations, around: Pose, timestep: float, here: Evaluations
+    ) -> Float[np.ndarray, "n r j"]:
+        """Dynamics residuals of a unit impulse along the free axes of joints; ``around`` as in `residuals_of`.
+
+        Asked for where the residuals are not the impulses of the joints themselves.
+        """
+        raise NotImplementedError
 
     @abc.abstractmethod
     def impulses_on_bodies(

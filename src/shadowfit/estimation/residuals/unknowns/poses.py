@@ -16,6 +16,7 @@ from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.frame import Frame
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected
 from shadowfit.estimation.residuals.start_state import Distance
 from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Start, Step, Unknowns
@@ -79,17 +80,26 @@ class PoseUnknowns(Unknowns):
         no physics.)
         """
         frames = here.frames(around)
-        jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
-        count = jacobian.shape[1]
-        if count > 0:
-            velocity = np.linalg.solve(frames.inertia[1:-1], np.concatenate([impulses[..., None], jacobian.mT], axis=2))
-            closing = following @ velocity
-            coupling = closing[..., 1:]
-            # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
-            trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
-            taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :1])
-            impulses = impulses - (jacobian.mT @ taken)[..., 0]
-        return np.linalg.solve(frames.weighing[1:-1], impulses[..., None])[..., 0]
+        moving = _moving(frames, np.asarray(frames.inertia[1:-1]), impulses[..., None])
+        return np.linalg.solve(frames.weighing[1:-1], moving)[..., 0]
+
+    def axis_names(self, mechanism: Mechanism) -> tuple[str, ...]:
+        return tuple(name for name, joint in mechanism.joints.items() if joint.kind.axis_kind is not None)
+
+    def axis_answers(
+        self, joints: Sequence[int], equations: Equations, around: Pose, timestep: float, here: Evaluations
+    ) -> Float[np.ndarray, "n r j"]:
+        """``M₀ w`` of each axis, w being what the assembled machine does; laws act at the middle of the step."""
+        free = here.axes(around[1:-1])
+        impulses = np.asarray(free.directions)[:, list(joints)].mT
+        if equations.residual == "inverse":
+            return impulses
+        frames = here.frames(around)
+        # Laws of all joints, also of those whose errors are not given, brake the answer.
+        braked = np.asarray(free.directions).mT @ (0.5 * timestep * free.drag[..., None] * free.directions)
+        inertia = np.asarray(frames.inertia[1:-1] + braked)
+        reference = np.linalg.solve(frames.weighing[1:-1], frames.inertia[1:-1])
+        return reference @ np.linalg.solve(inertia, _moving(frames, inertia, impulses))
 
     def impulses_on_bodies(
         self, errors: Float[np.ndarray, "n r"], poses: Pose, reference: Float[np.ndarray, "bodies 6"], here: Evaluations
@@ -104,6 +114,23 @@ class PoseUnknowns(Unknowns):
         project: Callable[[Float[np.ndarray, "n r"]], Float[np.ndarray, "n j"]],
     ) -> Float[np.ndarray, "n j"]:
         return project(impulses)
+
+
+def _moving(
+    frames: Frame, inertia: Float[np.ndarray, "n r r"], impulses: Float[np.ndarray, "n r c"]
+) -> Float[np.ndarray, "n r c"]:
+    """Impulses less what the joints take up of them; ``frames`` has one configuration more at each end."""
+    jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
+    count, columns = jacobian.shape[1], impulses.shape[2]
+    if count == 0:
+        return impulses
+    velocity = np.linalg.solve(inertia, np.concatenate([impulses, jacobian.mT], axis=2))
+    closing = following @ velocity
+    coupling = closing[..., columns:]
+    # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
+    trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
+    taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :columns])
+    return impulses - jacobian.mT @ taken
 
 
 class Velocities(PyTree):
