@@ -8,7 +8,8 @@ import functools
 import numpy as np
 
 from shadowfit.estimation import Options, fit
-from shadowfit.mechanism import Body, JointPosition, Mechanism, Spring, slider
+from shadowfit.estimation.uncertainty import state_functions
+from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, Spring, TorqueMotor, slider
 from shadowfit.recordings import Recording
 
 MASS, STIFFNESS, VISCOUS, STEP, COUNT = 0.7, 9.0, 0.05, 0.04, 600
@@ -115,3 +116,53 @@ def test_uneven_sensor_is_found():
     assert "scale" in kinds(estimate) or "position" in kinds(estimate)
     for row, truth in zip(estimate.parameters, (STIFFNESS, VISCOUS), strict=True):
         assert abs(row.value - truth) < 3.0 * row.std
+
+
+# --- friction that grows over a distance ---
+
+COULOMB, DISTANCE = 0.3, 4e-3
+
+
+def driven_oscillator():
+    rail = slider(
+        "world",
+        "mass",
+        axis=(1.0, 0.0, 0.0),
+        viscous=0.1,
+        friction=Coulomb(coulomb=0.2),
+        laws={"spring": Spring(8.0), "motor": TorqueMotor(1.0, input="u")},
+    )
+    sensors = {"x": JointPosition(joint="rail", std=NOISE, rotary=False)}
+    body = Body(MASS, (1.0, 1.0, 1.0))
+    return Mechanism({"mass": body}, {"rail": rail}, sensors=sensors, inputs={"u": Input(unit="N")})
+
+
+def driven_swing(finer=40):
+    """Driven by a held force, with Dahl's friction: ``dz = (1 − z sign v) v/d dt``."""
+    h, at = STEP / finer, STEP * np.arange(COUNT)
+    drive = 1.5 * np.sin(2.3 * at) + 1.0 * np.sin(5.1 * at + 1.0) + 0.7 * np.sin(0.9 * at)
+    x, v, z, places = 0.0, 0.0, 0.0, []
+    for force in drive:
+        places.append(x)
+        for _ in range(finer):
+            v += h * (force - STIFFNESS * x - VISCOUS * v - COULOMB * z) / MASS
+            x += h * v
+            z = np.sign(v) - (np.sign(v) - z) * np.exp(-abs(h * v) / DISTANCE)
+    noise = NOISE * np.random.default_rng(0).standard_normal(COUNT)
+    return Recording(at, {"x": np.array(places) + noise, "u": drive}, units={"x": "m", "u": "N"})
+
+
+def test_friction_that_grows_over_a_distance_is_found():
+    free = (*FREE, "rail.coulomb", "mass.mass")
+    estimate = fit(driven_oscillator(), driven_swing(), list(free), options=Options(timestep=STEP))
+    assert "turning" in kinds(estimate)
+    truths = dict(zip(free, (STIFFNESS, VISCOUS, COULOMB, MASS), strict=True))
+    for row in estimate.parameters:
+        assert abs(row.value - truths[row.name]) < 3.0 * row.std
+
+
+def test_the_way_since_a_turn_tells_nothing_without_turns():
+    """Beyond the first few distances friction that grows is friction that jumps."""
+    forth = np.linspace(0.0, 1.0, 400)
+    (functions,) = state_functions.of_turning([forth], [np.ones(400)])
+    assert np.max(np.abs(functions[100:])) < 1e-3 * np.max(np.abs(functions))

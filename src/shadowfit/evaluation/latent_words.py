@@ -12,6 +12,7 @@ from shadowfit.evaluation.unexplained import coordinate_names
 
 WORDS: dict[LatentKind, str] = {
     "speed": "a function of its speed",
+    "turning": "a function of the way since it turned last",
     "position": "a function of its position",
     "slow": "a force that varies slowly",
     "scale": "a function of its reading",

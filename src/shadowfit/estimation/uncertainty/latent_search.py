@@ -136,7 +136,7 @@ class Explanation:
         (Random forces that are white within a step, too, look slow to some extent.)
         """
         kinds = {function.candidate.kind for function in self.functions}
-        return self.white < STRIDE**-0.25 or bool(kinds & {"speed", "position", "scale"})
+        return self.white < STRIDE**-0.25 or bool(kinds & {"speed", "turning", "position", "scale"})
 
     def added(self, weights: Weights, evidence: Evidence) -> Latents:
         """The functions, and what they do to the parameters of a fit."""
@@ -325,6 +325,7 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
         position, speed = ([motion[i][:, joint] for motion in motions] for i in (0, 1))
         row = functools.partial(_impulse, problem, joint), joint
         listed.append(_Candidate("speed", name, state_functions.of_speed(position, speed), *row))
+        listed.append(_Candidate("turning", name, state_functions.of_turning(position, speed), *row))
         listed.append(_Candidate("position", name, state_functions.of_position(position), *row))
         listed.append(_Candidate("slow", name, slow, *row))
     for sensor, name in enumerate(problem.sensors):

@@ -5,6 +5,8 @@ units. With v the speed over its root mean square and x the position over half i
 
 * of the speed: v|v|, v³ and tanh(v/0.3) (drag, friction that grows faster or slower than viscous friction, or fades);
   tanh(v/0.03) times sin πx and cos πx (friction that varies with the position);
+* of the way since the joint turned last: what friction that grows over a distance d (0.003, 0.01, 0.03 in units of x;
+  Dahl 1968) has less than friction that jumps (bristles of a bearing, gears that wind up, cables);
 * of the position: x², sin and cos of πx, 2πx, 3πx (springs and cables that are not linear, cogging, eccentric gears);
 * of time: half waves cos πit/T over a recording, each smaller than the one before by as much as in a random walk. Most
   of such a change takes as long as the recording, and no time of correlation has to be chosen.
@@ -25,6 +27,8 @@ from jaxtyping import Float
 HARMONICS, QUICK, SLOW = 3, 0.03, 0.3
 # Half waves of slow changes, in all recordings together; each has one at least, and a constant.
 WAVES = 12
+# Distances over which friction grows after a joint has turned, over half the range of its positions.
+DISTANCES = (0.003, 0.01, 0.03)
 
 Parts = tuple[Float[np.ndarray, "n f"], ...]
 
@@ -35,6 +39,24 @@ def of_speed(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Float[
     v = joined / (float(np.sqrt(np.mean(joined**2))) or 1.0)
     varying = [np.tanh(v / QUICK) * wave for wave in _harmonics(_place(position))[:2]]
     return _split([v * np.abs(v), v**3, np.tanh(v / SLOW), *varying], speed)
+
+
+def of_turning(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Float[np.ndarray, " n"]]) -> Parts:
+    """Functions of the way since a joint turned last: friction that grows over a distance."""
+    joined = np.concatenate(speed)
+    direction = np.tanh(joined / (QUICK * (float(np.sqrt(np.mean(joined**2))) or 1.0)))
+    half = 0.5 * float(np.ptp(np.concatenate(position))) or 1.0
+    yielding = np.concatenate([_yielding(own / half) for own in position])
+    return _split(list((yielding - direction[:, None]).T), speed)
+
+
+def _yielding(position: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n d"]:
+    """Dahl's friction along a motion, ``dz = (1 − z sign dx) dx/d`` from rest, for several distances d."""
+    moved, found = np.diff(position), np.zeros((len(position), len(DISTANCES)))
+    kept = np.exp(-np.abs(moved)[:, None] / np.array(DISTANCES))
+    for k, sign in enumerate(np.sign(moved)):
+        found[k + 1] = sign - (sign - found[k]) * kept[k]
+    return found
 
 
 def of_position(position: Sequence[Float[np.ndarray, " n"]]) -> Parts:
