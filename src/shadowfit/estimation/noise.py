@@ -103,7 +103,8 @@ def estimate_noise(
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     given = problem
-    preferred = _as_far_from_file(scan, _preferred(_climb(scan, best, weights)))
+    tried, cut_off = _climb(scan, best, weights)
+    preferred = _as_far_from_file(scan, _preferred(tried))
     if led:
         preferred = _near_rest(scan, preferred)
         problem = scan.problem
@@ -119,7 +120,7 @@ def estimate_noise(
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
         outcome = dataclasses.replace(chosen.outcome, status=status)
     added = chosen.state_weight / likely.state_weight
-    ended = not (at_peak or within(preferred.weights, weights, 1.0, margin=STRIDE))
+    ended = cut_off and not at_peak
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     search_record = search.predictions, acting, explanation, search.by_chance
     creeps = problem.options.stick_time
@@ -156,20 +157,25 @@ def _near_rest(scan: Scan, likely: Candidate) -> Candidate:
     return likely
 
 
-def _climb(scan: Scan, first: Candidate, start: Weights) -> list[Candidate]:
-    """Fits at larger and larger κ until the data speak against it or do not care; else at smaller ones."""
-    tried = [first]
+def _climb(scan: Scan, first: Candidate, start: Weights) -> tuple[list[Candidate], bool]:
+    """Fits at larger and larger κ until the data speak against it or do not care; else at smaller ones.
+
+    And whether a limit of κ cut it off while fits were still becoming more likely.
+    """
+    tried, cut_off = [first], False
     for factor in (STRIDE, 1.0 / STRIDE):
-        current = first
+        current, rising = first, False
         while within(current.weights, start, factor) and usable(current.outcome) and not scan.stopped:
             current = scan.fitted(current.point, current.weights.scaled(factor))
             gain = min(one.deviance for one in tried) - current.deviance
             tried.append(current)
-            if not gain > EVIDENCE:
+            rising = gain > EVIDENCE
+            if not rising:
                 break
+        cut_off |= rising and not within(current.weights, start, factor)
         if _preferred(tried).state_weight > first.state_weight:
             break
-    return tried
+    return tried, cut_off
 
 
 def _preferred(tried: list[Candidate]) -> Candidate:

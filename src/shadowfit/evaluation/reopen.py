@@ -23,14 +23,12 @@ def recordings_of(saved: SavedResult) -> list[Recording]:
 
 
 def _recording(mechanism: Mechanism, name: str, table: Mapping[str, np.ndarray]) -> Recording:
-    headings = {
-        channel: f"{channel}.measured [{sensor.unit()}]"
-        for key, sensor in mechanism.sensors.items()
-        for channel in sensor.channels(key)
-    }
+    units = {channel: sensor.unit() for key, sensor in mechanism.sensors.items() for channel in sensor.channels(key)}
+    headings = {channel: f"{channel}.measured [{unit}]" for channel, unit in units.items()}
     headings |= {key: f"{key} [{part.unit}]" for key, part in mechanism.inputs.items()}
     channels = {key: table[heading] for key, heading in headings.items() if not np.all(np.isnan(table[heading]))}
-    return Recording(table["time [s]"], channels, name=name)
+    known = {key: unit for key, unit in units.items() if key in channels}
+    return Recording(table["time [s]"], channels, name=name, units=known)
 
 
 def refitted(saved: SavedResult, progress: Progress | None = None) -> Estimate:

@@ -99,9 +99,9 @@ def of_each_joint(problem: Problem, start: Point, weights: Weights) -> Weights:
     return weights
 
 
-def within(weights: Weights, start: Weights, factor: float, margin: float = 1.0) -> bool:
+def within(weights: Weights, start: Weights, factor: float) -> bool:
     """Whether weights that are ``factor`` times as large still mean errors between a joint's impulses and rounding."""
     # In units of the impulses: the first weights stand for FIRST_ERROR of them.
     error = FIRST_ERROR * np.sqrt(start.state_weight / weights.state_weight / factor)
     error *= weights.reference / start.reference
-    return bool(SMALLEST_ERROR * np.sqrt(margin) <= error <= LARGEST_ERROR / np.sqrt(margin))
+    return bool(SMALLEST_ERROR <= error <= LARGEST_ERROR)
