@@ -57,8 +57,8 @@ def simulate(
         float | None,
         typer.Option(
             metavar="S",
-            help="Time-step, and interval of the rows; default: rows at the recording's interval, or 0.01, and steps of "
-            "an eighth of that where nothing collides.",
+            help="Time-step, and interval of the rows; default: rows at the recording's interval, or 0.01, and where "
+            "nothing collides steps of an eighth of that.",
         ),
     ] = None,
     discretization: Annotated[
