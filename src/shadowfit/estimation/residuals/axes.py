@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
-from shadowfit.dynamics import balance, rows
-from shadowfit.dynamics.elements import JointGroup, assemble
+from shadowfit.dynamics import rows
+from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import with_world
+from shadowfit.estimation.residuals.element_slopes import axis_rows
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 from shadowfit.pytrees import PyTree
@@ -25,13 +26,6 @@ class Axes(PyTree):
     """What laws take off a force for each unit of speed, near rest [N m s/rad, N s/m]."""
 
 
-def on_all_bodies(group: JointGroup, geometry: rows.Geometry, count: int) -> Float[Array, "n bodies*6"]:
-    """Rows of the free axes of a group's joints, for the velocities of all bodies."""
-    place = (balance.side_bodies(group)[..., None] == jnp.arange(count)).astype(float)
-    axis = jnp.stack([geometry.axis_a, geometry.axis_b], axis=1)
-    return jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, 6 * count)
-
-
 def axes(machine: Parametrised, pose: Pose) -> Axes:
     """The axes at the current parameters."""
     mechanism = machine.mechanism()
@@ -44,7 +38,7 @@ def axes(machine: Parametrised, pose: Pose) -> Axes:
         if not group.has_axis:
             continue
         geometry, which = rows.geometry(group, whole), np.array(group.joints)
-        wide = on_all_bodies(group, geometry, count)
+        wide = axis_rows(elements, group, geometry)
         _, slope = jax.jvp(
             lambda speed, group=group, at=geometry.position: rows.axis_torque(group, at, speed, quiet),
             (jnp.zeros(group.size),),

@@ -180,6 +180,12 @@ def axis_of(geometry: rows.Geometry) -> Float[Array, "n 2 6"]:
     return jnp.stack([geometry.axis_a, geometry.axis_b], axis=-2)
 
 
+def axis_rows(elements: Elements, group: JointGroup, geometry: rows.Geometry) -> Float[Array, "n bodies*6"]:
+    """Ḡ of each joint, for the velocities of all bodies."""
+    wide = jnp.einsum("nsb,nsr->nbr", incidence(elements, group), axis_of(geometry))
+    return wide.reshape(group.size, 6 * elements.body_count)
+
+
 def on_each_body(blocks: Float[Array, "*x bodies 6 6"]) -> Float[Array, "*x bodies 6 bodies 6"]:
     """Blocks of each body by its own state, among those of all bodies."""
     return jnp.einsum("...brc,bd->...brdc", blocks, np.eye(blocks.shape[-3]))

@@ -10,7 +10,7 @@ from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian
 from shadowfit.dynamics.state import with_world
-from shadowfit.estimation.residuals.axes import on_all_bodies
+from shadowfit.estimation.residuals.element_slopes import axis_rows
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 from shadowfit.pytrees import PyTree
@@ -43,6 +43,6 @@ def _inertia(elements: Elements, pose: Pose) -> Float[Array, "r r"]:
     whole, _ = with_world(pose, jnp.zeros((count, 6)))
     for group in elements.groups:
         if group.has_axis:
-            wide = on_all_bodies(group, rows.geometry(group, whole), count)
+            wide = axis_rows(elements, group, rows.geometry(group, whole))
             total = total + wide.T @ (rows.axis_inertia(group)[:, None] * wide)
     return total

@@ -24,6 +24,7 @@ from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.estimation.residuals.element_slopes import (
     axis_of,
+    axis_rows,
     body_slopes,
     incidence,
     on_all_bodies,
@@ -94,7 +95,7 @@ def _evaluate(elements: Elements, step: Moving, known: Known, discretization: st
         slope = slope - on_all_bodies(elements, group, by_new[None])[0]
         loads.append(answer.load)
         load_slopes.append(jnp.einsum("nmtc,ntd->nmdc", answer.load_by_new, place).reshape(group.size, -1, size))
-        axes.append(jnp.einsum("nsb,nsr->nbr", place, axis).reshape(group.size, size))
+        axes.append(axis_rows(elements, group, point.geometry))
         speeds.append(point.speed)
         here = (group, point.geometry.position, point.speed, command)
         limits.append(None if group.friction is None else rows.friction_limits(*here))
