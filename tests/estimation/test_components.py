@@ -72,3 +72,9 @@ def test_one_more_group_counts_as_if_all_were_taken_together():
     together = [components._beside(rows, np.array([0.7, one])).deviance for one in sizes]
     assert value == pytest.approx(min(together), rel=1e-12)
     assert size == sizes[int(np.argmin(together))]
+
+
+def test_no_functions_let_the_likelihood_rise_by_more_than_all_of_them_without_a_prior():
+    for seed, sizes in ((3, (0.5, 0.1, 0.0)), (4, (0.0, 0.0)), (5, (30.0, 0.2))):
+        rows = rows_of(*tables(seed, *sizes))
+        assert 0.0 <= components.chosen(rows).fall <= components.most_fall(rows)

@@ -65,7 +65,7 @@ def test_slopes_are_those_of_the_likelihood(recording):
 
     outcome, weights, _ = at(0.0, 0.0)
     evidence = gather(problem, outcome.linearisation, weights)
-    step = level_step(problem, outcome.linearisation, weights, evidence)
+    step = level_step(problem, weights, evidence)
     degrees = np.array([evidence.noise[0].degrees, evidence.noise[1].degrees])
     slopes = 2.0 * degrees * (1.0 - step.ratios**2)
     for i, direction in enumerate(np.eye(2)):

@@ -35,7 +35,7 @@ def test_level_counts_the_unknowns_that_a_sensor_determines(recording):
         values.append(log_determinant(estimate.problem, objective.linearise(estimate.problem, here.point, changed)))
     determined = (values[1] - values[0]) / 2e-3
     expected = np.sqrt(here.cost.observation / weights.reference**2 / (estimate.problem.sample_count() - determined))
-    step = level_step(estimate.problem, here, weights, gather(estimate.problem, here, weights))
+    step = level_step(estimate.problem, weights, gather(estimate.problem, here, weights))
     assert step.ratios[-1] == pytest.approx(expected, rel=1e-5)
 
 

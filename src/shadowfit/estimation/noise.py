@@ -191,7 +191,7 @@ def _refined(scan: Scan, candidate: Candidate) -> tuple[Candidate, bool]:
     for _ in range(REFINEMENTS):
         if not scan.has_time:
             break
-        step = level_step(problem, candidate.outcome.linearisation, candidate.weights, candidate.evidence)
+        step = level_step(problem, candidate.weights, candidate.evidence)
         if not step.gain > INDIFFERENCE:
             return candidate, True
         moved = scan.fitted(candidate.point, _at_levels(problem, candidate.weights, step), adapt=False)
@@ -220,7 +220,7 @@ def _acting_or_read(scan: Scan, read: Candidate, degrees: float) -> tuple[Candid
             break
         here, evidence = best.outcome.linearisation, best.evidence
         if best is not read:
-            weights = _at_levels(problem, weights, level_step(problem, here, weights, evidence))
+            weights = _at_levels(problem, weights, level_step(problem, weights, evidence))
         pulled = pull(problem, here.point, weights, evidence, share)
         if pulled is None:
             break

@@ -20,6 +20,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -71,14 +72,14 @@ class Kernel:
         table = np.empty((padded, sum(column.shape[1] for column in columns)))
         np.concatenate(columns, axis=1, out=table[:times])
         table[times:] = table[times - 1]
-        sizes = [int(np.prod(shape, dtype=int)) for shape in self.code.shapes]
-        results, scratch = (workspace or Workspace()).memory(self.code, (padded, sum(sizes)))
+        edges = self.code.edges
+        results, scratch = (workspace or Workspace()).memory(self.code, (padded, edges[-1]))
         known = np.concatenate([flat[~self.fixed], _flat(constants)])
         groups = padded if carry is not None else padded // program.LANES
         handed_on = None if carry is None else _flat(carry)
         self.code.loaded("program", known, table, results, scratch, handed_on, groups, results.shape[1])
-        parts = np.split(results[:times], np.cumsum(sizes)[:-1], axis=1)
-        return [part.reshape(times, *shape) for part, shape in zip(parts, self.code.shapes, strict=True)]
+        parts = zip(itertools.pairwise(edges), self.code.shapes, strict=True)
+        return [results[:times, begin:end].reshape(times, *shape) for (begin, end), shape in parts]
 
 
 class Workspace:
@@ -148,6 +149,11 @@ class _Code:
     """Shapes of the outputs for one time."""
     scratch: int
     made: store.Compiled | _Making
+
+    @functools.cached_property
+    def edges(self) -> list[int]:
+        """Where the numbers of each output begin, and the last ones end."""
+        return list(itertools.accumulate((math.prod(shape) for shape in self.shapes), initial=0))
 
     @functools.cached_property
     def loaded(self) -> loader.Loaded:

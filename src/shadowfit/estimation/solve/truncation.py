@@ -42,7 +42,7 @@ FINER = 4
 # Distance of the places, in steps, whose difference is the speed on the curve.
 CLOSE = 1.0 / 64.0
 # Steps that one thread does at a time.
-PART = 504
+PART = 1008
 # States that a piece of the curve goes through: a polynomial of fifth degree.
 NODES = 6
 

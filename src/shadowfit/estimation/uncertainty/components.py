@@ -99,6 +99,21 @@ def _across(
     return others - basis @ along, triangle, along
 
 
+def most_fall(rows: Rows) -> float:
+    """By how much −2 log L could fall at most: by all columns without a prior, whose determinant is not counted."""
+    return float(
+        -rows.degrees * np.log1p(-min(_explainable(rows.squares, rows.products) / rows.energy, 1.0 - ROUNDING))
+    )
+
+
+def _explainable(squares: Float[np.ndarray, "c c"], products: Float[np.ndarray, " c"]) -> float:
+    """``bᵀ M⁻¹ b``, without directions that are rounding."""
+    size = np.sqrt(np.maximum(np.diagonal(squares), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(squares / np.outer(size, size))
+    seen = values > ROUNDING
+    return float(np.sum((vectors.T @ (products / size))[seen] ** 2 / values[seen]))
+
+
 def chosen(rows: Rows) -> Sizes:
     """The sizes of the groups that the rows ask for."""
     ratio, gain = np.zeros(len(rows.groups)), np.zeros(len(rows.groups))
@@ -197,12 +212,7 @@ def _promising(beside: _Beside, ratio: Float[np.ndarray, " g"]) -> list[int]:
     """Groups that would gain most, without a prior; none that would not gain enough."""
     rows, gains = beside.rows, []
     for g in np.flatnonzero(ratio == 0.0).tolist():
-        squares, products = beside.left_of(g)
-        size = np.sqrt(np.maximum(np.diagonal(squares), np.finfo(float).tiny))
-        values, vectors = np.linalg.eigh(squares / np.outer(size, size))
-        along = vectors.T @ (products / size)
-        seen = values > ROUNDING
-        part = float(np.sum(along[seen] ** 2 / values[seen])) / (rows.degrees * beside.variance)
+        part = _explainable(*beside.left_of(g)) / (rows.degrees * beside.variance)
         gains.append((-rows.degrees * np.log1p(-min(part, 1.0 - ROUNDING)), g))
     return [g for gain, g in sorted(gains, reverse=True)[:MOST] if gain > EVIDENCE]
 

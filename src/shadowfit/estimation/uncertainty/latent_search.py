@@ -184,7 +184,7 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
     strides = 0
     while True:
         trial = trial.scaled(STRIDE)
-        explanation = _explained(problem, parts, *linearised(trial))
+        explanation = _explained(problem, parts, *linearised(trial), best.deviance - EVIDENCE)
         if not explanation.deviance < best.deviance - EVIDENCE:
             break
         strides += 1
@@ -223,14 +223,26 @@ def _limited(
     return dataclasses.replace(function, variance=min(function.variance, most / one.energy))
 
 
-def _explained(problem: Problem, parts: Sequence[Sequence[_Candidate]], linear: Linear, white: float) -> Explanation:
-    """The most likely functions beside white errors of the weights' levels."""
+def _explained(
+    problem: Problem,
+    parts: Sequence[Sequence[_Candidate]],
+    linear: Linear,
+    white: float,
+    beyond: float = np.inf,
+) -> Explanation:
+    """The most likely functions beside white errors of the weights' levels.
+
+    They are not looked for where no functions could bring −2 log L below what they have to go ``beyond``.
+    """
     asked: Sequence[_Candidate] = parts[0]
     if len(parts) > 1:
         asked = [one for part in parts for one in _asked(problem, linear, part)]
     if not asked:
         return Explanation(white)
-    sizes = components.chosen(_compared(problem, linear, asked))
+    compared = _compared(problem, linear, asked)
+    if white - components.most_fall(compared) >= beyond:
+        return Explanation(white)
+    sizes = components.chosen(compared)
     there = tuple(_Function(asked[g], sizes.ratio[g] * sizes.variance, sizes.gain[g]) for g in sizes.present)
     level = float(np.sqrt(sizes.variance)) / linear.weights.reference if there else 1.0
     return Explanation(white - sizes.fall, there, level)

@@ -20,8 +20,6 @@ from jaxtyping import Float
 
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.uncertainty.evidence import Evidence
 
 # A group keeps at least this many degrees of freedom, or its level is not touched.
@@ -46,13 +44,13 @@ class LevelStep:
     """Expected decrease of −2 log L."""
 
 
-def level_step(problem: Problem, here: Linearisation, weights: Weights, evidence: Evidence) -> LevelStep:
+def level_step(problem: Problem, weights: Weights, evidence: Evidence) -> LevelStep:
     """The step from the present levels; one group for all impulses unless they are those of joints."""
     rows = problem.plan.node_size
     single = problem.level_names is not None
     squares, degrees = _tallies(evidence, weights.reference, single)
     groups = _columns(problem, rows, single)
-    curvature = _curvature(problem, here, weights, evidence, groups, len(squares))
+    curvature = _curvature(problem, weights, evidence, groups, len(squares))
     known = (degrees > LEAST_DEGREES) & (squares > 0.0)
     ratio = np.where(known, squares / np.maximum(degrees, LEAST_DEGREES), 1.0)
     right = np.where(known, squares * np.log(ratio), 0.0)
@@ -87,7 +85,6 @@ def _columns(problem: Problem, rows: int, single: bool) -> Float[np.ndarray, " m
 
 def _curvature(
     problem: Problem,
-    here: Linearisation,
     weights: Weights,
     evidence: Evidence,
     groups: Float[np.ndarray, " m"],
@@ -97,22 +94,12 @@ def _curvature(
     total, scores = np.zeros((count, count)), np.zeros((count, len(evidence.labels)))
     rows = problem.plan.node_size
     for index, projection in enumerate(evidence.projections):
-        normal = here.normals[index]
-        factor, _ = objective.undamped(normal)
-        left = np.zeros((normal.nodes, normal.node_size, count))
-        window = factor.block // factor.node_size + 1
+        follower = projection.follower()
         repeats = (projection.residual.shape[1] - rows) // (len(groups) - rows)
         member = np.concatenate([groups[:rows], np.tile(groups[rows:], repeats)])
         indicator = (member[:, None] == np.arange(count)).astype(float)
-        begin = 0
-        for chunk in objective.chunk_rows(problem, here.point, weights, index):
-            steps = max(min(len(chunk.residual), len(projection.residual) - begin), 0)
-            split = np.asarray(chunk.residual)[:steps, :, None] * indicator
-            pulled = np.einsum("kmwb,kmg->kwbg", np.asarray(chunk.states)[:steps], split, optimize=True)
-            for i in range(window):
-                left[begin + i : begin + i + steps] += pulled[:, i]
-            begin += len(chunk.residual)
-        halfway = factor.halfway(left)
+        left = follower.chunks.met(projection.residual[:, :, None] * indicator, follower.factor.nodes)
+        halfway = follower.factor.halfway(left)
         total -= np.einsum("kig,kih->gh", halfway, halfway)
         squares = np.sum(projection.residual**2, axis=0) @ indicator
         total += np.diag(squares)
