@@ -50,7 +50,7 @@ demo: $(VENV)/.runtime  ## Run the demonstration; results in demo/
 test: lint  ## Check style and types, then run all tests but the slow ones
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST)
 
-test-slow: $(VENV)/.test  ## Run the slow tests: planted truths, the demonstration, the tutorial, whole studies
+test-slow: $(VENV)/.test  ## Run the slow tests: planted truths, all combinations of laws, the tutorial, whole studies
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m slow $(PYTEST)
 
 test-all: test test-slow  ## Run everything

@@ -60,6 +60,7 @@ def test_your_own_csv(tmp_path, capsys):
     assert "data sheet" in (tmp_path / "cart" / "calibrated.toml").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_new_joint_type(capsys):
     load("04_new_joint_type").main()
     text = capsys.readouterr().out
@@ -68,6 +69,7 @@ def test_new_joint_type(capsys):
         assert abs(value - truth) < 5.0 * std < 0.2 * truth
 
 
+@pytest.mark.slow
 def test_friction_models():
     found = load("05_friction_models").compare(duration=2.0)
     (wrong, wrong_unseen), (right, right_unseen) = found["viscous"], found["viscous and dry"]

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 from typer.testing import CliRunner
 
+from quick import quick
 from shadowfit.cli.app import app
 from shadowfit.dynamics import simulate
 from shadowfit.errors import SimulationError
@@ -34,7 +35,12 @@ def refused(*arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["models"], ["--version"], ["simulate", "--help"], ["fit", "--help"]]
+    "arguments",
+    quick(
+        [["--help"], ["models"], ["--version"], ["simulate", "--help"], ["fit", "--help"]],
+        ["models"],
+        ["fit", "--help"],
+    ),
 )
 def test_answers_at_once(arguments):
     program = (

@@ -1,6 +1,7 @@
 """Robot files on the command line."""
 
 import numpy as np
+import pytest
 
 from cli.test_cli import refused, run
 from models.robots.test_overlay import OVERLAY, TWO
@@ -39,6 +40,7 @@ def test_mistakes(tmp_path):
     assert "only links of a robot file" in refused("simulate", "furuta", "--weld", "arm", "--out", tmp_path / "a.csv")
 
 
+@pytest.mark.slow
 def test_export_of_a_fit(tmp_path):
     """A twin of an arm with other friction: recorded, fitted, and the friction written into its own file."""
     robot, recording, result = tmp_path / "robot.urdf", tmp_path / "run.csv", tmp_path / "result"

@@ -94,6 +94,7 @@ def test_inputs_of_a_prescribed_motion_are_those_it_needs(arm):
     np.testing.assert_allclose(arm.motion.inputs[0, 1:-1, 0], needed, atol=0.01 * np.max(np.abs(needed)))
 
 
+@pytest.mark.slow
 def test_released_machines_are_held_where_they_tell_most():
     limits = Limits({"hinge1": JointLimits((-2.0, 2.0)), "hinge2": JointLimits((-2.0, 2.0))})
     found = design(read_model("chain2"), ("link1.inertia.yy", "hinge2.viscous"), limits=limits, settings=QUICK)
@@ -103,6 +104,7 @@ def test_released_machines_are_held_where_they_tell_most():
     assert "let go" in design_page(found)
 
 
+@pytest.mark.slow
 def test_position_loops_are_driven_by_targets():
     limits = Limits({"pivot": JointLimits((-0.8, 0.8))}, {"u": InputLimits((-1.2, 1.2))})
     found = design(lever(PositionMotor(20.0, 2.0)), ("rod.inertia.yy",), limits=limits, settings=QUICK)
@@ -110,6 +112,7 @@ def test_position_loops_are_driven_by_targets():
     assert np.max(np.abs(found.motion.speeds[0, -3:])) < 0.05 * np.max(np.abs(found.motion.speeds))
 
 
+@pytest.mark.slow
 def test_a_machine_that_falls_over_is_designed_for_with_its_controller():
     """Upright, where a position loop holds it: the same machine without the loop is refused in the open loop."""
     limits = Limits({"pivot": JointLimits((2.8, 3.5))}, {"u": InputLimits((5.0, 7.6))})
@@ -121,6 +124,7 @@ def test_a_machine_that_falls_over_is_designed_for_with_its_controller():
     assert abs(away[-1]) < 0.02
 
 
+@pytest.mark.slow
 def test_known_from_before_is_not_asked_again(cart):
     class Before:
         folder, labels = "before", FREE

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
+from quick import quick
 from shadowfit.designs.drives import JointMotion, command_of_force
 from shadowfit.designs.experiment import Sampling, at_rest, experiment, typical_force_noise
 from shadowfit.designs.information import exactly, informations, up_to
@@ -128,7 +129,7 @@ def sled():
     )
 
 
-@pytest.mark.parametrize("defaults", [False, True])
+@pytest.mark.parametrize("defaults", quick([False, True], False))
 def test_promised_bars_are_the_scatter_of_fits(defaults):
     """With the weights that belong to the noise, and with those that a fit finds by itself."""
     mechanism, free, level = sled(), ("sled.mass", "rail.viscous"), {"rail": 0.2}

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from quick import quick
 from shadowfit.dynamics import State, balance, place
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.exact import step as exact_step
@@ -39,7 +40,7 @@ def shaken(state, size, seed=0):
     return State(pose, state.velocity + size * rng.standard_normal(shape))
 
 
-@pytest.mark.parametrize("discretization", STEPPERS)
+@pytest.mark.parametrize("discretization", quick(STEPPERS, "exact"))
 @pytest.mark.parametrize(
     ("mechanism", "positions", "speeds"),
     [

@@ -7,6 +7,7 @@ import pytest
 from dynamics.scenes import with_joints
 from dynamics.test_contacts import box_state
 from dynamics.test_rigid_contacts import hopper, start_of
+from quick import quick
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import compliant, outcomes, place, simulate, simulate_many
 from shadowfit.errors import SimulationError
@@ -60,10 +61,7 @@ def given(mechanism: Mechanism, state, discretization: str):
     return how, outcomes.Start(state, signals)
 
 
-SLOW = ("chain spook", "box spook")
-
-
-@pytest.mark.parametrize("scene", [pytest.param(x, marks=pytest.mark.slow) if x in SLOW else x for x in SCENES])
+@pytest.mark.parametrize("scene", quick(SCENES, "dry friction spook", "box exact"))
 def test_trajectories_are_those_of_xla(scene):
     make, discretization = SCENES[scene]
     how, start = given(*make(), discretization)
@@ -104,7 +102,7 @@ def raised(state):
 
 @pytest.mark.usefixtures("careful_code")
 @pytest.mark.parametrize("joints", ["compliant", "rigid"])
-@pytest.mark.parametrize("make", [rubbing, hopping], ids=["dry friction", "contacts"])
+@pytest.mark.parametrize("make", quick([rubbing, hopping], rubbing), ids=["dry friction", "contacts"])
 def test_many_are_what_each_is_alone(make, joints):
     """To the last digit, also in groups that are not full."""
     mechanism, state = make()
@@ -141,6 +139,7 @@ def test_a_step_that_fails_is_named_and_what_came_before_is_kept(monkeypatch):
     assert len(caught.value.partial) == len(by_xla.value.partial)
 
 
+@pytest.mark.slow
 def test_branches_that_are_not_found_are_left_to_lemke(monkeypatch):
     mechanism, start = rubbing()
     run = simulate(mechanism, start, timestep=H, steps=STEPS)

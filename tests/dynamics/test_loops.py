@@ -9,6 +9,7 @@ import pytest
 
 from dynamics.linkages import fourbar, parallelogram, rubbing_fourbar, slider_crank, standing
 from dynamics.scenes import orders, with_joints
+from quick import quick
 from shadowfit.dynamics import place, rigid, simulate
 from shadowfit.dynamics.exact import NewtonStatus
 from shadowfit.dynamics.requests import step_commands
@@ -30,7 +31,7 @@ def drive(mechanism, steps, size=0.05):
     return {name: size * np.sin(0.1 * np.arange(steps)) for name in mechanism.inputs}
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", quick(SCENES, "slider_crank"))
 def test_stiff_loops_become_rigid_ones(name):
     """Positions, speeds and what joints carry; spatial hinges make all but two rows of a planar loop redundant."""
     build, positions, speeds = SCENES[name]

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from quick import quick
 from shadowfit.dynamics import assemble, place
 from shadowfit.dynamics.kinematics import StateView, gap_values
 from shadowfit.dynamics.motion_view import MotionView
@@ -54,7 +55,7 @@ class Scene:
     """Positions and speeds of the joints, by coordinates and by poses."""
 
 
-@pytest.fixture(scope="module", params=MECHANISMS)
+@pytest.fixture(scope="module", params=quick(MECHANISMS, "furuta", "cartpole"))
 def scene(request):
     mechanism = MECHANISMS[request.param]()
     tree = tree_of(mechanism)

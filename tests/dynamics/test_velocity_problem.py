@@ -256,6 +256,7 @@ def test_one_hinge_steps_as_in_the_papers_mlcp(law: str, speed: float) -> None:
     np.testing.assert_allclose(multipliers[-1], z[10] - z[11], rtol=1e-6, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speeds", [(0.0, 0.0), (0.01, -0.01), (2.0, -4.0)])
 def test_two_hinges_step_as_in_the_papers_mlcp(speeds: tuple[float, float]) -> None:
     """Twenty-six rows with motor and viscous friction, by Lemke's method."""

@@ -43,6 +43,7 @@ def errors(recording, **options):
     return np.array([row.value / TRUTH[row.name] - 1.0 for row in found.parameters]), found
 
 
+@pytest.mark.slow
 def test_reversals_leave_no_bias(recording):
     """Steps of 10 ms with two samples each; friction in the direction of the end of the step is 0.2 % off here."""
     found, estimate = errors(recording, timestep=0.01, correction="deferred")

@@ -65,6 +65,7 @@ def test_the_stepper_with_rigid_joints_leaves_nothing_and_its_parameters_are_fou
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), estimate.summary()
 
 
+@pytest.mark.slow
 def test_same_answer_as_stiff_joints_and_the_states_that_go_with_it():
     mechanism = with_joints(builtin.cartpole(), compliance=1e-9)
     recording = twin(mechanism, {"pivot": 2.0}, 150, noise=1e-3, inputs={"u": pulses(150, size=2.0)})
@@ -105,6 +106,7 @@ def test_dry_friction_in_proportion_to_the_load():
         assert row.value == pytest.approx(truth.get(row.name), rel=5e-3), estimate.summary()
 
 
+@pytest.mark.slow
 def test_bootstrap_scatters_as_the_linearised_error_bars_say():
     mechanism = rigid(spring_slider())
     recording = twin(mechanism, {"rail": 0.3}, 150, timestep=0.02, noise=1e-2)

@@ -6,6 +6,7 @@ A mass on a spring with viscous friction; what the model does not have is added 
 import functools
 
 import numpy as np
+import pytest
 
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.uncertainty import state_functions
@@ -86,6 +87,7 @@ def test_planted_friction_is_found_as_a_function_of_speed():
     assert 0.1 < found.size / (0.02 * np.sqrt(np.mean(speed**4))) < 3.0
 
 
+@pytest.mark.slow
 def test_bars_of_friction_hold_though_its_law_is_wrong():
     """White errors alone leave viscous friction tens of bars off; with its function unknown it is within a few."""
     off = []

@@ -7,6 +7,7 @@ import pytest
 
 from dynamics.scenes import orders
 from estimation.scenes import all_rows, full_furuta, problem_of, pulses, shaken, stiff_fourbar, twin
+from quick import quick
 from shadowfit.dynamics import place
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.weights import default_weights
@@ -41,11 +42,7 @@ SCENES = {
 }
 
 
-# It takes as long as all the others.
-SLOW = "fourbar-full-between"
-
-
-@pytest.fixture(scope="module", params=[pytest.param(x, marks=pytest.mark.slow) if x == SLOW else x for x in SCENES])
+@pytest.fixture(scope="module", params=quick(SCENES, "furuta", "furuta-joint-between"))
 def scene(request):
     build, free, options, between = SCENES[request.param]
     mechanism = build()

@@ -8,6 +8,7 @@ import pytest
 from dynamics.linkages import fourbar, parallelogram, rubbing_fourbar, slider_crank, standing
 from estimation.scenes import all_rows, problem_of, pulses, shaken
 from estimation.test_linearise import slope_along
+from quick import quick
 from shadowfit.dynamics import place, simulate
 from shadowfit.errors import MechanismError
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
@@ -38,7 +39,7 @@ def fitted(mechanism, recording, free, **options):
     return fit(mechanism, recording, free, options=settings, optimiser=TIGHT)
 
 
-@pytest.mark.parametrize("rubs", [False, True])
+@pytest.mark.parametrize("rubs", quick([False, True], False))
 def test_rows_have_the_derivatives_of_their_residuals(rubs):
     """Along closed motions only: points of a fit follow the independent coordinate and the lengths."""
     mechanism = rubbing_fourbar() if rubs else fourbar()
@@ -83,7 +84,7 @@ SWEPT = {
 }
 
 
-@pytest.mark.parametrize("name", SWEPT)
+@pytest.mark.parametrize("name", quick(SWEPT))
 def test_recursion_gives_the_rows_that_are_written_out(name, monkeypatch):
     build, motion, free = SWEPT[name]
     mechanism = build()
@@ -114,7 +115,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", quick(PLANTED, "slider_crank"))
 def test_planted_truths_are_found_from_half_as_much_again(name):
     build, motion, names = PLANTED[name]
     mechanism = build()
@@ -132,6 +133,7 @@ def test_planted_truths_are_found_from_half_as_much_again(name):
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), estimate.summary()
 
 
+@pytest.mark.slow
 def test_a_noisy_fourbar_with_plain_defaults_is_without_bias():
     """Of a machine that moves in continuous time: one simulated with steps as long as the fit's has their errors."""
     mechanism, steps, timestep, finer = fourbar(), 400, 0.01, 20

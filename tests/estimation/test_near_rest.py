@@ -34,7 +34,9 @@ def rubbing(widths, seed=3):
     return file, dataclasses.replace(recording, channels=channels)
 
 
-@pytest.mark.parametrize("creeps", [(), ("joint1",), ("joint2",), ("joint1", "joint2")])
+@pytest.mark.parametrize(
+    "creeps", [(), ("joint1",), *(pytest.param(x, marks=pytest.mark.slow) for x in (("joint2",), ("joint1", "joint2")))]
+)
 def test_the_turn_of_friction_is_seen_joint_by_joint(creeps):
     file, recording = rubbing([0.5 if f"joint{i}" in creeps else 1e-9 for i in (1, 2)])
     problem = build_problem(file, [recording], parameter_set(file, FREE), Options())

@@ -7,6 +7,7 @@ import pytest
 
 from estimation.dense import dense_factorise
 from estimation.scenes import all_rows, blank, dc_cartpole, problem_of, pulses, shaken, twin
+from quick import quick
 from shadowfit.estimation import Free
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.options import ProblemError
@@ -47,10 +48,9 @@ SCENES = {
 
 
 # Every kind of unknowns is among the others.
-SLOW = ("furuta-full", "cartpole", "fourbar", "chain")
 
 
-@pytest.fixture(scope="module", params=[pytest.param(x, marks=pytest.mark.slow) if x in SLOW else x for x in SCENES])
+@pytest.fixture(scope="module", params=quick(SCENES, "pendulum", "furuta-joint"))
 def scene(request):
     build, positions, free, options = SCENES[request.param]
     mechanism = build()
@@ -168,6 +168,7 @@ def test_chunks_are_invisible():
     assert shorter.tracks[0].steps == 290
 
 
+@pytest.mark.slow
 def test_a_full_covariance_of_the_impulses_weighs_by_its_inverse():
     mechanism = builtin.pendulum()
     random = np.random.default_rng(0).standard_normal((6, 6))

@@ -164,6 +164,7 @@ def test_seconds_add_up(estimate):
     assert estimate.seconds.total == pytest.approx(estimate.seconds.initial + estimate.seconds.solve, rel=0.05)
 
 
+@pytest.mark.slow
 def test_what_a_release_cannot_tell_is_named():
     """The Furuta pendulum released without drive: two of the arm's inertias and the motor's gain are not excited."""
     truth = stiff(builtin.furuta().set({"hinge1.viscous": 1e-3}))
@@ -181,6 +182,7 @@ def test_what_a_release_cannot_tell_is_named():
     assert rows["pendulum.inertia.yy"].identifiable
 
 
+@pytest.mark.slow
 def test_a_body_that_spins_unseen_leaves_the_others_their_error_bars():
     """A bead on a ball joint at the rod's end: no sensor and no torque tells how it turns about its own centre."""
     bead = Body(0.02, (1e-6, 1e-6, 1e-6))

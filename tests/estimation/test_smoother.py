@@ -52,7 +52,7 @@ def rts(measured, transition, noise, variance, mean, covariance):
 @pytest.mark.parametrize(
     ("discretization", "unknowns"),
     [
-        ("spook", "full"),
+        pytest.param("spook", "full", marks=pytest.mark.slow),
         ("exact", "configuration"),
         ("exact", "joint"),
         pytest.param("spook", "configuration", marks=pytest.mark.slow),

@@ -7,6 +7,7 @@ import pytest
 
 from estimation.arms import arm, driven
 from estimation.scenes import twin
+from quick import quick
 from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.fit import solve
 from shadowfit.estimation.problem.parameter import ParameterError
@@ -87,7 +88,11 @@ def test_the_model_file_is_the_fitted_model(pulled, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "free", [["link3.mass", "link3.com.x"], ["link3.inertia.xx", "link3.inertia.yz", "link3.com.y"]]
+    "free",
+    quick(
+        [["link3.mass", "link3.com.x"], ["link3.inertia.xx", "link3.inertia.yz", "link3.com.y"]],
+        ["link3.mass", "link3.com.x"],
+    ),
 )
 def test_any_subset_stays_possible_and_finds_the_truth(free):
     start = {"link3.mass": 1.6, "link3.inertia.xx": 0.0105}

@@ -27,7 +27,7 @@ def by_xla(problem):
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"unknowns": "joint"}, id="joint"),
+        pytest.param({"unknowns": "joint"}, id="joint", marks=pytest.mark.slow),
         pytest.param({}, id="poses", marks=pytest.mark.slow),
         pytest.param({"timestep": 0.013, "huber": 1.0}, id="poses off-grid", marks=pytest.mark.slow),
         pytest.param(

@@ -17,7 +17,7 @@ def swing():
     """A pendulum for so long that its time is worked on in several pieces."""
     model = load_model("pendulum")
     state = model.start.with_joints({"hinge": 2.0}, {}).state(model.mechanism)
-    steps = 4 * CHUNK + 10
+    steps = 2 * CHUNK + 10
     run = simulate(model.mechanism, state, timestep=0.01, steps=steps, joints="rigid")
     noise = np.random.default_rng(0).normal(0.0, 1e-3, steps + 1)
     return model.mechanism, Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"]) + noise})

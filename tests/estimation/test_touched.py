@@ -122,10 +122,10 @@ SLOW = pytest.mark.slow
     [
         pytest.param("stops", WRITTEN, id="stops"),
         pytest.param("stops", SWEPT, id="stops, by recursion"),
-        pytest.param("table", WRITTEN, id="table"),
+        pytest.param("table", WRITTEN, id="table", marks=SLOW),
         pytest.param("table", SWEPT, id="table, by recursion"),
         pytest.param("hopper", WRITTEN, id="hopper", marks=SLOW),
-        pytest.param("loop", WRITTEN, id="loop"),
+        pytest.param("loop", WRITTEN, id="loop", marks=SLOW),
     ],
 )
 def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residuals(scene, largest, monkeypatch):

@@ -1,8 +1,8 @@
 """One transition: derivatives by states and by parameters of every kind equal finite differences."""
 
-import dataclasses
 import fnmatch
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from estimation.scenes import blank, dc_cartpole, full_furuta, problem_of, stiff_fourbar
-from shadowfit.dynamics import assemble, place
+from quick import quick
+from shadowfit.dynamics import place
 from shadowfit.dynamics.inverse import inverse_dynamics
 from shadowfit.dynamics.state import Moving
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
-from shadowfit.estimation.residuals.unknowns import Step
-from shadowfit.estimation.residuals.unknowns.poses import driven
 from shadowfit.kernels import over_time
 from shadowfit.models import builtin
 
@@ -42,18 +41,20 @@ def all_leaves(mechanism):
     return [leaf for leaf in mechanism.leaves() if not any(fnmatch.fnmatch(leaf, silent) for silent in SILENT)]
 
 
-# Every pair of a residual and a discretisation, and every scene, without delay; all of them together take minutes.
-QUICK = {
-    ("furuta", "implicit", "exact"),
-    ("cartpole", "implicit", "spook"),
-    ("cartpole", "inverse", "exact"),
+class Moved(Parametrised):
+    """A machine at its values plus increments."""
+
+    by: Any
+
+    def moved(self, increments):
+        return super().moved(self.by + increments)
+
+
+# All of them together take minutes.
+COMBINED = quick(
+    itertools.product(SCENES, ("implicit", "inverse"), ("spook", "exact")),
     ("fourbar", "inverse", "spook"),
-    ("turning furuta", "implicit", "exact"),
-}
-COMBINED = [
-    pytest.param(*one, marks=() if one in QUICK else pytest.mark.slow)
-    for one in itertools.product(SCENES, ("implicit", "inverse"), ("spook", "exact"))
-]
+)
 
 
 @pytest.mark.parametrize(("scene", "residual", "discretization"), COMBINED)
@@ -76,17 +77,15 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
     scale = problem.parameters.scales
     command = jnp.full(len(mechanism.inputs), 0.3)
     slopes = jnp.zeros((len(mechanism.inputs), len(plan.layout.inputs)))
+    equations = Equations(residual, discretization, friction)
 
     def evaluate(settings, constants, varying):
         x = varying[0]
         states, own = x[: 3 * size].reshape(3, bodies, 6), x[3 * size :] * scale
-        machine = Parametrised(plan.layout, problem.mechanism, jax.tree.map(jnp.asarray, values))
-        start = driven(Step(machine, None, command, slopes, jnp.asarray(TIMESTEP)))
-        acting = dataclasses.replace(start, elements=assemble(machine.moved(own)))
+        machine = Moved(plan.layout, problem.mechanism, jax.tree.map(jnp.asarray, values), own)
         moved = (pose.plus(states[0]), velocity + states[1], new + states[2])
         moving = Moving(*moved, command, jnp.asarray(TIMESTEP))
-        equations = Equations(residual, discretization, friction)
-        found = transition.linearise(acting, plan.layout.columns, moving, equations)
+        found = transition.linearise(transition.Driven(machine, slopes), moving, equations)
         blocks = (found.by_pose, found.by_velocity, found.by_new_velocity)
         columns = [block.reshape(size, size) for block in blocks]
         return [found.residual, jnp.concatenate([*columns, found.by_parameters * scale], axis=1)]
@@ -112,18 +111,18 @@ def test_derivatives_equal_finite_differences(scene, residual, discretization):
         np.testing.assert_allclose(analytic[:, column], numeric[:, column], rtol=0.0, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize("discretization", ["spook", "exact"])
+@pytest.mark.parametrize("discretization", quick(["spook", "exact"], "exact"))
 def test_the_stepper_s_own_prediction_has_no_residual(discretization):
     mechanism = builtin.furuta().set({"hinge1.dry": 6e-4, "hinge2.dry": 2e-4})
     problem = problem_of(mechanism, blank(mechanism), ["hinge1.dry"], discretization=discretization)
     machine = Parametrised(problem.plan.layout, problem.mechanism, problem.parameters.start())
     state = place(mechanism, {"hinge1": 0.3, "hinge2": 2.0}, {"hinge1": 1.5, "hinge2": -2.0})
-    acting = driven(Step(machine, None, jnp.array([0.3]), jnp.zeros((1, 0)), jnp.asarray(TIMESTEP)))
+    driven = transition.Driven(machine, jnp.zeros((1, 0)))
 
     def residual(settings, constants, varying):
         moving = Moving(state.pose, state.velocity, varying[0].reshape(2, 6), jnp.array([0.3]), jnp.asarray(TIMESTEP))
         equations = Equations("implicit", discretization, "stepper")
-        return [transition.linearise(acting, problem.plan.layout.columns, moving, equations).residual]
+        return [transition.linearise(driven, moving, equations).residual]
 
     # r = M₀ (v' − φ) is affine in v' with a regular matrix: its values along every direction tell φ.
     speeds = state.velocity.ravel() + np.concatenate([np.zeros((1, 12)), np.eye(12)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from estimation.scenes import POSES, problem_of, stiff_fourbar, twin
+from quick import quick
 from reference.reduced_ode import Furuta, Pendulum, solve
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.fit import start_point
@@ -123,6 +124,7 @@ def test_correction_of_the_driven_furuta():
     assert np.median(np.log2(finer / corrected)) > 3.5
 
 
+@pytest.mark.slow
 def test_joints_take_up_what_does_not_move_the_machine():
     """A loop with redundant rows: corrections point along what its joints allow."""
     mechanism = stiff_fourbar()
@@ -138,7 +140,7 @@ def test_joints_take_up_what_does_not_move_the_machine():
     assert np.max(np.abs(closing)) < 1e-5 * np.max(np.abs(velocity))
 
 
-@pytest.mark.parametrize("unknowns", ["configuration", "joint"])
+@pytest.mark.parametrize("unknowns", quick(["configuration", "joint"], "joint"))
 def test_readings_between_steps_and_speeds(unknowns):
     """The residual less its truncation is that of the smooth curve: zero for samples of the true motion."""
     sensors = {**dict(PENDULUM.sensors.items()), "speed": JointSpeed(joint="hinge", std=1e-2)}
@@ -186,6 +188,7 @@ def test_only_physical_settings_are_corrected():
             problem_of(PENDULUM, recording, correction="deferred", **changed)
 
 
+@pytest.mark.slow
 def test_bootstrap_and_profile_keep_the_correction():
     """Replicates and profiles are centred on the corrected estimate, not on the one without correction."""
     clean = pendulum_recording(0.01)

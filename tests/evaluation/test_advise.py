@@ -72,6 +72,7 @@ def without_drag(fitted):
     return fitted(1, drag=Drag(3e-4))
 
 
+@pytest.mark.slow
 def test_missing_drag_is_found_with_its_value(without_drag):
     advice = advise(without_drag)
     first = advice.suggestions[0]
@@ -120,6 +121,7 @@ def test_an_eccentric_encoder_is_found(model, fitted):
     assert first.value == pytest.approx([0.02, -0.01], abs=2e-3)
 
 
+@pytest.mark.slow
 def test_the_loss_of_a_gear_is_found():
     """A cart whose motor loses 15 % of its force in a gear, fitted with a mass that cannot make up for it."""
     plain = Mechanism(

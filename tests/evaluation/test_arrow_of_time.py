@@ -87,7 +87,10 @@ def test_the_recording_that_runs_backwards_is_named(rod, make_swing):
     ("model", "file", "window"),
     [
         ("qube", "furuta_qube2/qq_chirp_10to0Hz_pos1.5V_250Hz_10s_0.csv", (0.0, 10.0)),
-        ("cartpole", "cartpole_quanser/qcp_chirp_3to0Hz_neg3.5V_250Hz_3.csv", (0.51, 5.497)),
+        pytest.param(
+            *("cartpole", "cartpole_quanser/qcp_chirp_3to0Hz_neg3.5V_250Hz_3.csv", (0.51, 5.497)),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_real_machines_that_are_driven_by_a_voltage(data_dir, model, file, window):
@@ -99,7 +102,9 @@ def test_real_machines_that_are_driven_by_a_voltage(data_dir, model, file, windo
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("free", [(), ("link*.com.z", "link*.inertia.yy", "*.viscous", "*.coulomb")])
+@pytest.mark.parametrize(
+    "free", [(), pytest.param(("link*.com.z", "link*.inertia.yy", "*.viscous", "*.coulomb"), marks=pytest.mark.slow)]
+)
 def test_a_real_driven_double_pendulum(data_dir, free):
     """Start values are off by half; the shoulder alone would seem to gain energy in either direction."""
     mechanism = load_model(str(Path(__file__).parents[2] / "studies" / "double_pendulum_dfki.toml")).mechanism

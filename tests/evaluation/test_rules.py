@@ -48,7 +48,9 @@ def test_forces_are_compared_with_the_strongest_one(estimate):
     assert own.typical == pytest.approx(weight, rel=0.2)
 
 
-@pytest.mark.parametrize("wrong", ["noise", "shuffled", "backwards", "half the unit"])
+@pytest.mark.parametrize(
+    "wrong", ["shuffled", "backwards", "half the unit", pytest.param("noise", marks=pytest.mark.slow)]
+)
 def test_wrong_data_do_not_end_green(model, make_swing, wrong):
     good = make_swing(6, 2.0)
     theta, rng = good.channels["theta"], np.random.default_rng(0)

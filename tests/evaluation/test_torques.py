@@ -139,6 +139,7 @@ def test_torques_are_compared_below_the_noise_of_the_readings(mechanism, recordi
     assert whole_share(found) < 0.3
 
 
+@pytest.mark.slow
 def test_a_driven_loop_predicts_the_torque_of_its_drive():
     """A four-bar linkage with a motor at its crank: one coordinate, whose force is the motor's."""
     linkage = fourbar()

@@ -70,6 +70,7 @@ def test_a_failure_ends_its_case_only(tmp_path, task, text):
     assert records.load(bad, tmp_path) is None, "a failed case is tried again"
 
 
+@pytest.mark.slow
 def test_a_dead_worker_costs_its_case(tmp_path):
     found = run_cases([Case("dead", "experiments.tasks:die", {}), *doubling(1, 2, 3)], tmp_path, n_jobs=2)
     assert "EXIT(3)" in found["dead"].error
@@ -106,6 +107,7 @@ def test_half_written_files_of_killed_workers_are_removed(tmp_path):
     assert under_way.exists(), "its writer may live, here or on another machine"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes by /proc")
 def test_workers_end_when_the_program_is_killed(tmp_path):
     """A parent that is killed outright cannot stop its workers; they notice."""

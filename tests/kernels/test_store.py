@@ -188,6 +188,7 @@ for i in range(60):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_share_a_folder(folder):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         runs = pool.map(lambda _: subprocess.run([sys.executable, "-c", WRITER], check=False), range(2))

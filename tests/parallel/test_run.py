@@ -37,6 +37,7 @@ def test_errors_of_the_work_are_raised():
         list(run(fail, [3], n_jobs=2, prefer="threads"))
 
 
+@pytest.mark.slow
 def test_what_ends_its_process_is_given_up_and_the_rest_is_done():
     found = dict(run(die_on_two, range(5), n_jobs=2))
     assert isinstance(found.pop(2), Lost)

@@ -373,6 +373,7 @@ def test_damaged_archives_are_read_or_refused(folder, archive_bytes, data):
 
 
 # Each is read in a process of its own, which takes as long as fifty archives.
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(data=st.data())
 def test_damaged_parquet_files_are_read_or_refused(folder, parquet_bytes, data):
