@@ -47,6 +47,8 @@ PIECES, TIMES, STEPS = 30, 4, 4
 CERTAIN = math.log(100.0)
 # Directions of the parameters' columns below this, relative to the largest, are rounding.
 NOTHING = 1e-6
+# In place of a loss that is not zero: numbers that are exactly zero shape the code of a step, which would be made anew.
+NEXT_TO_NOTHING = 1e-100
 # Added to the losses' normal equations, whose diagonal is one: two losses may be alike.
 ROUNDING = 1e-12
 
@@ -126,8 +128,9 @@ def _forces(
 
 
 def without_losses(problem: Problem, point: Point) -> tuple[Problem, Point]:
-    """The same problem and motion with no friction."""
-    none = {name: 0.0 for name in problem.mechanism.leaves() if _is_loss(name)}
+    """The same problem and motion with no friction, or none that counts."""
+    losses = {name: problem.mechanism.get(name) for name in problem.mechanism.leaves() if _is_loss(name)}
+    none = {name: np.where(np.asarray(value) == 0.0, 0.0, NEXT_TO_NOTHING) for name, value in losses.items()}
     values = problem.parameters.with_numbers(
         point.values, {name: 0.0 for name in problem.parameters.names if name in none}
     )
