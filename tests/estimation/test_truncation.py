@@ -15,7 +15,7 @@ from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.refits.bootstrap import bootstrap
 from shadowfit.estimation.refits.profile import profile
 from shadowfit.estimation.solve.chunks import RecordingRows
-from shadowfit.estimation.solve.truncation import curve, renewed, truncation
+from shadowfit.estimation.solve.truncation import curves, renewed, truncation
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
@@ -83,13 +83,13 @@ def test_curve_through_the_states_is_of_sixth_order():
     recording = pendulum_recording(0.005)
     problem = problem_of(PENDULUM, recording, timestep=0.005, correction="deferred")
     nodes = start_point(problem).nodes[0]
-    same = curve(problem, nodes, np.arange(40.0))
+    (same,) = curves(problem, nodes, [np.arange(40.0)])
     np.testing.assert_allclose(same.position, nodes.pose.position[:40], atol=1e-14)
     worst = []
     for stride in (4, 8):
         # Some of the states, and the curve through these half-way to the next ones.
         some = dataclasses.replace(nodes, pose=Pose(nodes.pose.position[::stride], nodes.pose.orientation[::stride]))
-        between = curve(problem, some, np.arange(5.0, 25.0) + 0.5)
+        (between,) = curves(problem, some, [np.arange(5.0, 25.0) + 0.5])
         half = slice(5 * stride + stride // 2, 25 * stride, stride)
         left = differences(between, Pose(nodes.pose.position[half], nodes.pose.orientation[half]))
         worst.append(np.max(np.abs(left)))

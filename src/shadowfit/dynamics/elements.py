@@ -181,7 +181,7 @@ def assembled(mechanism: Mechanism) -> Elements:
     once = [np.zeros(1)]
     outputs = over_time(as_arrays, numbers, [], once, key)(numbers, [], [np.zeros((1, 1))])
     kinds = [shape.dtype if np.issubdtype(shape.dtype, np.integer) else float for shape in jax.tree.leaves(shapes)]
-    values = [jax.device_put(value[0].astype(kind)) for value, kind in zip(outputs, kinds, strict=True)]
+    values = [value[0].astype(kind) for value, kind in zip(outputs, kinds, strict=True)]
     return jax.tree.unflatten(jax.tree.structure(shapes), values)
 
 

@@ -76,6 +76,8 @@ class Scan:
     log: list[Iteration] = dataclasses.field(default_factory=list)
     stopped: Outcome | None = None
     """A fit that Ctrl-C ended, or the limit of all iterations."""
+    _renewed: tuple[Problem, Point, Point] | None = None
+    """The problem and the point that the last fit started from, and the latter with its discretisation errors."""
 
     @property
     def left(self) -> int:
@@ -99,7 +101,7 @@ class Scan:
             most = min(SCAN_ITERATIONS, self.left)
             settings = dataclasses.replace(settings.warm(), max_iterations=most)
         # The errors along the first states, which follow the noise, are not worth computing.
-        start = point if first else renewed(self.problem, point)
+        start = point if first else self._with_errors(point)
         number = self.log[-1].number if self.log else 0
         outcome = minimise(self.problem, start, weights, settings, self.progress, number)
         self.log.extend(outcome.log[0 if first else 1 :])
@@ -110,6 +112,12 @@ class Scan:
             return Candidate(self.problem, outcome, weights, np.inf)
         value, scale = deviance(self.problem, outcome.linearisation, weights, adapt)
         return Candidate(self.problem, outcome, with_given(self.problem, _rescaled(weights, scale)), value)
+
+    def _with_errors(self, point: Point) -> Point:
+        """The point with the discretisation errors of its own motion, of which several fits may start."""
+        if self._renewed is None or self._renewed[0] is not self.problem or self._renewed[1] is not point:
+            self._renewed = self.problem, point, renewed(self.problem, point)
+        return self._renewed[2]
 
     def finished(self, point: Point, weights: Weights) -> Outcome:
         """The fit at the final levels, to its end."""

@@ -88,15 +88,21 @@ class StepKernels:
         if passing and not hasattr(self._of_thread, "workspace"):
             self._of_thread.workspace = Workspace()
         workspace = self._of_thread.workspace if passing else None
-        size = self.plan.node_size
         seen = self._observed
-        dynamics, observation = self._row_calls(chunk)
-        (observed,) = self.run(observation, workspace)
-        moving = self.run(dynamics, workspace)[0] if self.recursion is None else self._swept(self.recursion, chunk)
+        (observed,) = self.run(self._observation_call(chunk), workspace)
+        moving = self.dynamics_rows(chunk, workspace)
+        together = observed.reshape(len(moving.wide), -1, observed.shape[-1])
+        return moving, RowTable(together, len(seen), self.plan.node_size, seen[0])
+
+    def dynamics_rows(self, chunk: Chunk, workspace: Workspace | None = None) -> RowTable:
+        """Weighted rows of the dynamics alone."""
+        if self.recursion is None:
+            (moving,) = self.run(self._dynamics_call(chunk), workspace)
+        else:
+            moving = self._swept(self.recursion, chunk)
         if chunk.shaping is not None:
             moving = chunk.shaping.times(moving)
-        together = observed.reshape(len(moving), -1, observed.shape[-1])
-        return RowTable(moving, self.plan.unknowns.reach, size), RowTable(together, len(seen), size, seen[0])
+        return RowTable(moving, self.plan.unknowns.reach, self.plan.node_size)
 
     def residuals(self, chunk: Chunk) -> np.ndarray:
         """Weighted residuals of the dynamics and of the observations of each step, without derivatives."""
@@ -104,7 +110,7 @@ class StepKernels:
             dynamics, observed = (table.wide[:, :, -1] for table in self.rows(chunk))
             return np.concatenate([dynamics, observed], axis=1)
         data = chunk.data
-        (seen,) = self.run(self._row_calls(chunk)[1])
+        (seen,) = self.run(self._observation_call(chunk))
         nodes, command = chunk.nodes.pose[: len(data.command) + 2], (data.command, data.command_slopes)
         missing = self.missing(chunk.values, nodes, command, chunk.timestep, chunk.fading) - data.truncation
         return np.concatenate([missing @ chunk.dynamics_weight.T, seen[..., -1].reshape(len(missing), -1)], axis=1)
@@ -157,42 +163,38 @@ class StepKernels:
 
     def prepare_rows(self, chunk: Chunk) -> None:
         """Have the code of `rows` made in the background, for arrays like these."""
-        dynamics, observation = self._row_calls(chunk)
         if self.recursion is None:
-            self._prepare(dynamics)
+            self._prepare(self._dynamics_call(chunk))
         else:
             self.recursion.prepare()
-        self._prepare(observation)
+        self._prepare(self._observation_call(chunk))
 
     def _prepare(self, call: Call) -> None:
         self._made_for(call, jax.tree.leaves((call.values, call.constants)), jax.tree.leaves(call.varying))
 
-    def _row_calls(self, chunk: Chunk) -> tuple[Call, Call]:
-        """What gives the rows of the dynamics, of the steps, and those of the observations, of all samples."""
-        data, plan = chunk.data, self.plan
+    def _dynamics_call(self, chunk: Chunk) -> Call:
+        """What gives the rows of the dynamics, of the steps."""
+        data = chunk.data
+        moving = windows(chunk.nodes, range(self.plan.unknowns.reach), len(data.command))
+        return Call(
+            step_functions.dynamics_rows,
+            chunk.values,
+            (_weight(chunk.dynamics_weight), np.asarray(chunk.timestep)),
+            (moving, data.command, data.command_slopes, data.truncation),
+        )
+
+    def _observation_call(self, chunk: Chunk) -> Call:
+        """What gives the rows of the observations, of all samples."""
+        data = chunk.data
         steps, samples = data.fraction.shape
-        moving = windows(chunk.nodes, range(plan.unknowns.reach), steps)
         seen = windows(chunk.nodes, self._observed, steps)
         repeated = seen if samples == 1 else jax.tree.map(lambda x: np.repeat(x, samples, axis=0), seen)
         sample = jax.tree.map(
             lambda x: x.reshape(steps * samples, *x.shape[2:]),
             Sample(data.measured, data.weight, data.shift, data.fraction, *self._sensed(data, samples)),
         )
-        timestep = np.asarray(chunk.timestep)
-        return (
-            Call(
-                step_functions.dynamics_rows,
-                chunk.values,
-                (_weight(chunk.dynamics_weight), timestep),
-                (moving, data.command, data.command_slopes, data.truncation),
-            ),
-            Call(
-                step_functions.observation_rows,
-                chunk.values,
-                Scale(timestep, np.asarray(chunk.reference)),
-                (repeated, sample),
-            ),
-        )
+        scale = Scale(np.asarray(chunk.timestep), np.asarray(chunk.reference))
+        return Call(step_functions.observation_rows, chunk.values, scale, (repeated, sample))
 
     def _sensed(self, data: ChunkData, samples: int) -> tuple[np.ndarray, np.ndarray]:
         """Commands of all samples and their derivatives; of no inputs where no sensor asks for them."""

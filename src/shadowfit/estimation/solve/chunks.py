@@ -54,6 +54,10 @@ class RecordingRows:
         """Rows of the dynamics and of the observations of such a chunk."""
         return self.problem.kernels.rows(self.chunk(begin, end))
 
+    def dynamics(self, begin: int) -> front.Rows:
+        """Rows of the dynamics alone."""
+        return self.problem.kernels.dynamics_rows(self.chunk(begin)).rows
+
     def assembly(self) -> front.Assembly:
         """Normal equations to which rows can be added."""
         plan = self.problem.plan

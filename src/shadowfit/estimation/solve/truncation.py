@@ -23,6 +23,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -51,10 +53,11 @@ def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
     """Errors of the discretisation along the states of one recording."""
     steps = problem.tracks[recording].steps
     parts = [slice(begin, min(begin + PART, steps)) for begin in range(0, steps, PART)]
-    dynamics = in_threads(lambda part: _of_dynamics(problem, point, recording, part), parts)
-    impulses = np.concatenate(list(dynamics))
-    readings = list(in_threads(lambda part: _of_readings(problem, point, recording, part), parts))
-    return Truncation(impulses, tuple(np.concatenate(each) for each in zip(*readings, strict=True)))
+    found = list(in_threads(lambda part: _of_steps(problem, point, recording, part), parts))
+    return Truncation(
+        np.concatenate([one.dynamics for one in found]),
+        tuple(np.concatenate(each) for each in zip(*(one.readings for one in found), strict=True)),
+    )
 
 
 def renewed(problem: Problem, point: Point) -> Point:
@@ -65,13 +68,23 @@ def renewed(problem: Problem, point: Point) -> Point:
     return dataclasses.replace(point, truncation=errors)
 
 
-def _of_dynamics(problem: Problem, point: Point, recording: int, part: slice) -> Float[np.ndarray, "steps r"]:
-    """E of some steps [N s, N m s], as the dynamics residual has it."""
+def _of_steps(problem: Problem, point: Point, recording: int, part: slice) -> Truncation:
+    """Errors of some steps: places of finer steps and of samples are found on the curve together."""
+    intervals = part.stop - part.start + 1
+    finer = part.start + np.arange(intervals * FINER + 1) / FINER
+    fine, *beside = curves(problem, point.nodes[recording], [finer, *_sampled(problem, recording, part)])
+    return Truncation(
+        _of_dynamics(problem, point, recording, part, fine), _of_readings(problem, point, recording, part, beside)
+    )
+
+
+def _of_dynamics(
+    problem: Problem, point: Point, recording: int, part: slice, fine: Pose
+) -> Float[np.ndarray, "steps r"]:
+    """E of some steps [N s, N m s], as the dynamics residual has it; ``fine`` are the poses of finer steps."""
     nodes, finer = point.nodes[recording], FINER
     around = nodes.pose[part.start : part.stop + 2]
     coarse = _impulses(problem, point, recording, around, part.start, 1)
-    intervals = part.stop - part.start + 1
-    fine = curve(problem, nodes, part.start + np.arange(intervals * finer + 1) / finer)
     between = _impulses(problem, point, recording, fine, part.start, finer)
     weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
     mean = np.lib.stride_tricks.sliding_window_view(between, len(weights), axis=0)[::finer] @ weights
@@ -99,18 +112,28 @@ def _fading(point: Point, recording: int) -> Fading:
     return PRESENT if point.fading is None else Fading(None, point.fading[recording].fastest)
 
 
-def _of_readings(
-    problem: Problem, point: Point, recording: int, part: slice
-) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
-    """Reading through the parabola less that of the curve, for each sensor, of some steps."""
-    track, nodes = problem.tracks[recording], point.nodes[recording]
+def _sampled(problem: Problem, recording: int, part: slice) -> list[Float[np.ndarray, " n"]]:
+    """Places of the samples of some steps, and those beside them where velocities are read; none if all are states."""
     moving = any(sensor.needs_velocity for sensor in problem.mechanism.sensors.values)
-    fraction = track.fraction[part]
     if problem.plan.on_grid and not moving:
+        return []
+    fraction = problem.tracks[recording].fraction[part]
+    at = np.repeat(np.arange(part.start, part.stop), fraction.shape[1]) + problem.plan.centre + fraction.ravel()
+    return [at + side * CLOSE for side in ((-1, 0, 1) if moving else (0,))]
+
+
+def _of_readings(
+    problem: Problem, point: Point, recording: int, part: slice, beside: list[Pose]
+) -> tuple[Float[np.ndarray, "steps samples e"], ...]:
+    """Reading through the parabola less that of the curve, for each sensor, of some steps.
+
+    ``beside`` are the poses on the curve where they are sampled.
+    """
+    track, nodes = problem.tracks[recording], point.nodes[recording]
+    fraction = track.fraction[part]
+    if not beside:
         return tuple(np.zeros((*fraction.shape, size)) for size in problem.error_sizes)
     step = np.repeat(np.arange(part.start, part.stop), fraction.shape[1])
-    at = step + problem.plan.centre + fraction.ravel()
-    beside = [curve(problem, nodes, at + side * CLOSE) for side in ((-1, 0, 1) if moving else (0,))]
     window = _windows([nodes.pose[step + i] for i in range(3)])
     command = problem.commands_at(point.values, recording)[0][step]
     readings = Readings(window, fraction.ravel(), _windows(beside), problem.timestep * CLOSE, command)
@@ -126,15 +149,18 @@ def _windows(poses: list[Pose]) -> Pose:
     return Pose(*(np.stack(x, axis=1) for x in zip(*((p.position, p.orientation) for p in poses), strict=True)))
 
 
-def curve(problem: Problem, nodes: Nodes, at: Float[np.ndarray, " n"]) -> Pose:
-    """Poses of a smooth curve through the states, at places counted in steps from the first state.
+def curves(problem: Problem, nodes: Nodes, places: Sequence[Float[np.ndarray, " n"]]) -> list[Pose]:
+    """Poses of a smooth curve through the states, at several lists of places counted in steps from the first state.
 
     ``q(t) = q_b ⊞ Σ_i ℓ_i(t) (q_i ⊟ q_b)``: Lagrange's polynomial through the nearest states, in the tangent space of
     the nearest one.
     """
+    at = np.concatenate(places)
     stencil = _stencil(len(nodes.pose.position), at.tobytes())
     increments = differences(nodes.pose[stencil.later], nodes.pose[stencil.earlier]).reshape(len(stencil.later), -1)
-    return problem.kernels.shift(Nodes(nodes.pose[stencil.base], None), stencil.weighted(increments)).pose
+    poses = problem.kernels.shift(Nodes(nodes.pose[stencil.base], None), stencil.weighted(increments)).pose
+    ends = list(itertools.accumulate(map(len, places), initial=0))
+    return [poses[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +169,7 @@ class _Stencil:
 
     later: Int[np.ndarray, " pairs"]
     earlier: Int[np.ndarray, " pairs"]
-    """States whose differences ``q_i ⊟ q_b`` are needed; many places share them."""
+    """States whose differences are needed; many places share them, in both directions: ``q_i ⊟ q_b = −(q_b ⊟ q_i)``."""
     pairs: Int[np.ndarray, "n k"]
     """Which of them each place follows,"""
     weights: Float[np.ndarray, "n k"]
@@ -163,9 +189,11 @@ def _stencil(nodes: int, places: bytes) -> _Stencil:
     first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, nodes - count)
     base = np.clip(np.round(at).astype(int), 0, nodes - 1)
     index = first[:, None] + np.arange(count)
-    pairs, where = np.unique(base[:, None] * nodes + index, return_inverse=True)
+    low, high = np.minimum(index, base[:, None]), np.maximum(index, base[:, None])
+    pairs, where = np.unique(low * nodes + high, return_inverse=True)
     weights = np.stack(lagrange(at - first, count), axis=1)
-    return _Stencil(pairs % nodes, pairs // nodes, where.reshape(index.shape), weights, base)
+    signed = np.where(index < base[:, None], -weights, weights)
+    return _Stencil(pairs % nodes, pairs // nodes, where.reshape(index.shape), signed, base)
 
 
 def velocities(
@@ -173,5 +201,6 @@ def velocities(
 ) -> Float[np.ndarray, "n bodies 6"]:
     """Velocities of the bodies on the curve [m/s, rad/s], by differences over a short distance."""
     here = problem.at(point.values, recording)
-    later, earlier = (here.bodies(curve(problem, point.nodes[recording], at + sign * CLOSE)) for sign in (1, -1))
+    beside = curves(problem, point.nodes[recording], [at + sign * CLOSE for sign in (1, -1)])
+    later, earlier = (here.bodies(poses) for poses in beside)
     return differences(later, earlier) / (2.0 * CLOSE * problem.timestep)

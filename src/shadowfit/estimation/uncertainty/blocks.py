@@ -109,11 +109,10 @@ def disagreement(
     """Cut the data into pieces and compare what they say."""
     size = problem.parameters.size
     added, spread, degrees = np.zeros(size), np.zeros(size), np.full(size, np.inf)
-    scales = []
-    for cuts in partitions(problem):
-        with one_thread():
-            statements = [statement(problem, point, weights, cut, noise.impulse_ratio) for cut in cuts]
-        pieces = _pieces(problem, cuts, statements, free, noise)
+    scales, found = [], partitions(problem)
+    told = statements(problem, point, weights, [cut for cuts in found for cut in cuts], noise.impulse_ratio)
+    for cuts in found:
+        pieces = _pieces(problem, cuts, [told[cut] for cut in cuts], free, noise)
         scales.append(pieces)
         difference = np.array([piece.difference for piece in pieces])
         std = np.array([piece.std for piece in pieces])
@@ -248,20 +247,41 @@ def _pieces(
     return tuple(pieces)
 
 
-def statement(
-    problem: Problem, point: Point, weights: Weights, cut: Cut, impulse_ratio: Float[np.ndarray, " r"]
+def statements(
+    problem: Problem, point: Point, weights: Weights, cuts: Iterable[Cut], impulse_ratio: Float[np.ndarray, " r"]
+) -> dict[Cut, Statement]:
+    """What pieces say, each with states of its own; the rows that they are cut from are evaluated once."""
+    by_recording: dict[int, list[Cut]] = {}
+    for cut in dict.fromkeys(cuts):
+        by_recording.setdefault(cut.recording, []).append(cut)
+    told: dict[Cut, Statement] = {}
+    with one_thread():
+        for index, listed in by_recording.items():
+            recorded = RecordingRows(problem, point, weights, index)
+            chunks = zip(*in_threads(recorded.tables, recorded.starts), strict=True)
+            tables = [front.joined(tables) for tables in chunks]
+            told |= {cut: _statement(problem, point, weights, cut, impulse_ratio, tables) for cut in listed}
+    return told
+
+
+def _statement(
+    problem: Problem,
+    point: Point,
+    weights: Weights,
+    cut: Cut,
+    impulse_ratio: Float[np.ndarray, " r"],
+    tables: Sequence[front.RowTable],
 ) -> Statement:
-    """What a piece says, with states of its own."""
+    """What a piece says by the rows of its recording."""
     plan, place, size = problem.plan, problem.parameters.places(cut.recording), problem.parameters.size
-    recorded, steps = RecordingRows(problem, point, weights, cut.recording), cut.last - cut.first
-    begins = range(cut.first, cut.last, CHUNK)
-    chunks = list(zip(begins, in_threads(lambda begin: recorded.tables(begin, cut.last), begins), strict=True))
+    steps, begins = cut.last - cut.first, range(cut.first, cut.last, CHUNK)
+    chunks = [(begin, [one.between(begin, min(begin + CHUNK, cut.last)) for one in tables]) for begin in begins]
     nodes = jax.tree.map(lambda x: x[cut.first :], point.nodes[cut.recording])
     shifted = dataclasses.replace(point, nodes=_replaced(point.nodes, cut.recording, nodes))
     start = objective.start_rows_of(problem, shifted, weights, cut.recording)
     assembly = front.Assembly(steps + plan.window - 1, plan.window, plan.node_size, plan.parameters)
-    for begin, tables in chunks:
-        assembly.add(tables, begin - cut.first)
+    for begin, rows_here in chunks:
+        assembly.add(rows_here, begin - cut.first)
     normal = assembly.normal(start)
     factor, ridge = objective.undamped(normal)
 

@@ -129,7 +129,7 @@ def _inertia_changes(
     steps = np.arange(0, min(problem.tracks[index].steps - begin, CHUNK), reach)
 
     def rows(where: Point) -> front.Rows:
-        return RecordingRows(problem, where, weights, index).tables(begin)[0].rows
+        return RecordingRows(problem, where, weights, index).dynamics(begin)
 
     here = rows(point)
     inertia, before = np.array(here.states[steps, :, reach - 1]), np.array(here.parameters[steps])
@@ -155,6 +155,5 @@ def _inertias(problem: Problem, point: Point, weights: Weights) -> Float[np.ndar
     for index in range(len(problem.tracks)):
         recording = RecordingRows(problem, point, weights, index)
         for begin in _begins(problem, index):
-            dynamics, _ = recording.tables(begin)
-            parts.append(np.asarray(dynamics.rows.states)[:, :size, 2])
+            parts.append(np.asarray(recording.dynamics(begin).states)[:, :size, 2])
     return np.concatenate(parts)

@@ -18,13 +18,12 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float
 
-from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.prediction import Motion, Prediction, linearised, window_errors
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.uncertainty.blocks import HOLD, Cut, estimate_alone, partitions, statement
+from shadowfit.estimation.uncertainty.blocks import HOLD, Cut, estimate_alone, partitions, statements
 
 # About so many pieces: each is predicted by a fit to most of the data.
 PIECES = 4
@@ -59,13 +58,13 @@ def _cuts(problem: Problem) -> list[Cut] | None:
 
 def _changes(problem: Problem, fitted: Point, weights: Weights, cuts: list[Cut]) -> Iterator[Float[np.ndarray, " p"]]:
     """δ_b of each piece, within the bounds; parameters on a bound stay there."""
-    with one_thread():
-        statements = [statement(problem, fitted, weights, cut, weights.impulse_ratio) for cut in cuts]
-    information = np.sum([one.information for one in statements], axis=0)
-    gradient = np.sum([one.gradient for one in statements], axis=0)
+    told = statements(problem, fitted, weights, cuts, weights.impulse_ratio)
+    information = np.sum([told[cut].information for cut in cuts], axis=0)
+    gradient = np.sum([told[cut].gradient for cut in cuts], axis=0)
     lower, upper = problem.parameters.bounds(fitted.values)
     free: Bool[np.ndarray, " p"] = (lower < 0.0) & (upper > 0.0)
-    for one in statements:
+    for cut in cuts:
+        one = told[cut]
         others = information - one.information + HOLD * information
         change = estimate_alone(others, gradient - one.gradient, information, free)[0]
         yield np.clip(change, lower, upper)
