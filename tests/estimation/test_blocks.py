@@ -5,7 +5,7 @@ import pytest
 
 from estimation.scenes import spring_slider, twin
 from shadowfit.estimation import Options, fit
-from shadowfit.estimation.uncertainty.blocks import Scatter, random_effects, trend
+from shadowfit.estimation.uncertainty.blocks import Scatter, estimate_alone, random_effects, trend
 
 OPTIONS = Options(timestep=0.02, unknowns="joint", correction="none", state_weight=1e6)
 FREE = {"rail.spring.stiffness": 8.0, "rail.spring.damping": 0.5}
@@ -66,3 +66,18 @@ def test_bars_span_recordings_that_disagree():
     [coarsest, *_] = estimate.evidence.disagreement.pieces
     own = [estimate.values["rail.spring.stiffness"] + piece.difference[0] for piece in coarsest]
     assert own[1] - own[0] == pytest.approx(0.2 * stiffness, rel=0.3)
+
+
+def test_what_rounding_leaves_of_an_unseen_parameter_moves_no_other():
+    """Information of 1e-31 beside a rounding error as large as correlations allow: the others are as without it."""
+    seen = np.array([[4.0, 1.0], [1.0, 2.0]])
+    whole = np.zeros((3, 3))
+    whole[:2, :2], whole[2, 2] = seen, 1e-31
+    whole[0, 2] = whole[2, 0] = 0.999 * np.sqrt(4.0 * 1e-31)
+    gradient, free, sizes = np.array([1.0, -2.0, 3e-16]), np.ones(3, bool), np.ones(3)
+    value, std = estimate_alone(whole, gradient, whole, free, sizes)
+    np.testing.assert_allclose(value, [*-np.linalg.solve(seen, gradient[:2]), 0.0], rtol=1e-12)
+    np.testing.assert_allclose(std[:2], np.sqrt(np.diagonal(np.linalg.inv(seen))), rtol=1e-12)
+    assert std[2] == np.inf
+    # In other units the same parameter is seen: its size makes up for it.
+    assert np.isfinite(estimate_alone(whole, gradient, whole, free, np.array([1.0, 1.0, 1e15]))[1][2])

@@ -240,7 +240,7 @@ def _pieces(
     held = HOLD * np.sum([one.information for one in statements], axis=0)
     pieces = []
     for cut, one in zip(cuts, statements, strict=True):
-        value, std = estimate_alone(one.information + held, one.gradient, one.variance, free)
+        value, std = estimate_alone(one.information + held, one.gradient, one.variance, free, problem.parameters.scales)
         times = problem.tracks[cut.recording].times(problem.timestep)
         span = float(times[cut.first]), float(times[cut.last - 1])
         pieces.append(Piece(cut.recording, *span, value, noise.wider * std))
@@ -299,11 +299,20 @@ def _statement(
 
 
 def estimate_alone(
-    information: np.ndarray, gradient: np.ndarray, variance: np.ndarray, free: Bool[np.ndarray, " p"]
+    information: np.ndarray,
+    gradient: np.ndarray,
+    variance: np.ndarray,
+    free: Bool[np.ndarray, " p"],
+    sizes: Float[np.ndarray, " p"],
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-    """``−H_b⁻¹ g_b`` and the standard deviations of it; zero and infinite for parameters that are not free."""
+    """``−H_b⁻¹ g_b`` and the standard deviations of it; zero and infinite for parameters that are not free.
+
+    So for those of which a piece tells nothing: what rounding leaves of their information, in units of typical
+    ``sizes``, would be correlated with that of the others in any way.
+    """
     value, std = np.zeros(len(free)), np.full(len(free), np.inf)
-    kept = free & (np.diagonal(information) > 0.0)
+    told = np.where(free, np.diagonal(information) * sizes**2, 0.0)
+    kept = told > objective.ROUNDING * told.max(initial=0.0)
     if kept.any():
         scale = 1.0 / np.sqrt(np.diagonal(information)[kept])
         inverse = np.linalg.pinv(information[np.ix_(kept, kept)] * np.outer(scale, scale), hermitian=True)

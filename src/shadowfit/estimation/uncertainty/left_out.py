@@ -66,5 +66,5 @@ def _changes(problem: Problem, fitted: Point, weights: Weights, cuts: list[Cut])
     for cut in cuts:
         one = told[cut]
         others = information - one.information + HOLD * information
-        change = estimate_alone(others, gradient - one.gradient, information, free)[0]
+        change = estimate_alone(others, gradient - one.gradient, information, free, problem.parameters.scales)[0]
         yield np.clip(change, lower, upper)
