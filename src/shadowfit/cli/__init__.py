@@ -13,9 +13,10 @@ def main() -> None:
     """
     try:
         with undisturbed():
-            from shadowfit.cli.app import app
+            from shadowfit.cli.app import for_arguments
             from shadowfit.cli.interruption import end_on_request
 
+            app = for_arguments(sys.argv[1:])
         end_on_request()
         # Read when the libraries load. Matrices here are small: threads would wait longer than they work.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shadowfit.cli.advise import advise
-from shadowfit.cli.check import check
-from shadowfit.cli.convert import convert
-from shadowfit.cli.demo import demo
-from shadowfit.cli.design import design
-from shadowfit.cli.export import export
-from shadowfit.cli.fit import fit
-from shadowfit.cli.fleet import fleet
-from shadowfit.cli.models import models
-from shadowfit.cli.report import report
-from shadowfit.cli.reproduce import reproduce
-from shadowfit.cli.run import run
 from shadowfit.cli.saving import KeptElsewhere
-from shadowfit.cli.show import show
-from shadowfit.cli.simulate import simulate
-from shadowfit.cli.sweep import sweep
-from shadowfit.cli.validate import validate
-from shadowfit.cli.web import web
 from shadowfit.errors import ShadowfitError
 from shadowfit.runtime import undisturbed
 
@@ -76,15 +60,6 @@ def _say(text: str) -> None:
     typer.echo(f"error: {text}", err=True)
 
 
-app = typer.Typer(
-    cls=Commands,
-    help="Fit a rigid-multibody simulator to recordings.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         import shadowfit
@@ -93,7 +68,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -102,14 +76,42 @@ def _options(
     pass
 
 
-# What `--help` lists together, in the order of use.
-GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
-    "To begin with": (demo, web, models, show),
-    "From recordings to a calibrated machine": (check, fit, validate, advise, report, export),
-    "Before recording": (design, simulate),
-    "Many fits": (run, fleet, sweep, reproduce),
-    "Files": (convert,),
+# What `--help` lists together, in the order of use: functions of modules that have their names.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "To begin with": ("demo", "web", "models", "show"),
+    "From recordings to a calibrated machine": ("check", "fit", "validate", "advise", "report", "export"),
+    "Before recording": ("design", "simulate"),
+    "Many fits": ("run", "fleet", "sweep", "reproduce"),
+    "Files": ("convert",),
 }
-for heading, group in GROUPS.items():
-    for command in group:
-        app.command(rich_help_panel=heading)(command)
+
+
+def application(wanted: Collection[str] | None = None) -> typer.Typer:
+    """The command line, with all commands or only some of them: each takes its time to load and to be described."""
+    made = typer.Typer(
+        cls=Commands,
+        help="Fit a rigid-multibody simulator to recordings.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(_options)
+    for heading, names in GROUPS.items():
+        for name in names:
+            if wanted is None or name in wanted:
+                command = getattr(importlib.import_module(f"shadowfit.cli.{name}"), name)
+                made.command(rich_help_panel=heading)(command)
+    return made
+
+
+def for_arguments(arguments: Sequence[str]) -> typer.Typer:
+    """The command line as far as these arguments need it: of their command, or of all if they begin with none."""
+    wanted = {name for names in GROUPS.values() for name in names}.intersection(arguments[:1])
+    return application(wanted or None)
+
+
+def __getattr__(name: str) -> Any:
+    """``app``: the whole command line, made when it is asked for."""
+    if name != "app":
+        raise AttributeError(name)
+    return application()

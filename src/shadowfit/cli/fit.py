@@ -267,7 +267,7 @@ def _look_first(task: FitTask, quiet: bool) -> list[str]:
     from shadowfit.cli import console
     from shadowfit.errors import RecordingError
     from shadowfit.estimation import Options
-    from shadowfit.evaluation.precheck import check, surely_wrong
+    from shadowfit.evaluation.precheck import look, surely_wrong
 
     for notice in surely_wrong(task.mechanism, task.recordings):
         raise RecordingError(f"{notice.sentences()} Look with `shadowfit check`, or fit it all the same: --no-check")
@@ -275,7 +275,7 @@ def _look_first(task: FitTask, quiet: bool) -> list[str]:
     if (given.unknowns, given.discretization) != (plain.unknowns, plain.discretization):
         return []
     with console.doing("looking at the recordings first", quiet):
-        found = check(task.mechanism, task.recordings, dict(task.free), given).notices
+        found = look(task.mechanism, task.recordings, dict(task.free), given).notices
     wrong = [notice for notice in found if notice.severity == "red"]
     for notice in () if quiet else wrong:
         console.messages().print(f"check: {notice.sentences()}", soft_wrap=True)

@@ -27,7 +27,7 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.solve import objective
-from shadowfit.evaluation.unexplained import force_terms, tree_behind
+from shadowfit.evaluation.unexplained import Terms, force_terms, tree_behind
 
 # Endings of the names of numbers that take energy out of a motion, and that are not negative.
 LOSSES = (
@@ -73,12 +73,12 @@ class Direction:
         return self.certain or self.prompt > CERTAIN
 
 
-def direction(estimate: Estimate, index: int = 0) -> Direction:
-    """What the energy of a recording says about its time."""
+def direction(estimate: Estimate, index: int = 0, terms: Terms | None = None) -> Direction:
+    """What the energy of a recording says about its time; ``terms`` of its equations of motion may be known."""
     if tree_behind(estimate.problem) is None or not np.isfinite(estimate.cost):
         return Direction(0.0, 0.0)
     missing, change, driven = _forces(estimate, index)
-    speed = force_terms(estimate, index).speed[:, :, 0]
+    speed = (terms or force_terms(estimate, index)).speed[:, :, 0]
     late = np.gradient(driven, axis=0)[:, :, None] * np.eye(driven.shape[1])
     steps = min(len(missing), len(speed))
     # Ends of the motion are continued, not measured.

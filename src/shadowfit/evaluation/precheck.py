@@ -35,7 +35,7 @@ from shadowfit.evaluation.arrow_of_time import direction
 from shadowfit.evaluation.notices import Notice, listed, ordered
 from shadowfit.evaluation.torque_balance import MISJUDGED, NO_TORQUE, POOR, TorqueBalance, torque_balance
 from shadowfit.evaluation.torques import driven_joints
-from shadowfit.evaluation.unexplained import coordinate_names, force_terms, tree_behind
+from shadowfit.evaluation.unexplained import Terms, coordinate_names, force_terms, tree_behind
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 from shadowfit.recordings.checks import looks_like_degrees
@@ -123,6 +123,38 @@ def check(
     options: Options | None = None,
 ) -> Check:
     """Look at model, recordings and wished parameters as a fit would at its start."""
+    looked = look(mechanism, recordings, free, options)
+    here = looked.here
+    # What noise alone would do: pieces of the data cannot but disagree about start values.
+    told = here.table("gauss-newton")
+    relative = {row.name: row.std / size for row, size in zip(told, here.evidence.scale, strict=True)}
+    balances = [forces.balances for forces in looked.forces]
+    return Check(ordered([*looked.notices, *_untold(here, told)]), balances, told, relative)
+
+
+@dataclasses.dataclass(frozen=True)
+class Looked:
+    """What was found about a model and its recordings, whatever parameters are wished for."""
+
+    here: Estimate
+    notices: list[Notice]
+    forces: list[Forces]
+    """Of each recording."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Forces:
+    """Forces along the joints in one recording."""
+
+    terms: Terms
+    balances: list[Balance]
+    """Of each joint."""
+
+
+def look(
+    mechanism: Mechanism, recordings: Sequence[Recording], free: dict[str, Free], options: Options | None = None
+) -> Looked:
+    """Whether the recordings are ones of this machine."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         problem = build_problem(
@@ -132,30 +164,31 @@ def check(
     notices = surely_wrong(mechanism, recordings)
     notices += [Notice("amber", str(one.message)) for one in caught]
     notices += [Notice("amber", f"recording {one.name!r}: {text}") for one in recordings for text in one.warnings]
-    balances = force_balances(here)
-    for index, of_recording in enumerate(balances):
+    along = forces_along(here)
+    for index, forces in enumerate(along):
         where = f" in {recordings[index].name}" if len(recordings) > 1 else ""
-        notices += [notice for balance in of_recording for notice in _about(balance, where)]
+        notices += [notice for balance in forces.balances for notice in _about(balance, where)]
         # Weight that pulls the wrong way gives or takes energy whichever way time runs.
-        if all(balance.coefficients.get("gravity", 1.0) > 0.0 for balance in of_recording):
-            notices += _backwards(here, index, where)
+        if all(balance.coefficients.get("gravity", 1.0) > 0.0 for balance in forces.balances):
+            notices += _backwards(here, index, forces.terms, where)
+    balances = [forces.balances for forces in along]
     if balances and (_least_explained(balances) < POOR or _mirrored(here, balances, options or Options())):
         notices = [*_remedies(here, balances, options or Options()), *notices]
-    # What noise alone would do: pieces of the data cannot but disagree about start values.
-    told = here.table("gauss-newton")
-    relative = {row.name: row.std / size for row, size in zip(told, here.evidence.scale, strict=True)}
-    notices += list(_untold(here, told))
-    return Check(ordered(notices), balances, told, relative)
+    return Looked(here, ordered(notices), along)
 
 
-def force_balances(here: Estimate) -> list[list[Balance]]:
+def forces_along(here: Estimate) -> list[Forces]:
     """The forces along each joint in each recording; empty for machines that are not looked at joint by joint."""
     if tree_behind(here.problem) is None:
         return []
     problem, point = here.problem, here.outcome.linearisation.point
     with one_thread():
-        given = [known for _, known in objective.missing_and_known(problem, point, unit_weights(problem))]
-    return [_balances(here, known / problem.timestep, index) for index, known in enumerate(given)]
+        impulses = list(objective.missing_and_known(problem, point, unit_weights(problem)))
+    listed_forces = []
+    for index, (missing, known) in enumerate(impulses):
+        terms = force_terms(here, index, missing / problem.timestep)
+        listed_forces.append(Forces(terms, _balances(here, terms, known / problem.timestep, index)))
+    return listed_forces
 
 
 def at_start(problem: Problem) -> Estimate:
@@ -169,11 +202,10 @@ def at_start(problem: Problem) -> Estimate:
     return Estimate(problem, weights, outcome, Seconds(0.0, 0.0, 0.0))
 
 
-def _balances(here: Estimate, inputs: Float[np.ndarray, "n d"], index: int) -> list[Balance]:
-    """Of one recording, with the forces that its inputs give."""
+def _balances(here: Estimate, now: Terms, inputs: Float[np.ndarray, "n d"], index: int) -> list[Balance]:
+    """Of one recording, with the terms of its equations of motion and the forces that its inputs give."""
     names, units = coordinate_names(here)
     drives = driven_joints(here.problem)
-    now = force_terms(here, index)
     time = here.problem.tracks[index].times(here.problem.timestep)[: len(now.missing)]
     balances = []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
@@ -302,7 +334,7 @@ def _altered(here: Estimate, alteration: Alteration, options: Options) -> list[l
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said of the recordings as they are
         other = build_problem(here.problem.given, altered, here.problem.parameters, options)
-    return force_balances(at_start(other))
+    return [forces.balances for forces in forces_along(at_start(other))]
 
 
 def _turned(balance: Balance) -> bool:
@@ -321,9 +353,9 @@ def _unexplained(balances: list[list[Balance]]) -> float:
     return float(np.exp(np.mean(np.log(np.maximum(parts, NOTHING)))))
 
 
-def _backwards(here: Estimate, index: int, where: str) -> list[Notice]:
+def _backwards(here: Estimate, index: int, terms: Terms, where: str) -> list[Notice]:
     """Whether time runs backwards; a late input may look the same."""
-    arrow = direction(here, index)
+    arrow = direction(here, index, terms)
     if not arrow.likely:
         return []
     return [

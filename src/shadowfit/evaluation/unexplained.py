@@ -126,13 +126,14 @@ def coordinate_names(estimate: Estimate) -> tuple[list[str], list[str]]:
     return [names[place] for place in kept.independent], [units[place] for place in kept.independent]
 
 
-def force_terms(estimate: Estimate, index: int) -> Terms:
-    """The terms along one recording."""
+def force_terms(estimate: Estimate, index: int, missing: Float[np.ndarray, "n d"] | None = None) -> Terms:
+    """The terms along one recording; ``missing`` forces are those of the estimate's residuals unless they are given."""
     problem = estimate.problem
     point = estimate.outcome.linearisation.point
-    size = estimate.evidence.layouts[index][0].size
-    weighted = estimate.evidence.projections[index].residual[:, :size][:, -problem.plan.impulses :]
-    missing = unweighted(point, estimate.weights, index, weighted) / problem.timestep
+    if missing is None:
+        size = estimate.evidence.layouts[index][0].size
+        weighted = estimate.evidence.projections[index].residual[:, :size][:, -problem.plan.impulses :]
+        missing = unweighted(point, estimate.weights, index, weighted) / problem.timestep
     inertia, gravity = _wrenches(estimate, index)
     velocity = np.asarray(estimate.trajectory(index).states.velocity)
     steps = min(len(missing), len(inertia))

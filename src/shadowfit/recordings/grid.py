@@ -8,6 +8,7 @@ steps.
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 import numpy as np
@@ -26,6 +27,19 @@ def quantisation(values: ArrayLike) -> float | None:
     """
     samples = np.asarray(values, dtype=np.float64)
     samples = samples[np.isfinite(samples)]
+    # A channel is asked for its grid whenever a problem is made of its recording, to look at it and to fit it.
+    name = hashlib.blake2b(samples.tobytes(), digest_size=16).digest()
+    if name not in _known:
+        _known[name] = _found(samples)
+    return _known[name]
+
+
+_known: dict[bytes, float | None] = {}
+"""Steps of the channels of this process, by a fingerprint of their samples."""
+
+
+def _found(samples: NDArray[np.float64]) -> float | None:
+    """The step for samples that are all numbers."""
     levels = np.unique(samples)
     if levels.size < 4 or (levels.size < _FEW_LEVELS and samples.size < 4 * levels.size):
         return None
