@@ -133,7 +133,10 @@ def published_bases(file: Path, folder: Path) -> None:
 
     saved = load_result(folder)
     start = np.array([saved.summary["parameters"][label]["value"] for label in saved.labels])
-    known = np.nan_to_num(saved.covariance)
+    # The authors' numbers are those of the data alone; so are these bars, without what the file says about bodies.
+    known = np.nan_to_num(saved.covariance_of_data)
+    held = {label: own["at_bound"] for label, own in saved.summary["parameters"].items()}
+    known += np.diag([bar(saved.summary["parameters"][label]) ** 2 if held[label] else 0.0 for label in saved.labels])
     distances = []
     print("published combination | published | found | difference in our bars")
     for line in file.read_text().splitlines():
@@ -156,10 +159,10 @@ def published_bases(file: Path, folder: Path) -> None:
                 for size, step in zip(steps, np.diag(steps), strict=True)
             ]
         )
-        found, bar = combination(start), float(np.sqrt(slope @ known @ slope))
+        found, own = combination(start), float(np.sqrt(slope @ known @ slope))
         given = abs(float(value)) * float(spread) / 100.0
-        distances.append(abs(found - float(value)) / bar if bar > 0.0 else np.inf)
-        print(f"{text} | {value} ± {given:.2g} | {found:.4g} ± {bar:.2g} | {distances[-1]:.1f}")
+        distances.append(abs(found - float(value)) / own)
+        print(f"{text} | {value} ± {given:.2g} | {found:.4g} ± {own:.2g} | {distances[-1]:.1f}")
     share = np.mean(np.array(distances) < 3.0)
     print(f"{len(distances)} compared: within 3 of our bars {share:.0%}, median {np.median(distances):.1f}")
 
@@ -202,6 +205,13 @@ def draw(path: Path, torques: dict[str, Any]) -> None:
     print("figure", path)
 
 
+def bar(parameter: dict[str, Any]) -> float:
+    """Standard deviation; of a parameter on its bound the half of its one-sided interval."""
+    if parameter["std"]:
+        return float(parameter["std"])
+    return float(np.max(np.abs(np.array(parameter["interval"]) - parameter["value"]))) / 1.96
+
+
 def legs(robot: Robot, data: Path, out: Path) -> None:
     """Both halves of a recording: values, bars, and their differences in bars."""
     halves = [
@@ -212,11 +222,10 @@ def legs(robot: Robot, data: Path, out: Path) -> None:
     print("parameter | first | second | difference in bars")
     for name, first in halves[0].items():
         second = halves[1][name]
-        text = [f"{own['value']:.3g}" + (f" ± {own['std']:.2g}" if own["std"] else "") for own in (first, second)]
-        if first["std"] and second["std"]:
-            distances.append(abs(first["value"] - second["value"]) / np.hypot(first["std"], second["std"]))
-            text.append(f"{distances[-1]:.1f}")
-        print(name, "|", " | ".join(text))
+        text = [f"{own['value']:.3g} ± {bar(own):.2g}{' (bound)' * own['at_bound']}" for own in (first, second)]
+        distance, sure = abs(first["value"] - second["value"]), np.hypot(bar(first), bar(second))
+        distances.append(distance / sure if distance > 0.0 else 0.0)
+        print(name, "|", " | ".join(text), f"| {distances[-1]:.1f}")
     found = np.array(distances)
     print(
         f"{len(found)} compared: median {np.median(found):.2f} bars, "

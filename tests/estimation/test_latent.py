@@ -7,10 +7,22 @@ import functools
 
 import numpy as np
 import pytest
+from scipy import signal
 
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.uncertainty import state_functions
-from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, Spring, TorqueMotor, slider
+from shadowfit.mechanism import (
+    Body,
+    Coulomb,
+    Input,
+    JointPosition,
+    Mechanism,
+    PositionMotor,
+    Spring,
+    TorqueMotor,
+    hinge,
+    slider,
+)
 from shadowfit.recordings import Recording
 
 MASS, STIFFNESS, VISCOUS, STEP, COUNT = 0.7, 9.0, 0.05, 0.04, 600
@@ -168,3 +180,45 @@ def test_the_way_since_a_turn_tells_nothing_without_turns():
     forth = np.linspace(0.0, 1.0, 400)
     (functions,) = state_functions.of_turning([forth], [np.ones(400)])
     assert np.max(np.abs(functions[100:])) < 1e-3 * np.max(np.abs(functions))
+
+
+def led_through_rest(seed, turns):
+    """A mass in a position loop whose friction turns over a way, as the model does not have it."""
+    motor = PositionMotor(kp=20.0, kd=1.5, shaft_inertia=0.02, input="target")
+    joint = hinge(
+        "world", "arm", axis=(0.0, 0.0, 1.0), friction=Coulomb(coulomb=0.2), viscous=0.1, laws={"motor": motor}
+    )
+    mechanism = Mechanism(
+        {"arm": Body(1.0, (0.03, 0.03, 0.03))},
+        {"joint": joint},
+        sensors={"q": JointPosition("joint", std=1e-4)},
+        inputs={"target": Input(unit="rad")},
+    )
+    count, step, finer = 1200, 0.005, 10
+    target = 0.5 * signal.sawtooth(2.0 * np.pi * np.cumsum(np.linspace(0.4, 1.0, count)) * step, 0.5)
+    state, friction, places = np.array([target[0], 0.0]), 0.0, []
+    for k in range(count * finer):
+        if k % finer == 0:
+            places.append(state[0])
+        h, (q, v) = step / finer, state
+        heading = np.sign(v)
+        friction += (heading - friction) * min(abs(v) * h / 0.03, 1.0) if turns else 0.0
+        level = friction if turns else np.tanh(v / 1e-3)
+        force = 20.0 * (target[k // finer] - q) - 1.5 * v - 0.1 * v - 0.5 * level
+        v += h * force / 0.05
+        state = np.array([q + h * v, v])
+    noise = 1e-4 * np.random.default_rng(seed).standard_normal(count)
+    return mechanism, Recording(step * np.arange(count), {"q": np.array(places) + noise, "target": target})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turns", [False, True])
+def test_friction_that_turns_over_a_way_is_in_the_bars_of_a_loop(turns):
+    mechanism, recording = led_through_rest(0, turns)
+    free = ["joint.coulomb", "joint.viscous", "joint.motor.shaft_inertia", "target.delay"]
+    estimate = fit(mechanism, recording, free)
+    # Of a friction of 0.5 N m that jumps, what a step cannot tell is all that is found.
+    size = sum(one.size for one in estimate.evidence.latent.errors if one.kind == "turning")
+    assert (size > 0.1) if turns else (size < 0.02)
+    for own, truth in zip(estimate.uncertainty().intervals(0.997), (0.5, 0.1, 0.02, 0.0), strict=True):
+        assert own.lower <= truth <= own.upper, own

@@ -128,6 +128,38 @@ def test_parameters_on_a_bound_are_held_and_have_one_sided_intervals():
     assert gentle.upper == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("bars_beyond", [1.0, 2.9, 3.1, 40.0])
+def test_data_that_push_hard_against_a_bound_say_how_wrong_the_model_is(bars_beyond):
+    """The truth is inside: an estimate that would be far beyond without the bound is off by that distance at least."""
+    matrix, held = np.array([[2.0, 0.0, 0.9], [0.0, 1.0, 0.0], [0.9, 0.0, 1.0]]), np.array([False, False, True])
+
+    def bread(free):
+        inverse = np.zeros((3, 3))
+        inverse[np.ix_(free, free)] = np.linalg.inv(matrix[np.ix_(free, free)])
+        return inverse
+
+    inverse = np.linalg.inv(matrix)
+    bar = REFERENCE * np.sqrt(inverse[2, 2])
+    distance = bars_beyond * bar
+    known = SimpleNamespace(
+        labels=LABELS, at_bound=held, matrix=matrix, bread=bread, on_edge=False,
+        gradient=np.array([0.0, 0.0, distance / inverse[2, 2]]),
+        covariance=lambda _, free=~held: (REFERENCE**2 * bread(free), np.full(3, np.inf)),
+    )  # fmt: skip
+    found = uncertainty(known, "blocks", values=(1.0, 1.0, 0.0), lower=0.0)
+    wrong = bars_beyond > 3.0
+    assert found.freed_std[2] == pytest.approx(distance if wrong else bar)
+    assert uncertainty(known, "gauss-newton").freed_std[2] == pytest.approx(bar)
+    upper = found.intervals(0.95)[2].upper
+    assert upper == pytest.approx(0.96 * distance if wrong else max(1.96 * bar - distance, 0.0), rel=1e-3)
+    # The first one follows by 0.45 of it: of a normal variable with the mean −1, its part above zero is 0.69, r.m.s.
+    added = found.std[0] ** 2 - REFERENCE**2 / 2.0
+    if wrong:
+        assert np.sqrt(added) == pytest.approx(0.45 * 0.69 * distance, rel=0.01)
+    else:
+        assert np.sqrt(added) < 0.45 * bar
+
+
 def test_intervals_beside_a_bound_span_what_the_bound_hides():
     """Two parameters that share their effect: with one on its bound, the other may be wrong by what that one lacks."""
     table, left = regression()

@@ -208,7 +208,8 @@ def test_an_unknown_unit_is_reported(read):
 )
 def test_values_are_multiplied_by_the_factor_of_their_unit(unit, form, values):
     heading = form.format("channel", unit[0])
-    recording = read_recording({"time": np.arange(len(values)) / 100, heading: values})
+    columns = {"time": np.arange(len(values)) / 100, heading: values}
+    recording = read_recording(columns, channels=ChannelTable(keep_repeats=True))
     np.testing.assert_allclose(recording.channel("channel"), np.array(values) * unit[1], rtol=1e-15)
 
 

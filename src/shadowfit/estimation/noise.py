@@ -20,8 +20,8 @@ its errors (:mod:`weight_search`). Error bars follow from the most likely levels
 **The model file.** Bodies all of whose numbers are free have a prior about the file's, as wide as the data say
 (:mod:`uncertainty.file_prior`).
 
-**Near rest.** Where the force of every joint is known, the speed over which dry friction turns is, too
-(:mod:`uncertainty.near_rest`).
+**Near rest.** Where a drive leads every joint through rest, by its torque or a target, the speed over which dry
+friction turns is seen (:mod:`uncertainty.near_rest`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from shadowfit.estimation.problem.drives import is_led, passes_rest
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
@@ -50,9 +51,10 @@ from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.file_prior import file_spread, settled
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
+from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.estimation.uncertainty.near_rest import fading
 from shadowfit.estimation.uncertainty.start_levels import EVIDENCE, STRIDE, levels_at_start, within
-from shadowfit.estimation.weight_search import RIGID, is_led, predictive
+from shadowfit.estimation.weight_search import RIGID, predictive
 
 # Of two values of κ whose −2 log L differs by less than this the larger one is preferred: it leaves fewer unknowns.
 INDIFFERENCE = 0.5
@@ -105,7 +107,8 @@ def estimate_noise(
     given = problem
     tried, cut_off = _climb(scan, best, weights)
     preferred = _as_far_from_file(scan, _preferred(tried))
-    if led:
+    passing = passes_rest(problem)
+    if passing:
         preferred = _near_rest(scan, preferred)
         problem = scan.problem
     likely, at_peak = _refined(scan, preferred)
@@ -124,7 +127,7 @@ def estimate_noise(
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     search_record = search.predictions, acting, explanation, search.by_chance
     creeps = problem.options.stick_time
-    stick_time = (creeps if isinstance(creeps, Mapping) else {}) if led and given.rubs else None
+    stick_time = (creeps if isinstance(creeps, Mapping) else {}) if passing and given.rubs else None
     choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led, stick_time)
     return problem, dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
@@ -214,6 +217,7 @@ def _acting_or_read(scan: Scan, read: Candidate, degrees: float) -> tuple[Candid
     if problem.plan.unknowns.reach != 3 or degrees < RIGID:
         return read, None
     best, weights = read, read.weights
+    least = _deviance_if_acting(read)
     share = acting_share(problem, read.point, weights)
     for _ in range(PULLS):
         if not scan.has_time:
@@ -226,15 +230,27 @@ def _acting_or_read(scan: Scan, read: Candidate, degrees: float) -> tuple[Candid
             break
         weights = dataclasses.replace(weights, pull=pulled)
         moved = scan.fitted(here.point, weights, adapt=False)
-        if not usable(moved.outcome):
+        # Along the way to the most likely motion by acting forces it only gets more likely. Levels that are found
+        # anew from a fit that lost its way would lead it further.
+        reached = _deviance_if_acting(moved) if usable(moved.outcome) else np.inf
+        if reached > least + EVIDENCE:
             break
         change = np.abs(problem.parameters.minus(moved.point.values, here.point.values))
-        best = moved
+        best, least = moved, min(reached, least)
         if np.all(change <= SETTLED * evidence.std):
             break
     if best is not read:
         return best, True
     return read, None if np.all(share > 0.5) else False
+
+
+def _deviance_if_acting(candidate: Candidate) -> float:
+    """−2 log L of a fit whose errors are forces that act: with their determinant, in place of its parabolas."""
+    if candidate.weights.pull is None:
+        return candidate.deviance
+    weights = dataclasses.replace(candidate.weights, pull=None)
+    here = objective.linearise(candidate.problem, candidate.point, weights)
+    return deviance(candidate.problem, here, weights, adapt=False)[0]
 
 
 def _with_unexplained(problem: Problem, likely: Candidate, chosen: Candidate) -> Candidate:

@@ -301,6 +301,10 @@ class Estimate(Ended):
         """Gauss–Newton covariance of the increments with the weights of the fit; zero rows for those on a bound."""
         return self.uncertainty("gauss-newton").covariance
 
+    def covariance_of_data(self, kind: Kind = "blocks") -> Float[np.ndarray, "p p"]:
+        """Covariance by the data and what was given, without the model file's bodies (:mod:`file_prior`)."""
+        return self.evidence.without_file.covariance(check_kind(kind))[0]
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What the data cannot tell about the parameters, in words."""

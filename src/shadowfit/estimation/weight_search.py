@@ -22,6 +22,7 @@ import dataclasses
 
 import numpy as np
 
+from shadowfit.estimation.problem.drives import all_driven
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.scan import Candidate, Scan, mean_logarithm, usable
@@ -29,7 +30,6 @@ from shadowfit.estimation.solve.prediction import Prediction, predict, predict_a
 from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.start_levels import STRIDE, within
-from shadowfit.mechanism.laws import TorqueMotor
 
 # Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent) and than
 # by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
@@ -45,20 +45,6 @@ FOLLOWED = 0.3
 # Below so many degrees of freedom the equations of motion already hold exactly, and weight by prediction is not asked
 # for; below so many more weight changes nothing but the digits that are lost.
 RIGID, EXACT = 3.0, 0.1
-
-
-def is_led(problem: Problem) -> bool:
-    """Whether the force of every joint is known, so that a controller may have led the machine along its path."""
-    return problem.plan.unknowns.reach == 3 and _driven(problem, TorqueMotor) == problem.plan.node_size
-
-
-def _driven(problem: Problem, kind: type = object) -> int:
-    """How many joints have a motor (of a kind) that follows an input."""
-    joints = problem.mechanism.joints.values
-    return sum(
-        any(isinstance(law, kind) and getattr(law, "input", None) is not None for law in joint.laws.values)
-        for joint in joints
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +69,7 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
     if degrees < RIGID:
         return WeightSearch(likely, tuple(tried))
     # Errors of forces that were read have a memory without being functions of the state.
-    by_chance = not smooth or _driven(problem) == problem.plan.node_size
+    by_chance = not smooth or all_driven(problem)
     current, worthy = likely, [likely]
     draws: chance.Chance | None = None
     misses = 0

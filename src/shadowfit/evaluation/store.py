@@ -83,6 +83,8 @@ class SavedResult:
     labels: tuple[str, ...]
     """Names of the parameters, in the order of ``covariance``."""
     covariance: Float[np.ndarray, "p p"]
+    covariance_of_data: Float[np.ndarray, "p p"]
+    """Without what the model file says about bodies whose numbers are all free; else the same."""
 
     @property
     def converged(self) -> bool:
@@ -186,8 +188,9 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
         with np.load(io.BytesIO((source / "state.npz").read_bytes()), allow_pickle=False) as archive:
             states = {name: _states(archive, name) for name in names}
             labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
+            of_data = archive.get("covariance_of_data", spread)
         return SavedResult(
-            source, summary, tables, forces, torques, read_csv(source / "log.csv"), states, labels, spread
+            source, summary, tables, forces, torques, read_csv(source / "log.csv"), states, labels, spread, of_data
         )
     except FileNotFoundError as error:
         missing = Path(error.filename).name
@@ -323,6 +326,8 @@ def _archive(estimate: Estimate, names: Sequence[str], kind: Kind) -> bytes:
         "values": np.array([row.value for row in rows], dtype=float),
         "covariance": estimate.uncertainty(kind).covariance,
     }
+    if np.any(estimate.evidence.file_prior):
+        arrays["covariance_of_data"] = estimate.covariance_of_data(kind)
     for index, name in enumerate(names):
         states = start_states(estimate, index)
         arrays[f"{name}/time"] = estimate.problem.tracks[index].times(estimate.problem.timestep)

@@ -6,7 +6,10 @@ calculation of the base inertial parameters of robots, 1991) picks independent c
 information A in units of the parameters' typical sizes, and regroups the others: with I the chosen and D the dependent
 ones,
 
-    β = θ_I + K θ_D,        K = A_II⁻¹ A_ID,        cov β = A_II⁻¹ (where the weights are those of the noise).
+    β = θ_I + K θ_D,        K = A_II⁻¹ A_ID,        cov β = A_II⁻¹ V A_II⁻¹,
+
+V the variance of ``Tᵀe`` on the chosen columns by white errors and those that are not (A_II where all are white and the
+weights are those of the noise).
 
 A column is independent if the data tell its parameter to better than its own size (:mod:`identifiability`) beside those
 chosen before it. Masses are chosen last, as is usual: they are then added to moments of the bodies before them.
@@ -89,12 +92,13 @@ class BaseParameters:
 
 
 def base_parameters(
-    evidence: Evidence, values: Float[np.ndarray, " p"], units: Sequence[str], kind: Kind = "gauss-newton"
+    evidence: Evidence, values: Float[np.ndarray, " p"], units: Sequence[str], kind: Kind = "blocks"
 ) -> BaseParameters:
     """Base parameters of the data alone, priors left out; parameters on a bound are held there."""
     free = ~evidence.at_bound
     square = evidence.reference**2
-    variance = (evidence.meat(kind, free)[0] - evidence.prior * square) / square**2
+    meat = evidence.meat(kind, free)[0] + (evidence.latent.variance if kind == "blocks" else 0.0)
+    variance = (meat - evidence.prior * square) / square**2
     linear = linear_parameters(evidence, values, units)
     back = linear.jacobian_inverse
     data = np.nan_to_num(evidence.data / square)

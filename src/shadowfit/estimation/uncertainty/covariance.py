@@ -16,7 +16,10 @@ Parameters on a bound are held there, and covariances of all others are *conditi
 are not: the truth lies inside, at a distance x from the bound that the data say something about. If a parameter b were
 free it would be found at ``−d ± s`` beyond the bound, and where the bound is known to hold its truth is that normal
 variable's part inside. Others, which follow it by ``g = −H⁻¹H_b``, are off by as much: ``g² E[x²]`` is added to their
-variances. (Intervals also span the estimate without bounds, see :meth:`Uncertainty.intervals`.)
+variances. (Intervals also span the estimate without bounds, see :meth:`Uncertainty.intervals`.) Where that many ``s``
+are no chance, the truth inside says how wrong the model is: the free estimate is off by d at least, and d is its
+standard deviation (``blocks``, which counts what models lack; the scale of errors that makes a truth on the bound most
+likely, Birge's ratio of a single number).
 
 Directions that the data do not tell (see :mod:`identifiability`) are given a standard deviation of ten typical sizes,
 enough to be seen and not so much that it drowns its neighbours.
@@ -34,6 +37,9 @@ from jaxtyping import Bool, Float
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.uncertainty.distributions import square_beyond, student_quantile
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind
+
+# Standard deviations beyond a bound that no chance explains (one in a thousand).
+NO_CHANCE = 3.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,12 +94,21 @@ class Uncertainty:
         return np.where(self.evidence.at_bound, self._std_beyond, self.std)
 
     @functools.cached_property
+    def _beyond(self) -> Float[np.ndarray, " p"]:
+        """How far beyond its bound each parameter that sits on one would be found if it were free; else zero."""
+        distance = np.zeros(len(self.labels))
+        for i in np.flatnonzero(self.evidence.at_bound).tolist():
+            distance[i] = abs(float(self.evidence.bread(self._freed(i))[i] @ self.evidence.gradient))
+        return distance
+
+    @functools.cached_property
     def _std_beyond(self) -> Float[np.ndarray, " p"]:
         """Standard deviation of each parameter on a bound if it were free; zero for the others."""
         spread = np.zeros(len(self.labels))
         for i in np.flatnonzero(self.evidence.at_bound).tolist():
             spread[i] = np.sqrt(max(self.evidence.covariance(self.kind, self._freed(i))[0][i, i], 0.0))
-        return spread
+        wrong = (self.kind == "blocks") & (self._beyond > NO_CHANCE * spread)
+        return np.where(wrong, self._beyond, spread)
 
     @functools.cached_property
     def _by_bounds(self) -> Float[np.ndarray, " p"]:
@@ -101,8 +116,7 @@ class Uncertainty:
         evidence, added = self.evidence, np.zeros(len(self.labels))
         bread = evidence.bread(~evidence.at_bound)
         for i in np.flatnonzero(evidence.at_bound & (self._std_beyond > 0.0)).tolist():
-            beyond = abs(float(evidence.bread(self._freed(i))[i] @ evidence.gradient))
-            inside = self._std_beyond[i] ** 2 * square_beyond(beyond / self._std_beyond[i])
+            inside = self._std_beyond[i] ** 2 * square_beyond(self._beyond[i] / self._std_beyond[i])
             added += (bread @ evidence.matrix[:, i]) ** 2 * inside
         return added
 
@@ -119,7 +133,7 @@ class Uncertainty:
         While no parameter sits on a bound, and no body on the edge of what a body can have, they are symmetric.
         Otherwise the truth may well lie inside, and others would have answered to that: intervals then also span those
         of the estimate without bounds, as the quadratic model has it. For a parameter on a bound this begins there, and
-        may be that single value.
+        may be that single value, unless the model must be wrong (``blocks``).
         """
         if not 0.0 < level < 1.0:
             raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")
@@ -131,6 +145,8 @@ class Uncertainty:
             unbounded = self.values - self.evidence.bread(everything) @ self.evidence.gradient
             spread = factor * np.sqrt(np.diagonal(self.evidence.covariance(self.kind, everything)[0]))
             low, high = np.minimum(low, unbounded - spread), np.maximum(high, unbounded + spread)
+            inside = np.where(self._std_beyond == self._beyond, (factor - 1.0) * self._beyond, 0.0)
+            low, high = np.minimum(low, self.values - inside), np.maximum(high, self.values + inside)
         low, high = np.clip(low, self.lower, self.upper), np.clip(high, self.lower, self.upper)
         return tuple(
             Interval(label, float(a), float(b), bool(bound))

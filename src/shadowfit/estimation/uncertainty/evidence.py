@@ -289,6 +289,11 @@ class Evidence:
             return covariance, np.full(len(free), degrees)
         return self._widened(covariance, bread @ self.latent.variance @ bread, free, degrees)
 
+    @property
+    def without_file(self) -> Evidence:
+        """The same without the model file's bodies, which nobody has vouched for: what the data say."""
+        return dataclasses.replace(self, prior=self.prior - self.file_prior, file_prior=np.zeros_like(self.file_prior))
+
     def _less_pulled(
         self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
     ) -> Float[np.ndarray, "p p"]:
