@@ -71,7 +71,11 @@ def test_names_that_match_nothing_are_listed() -> None:
         (("hip.target", "knee.target"), r"are torques \(u\).*targets of position loops \(hip.target\).*\"position\""),
         (
             ("knee.target", "ankle.effort"),
-            r"no channel for u; where nothing .*motor = false under \[joints.hip\]",
+            r"no channel for u \(the recording's ankle: no joint .*\); where nothing .*= false under \[joints.hip\]",
+        ),
+        (
+            ("knee.velocity",),
+            r"are torques and targets of position loops \(u, goal\), and .* than position, velocity; record them",
         ),
     ],
 )

@@ -223,6 +223,13 @@ def test_numbers_written_with_all_digits_come_back_exactly(values):
 # Bad files
 
 
+def test_time_within_a_structure(read):
+    """The only column of times may be that of a structure or group, as in `log.time`."""
+    recording = read("log.q,log.Time [ms]\n1,0\n2,10\n3,20\n")
+    np.testing.assert_allclose(recording.time, [0.0, 0.01, 0.02])
+    assert list(recording.channels) == ["log.q"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -248,6 +255,7 @@ def test_numbers_written_with_all_digits_come_back_exactly(values):
         ("time,,theta\n0,1,1\n1,2,2\n2,3,3\n", "line 1: column 2 has no heading; give it a name or delete it"),
         ("tiem,theta\n0,1\n1,2\n2,3\n", "no column of times among 'tiem', 'theta'; call it 'time'"),
         ("time theta\n0 1\n1 2\n2 3\n", "no column of times among 'time theta'.* separated by comma, semicolon or tab"),
+        ("a.time,b.time,theta\n0,0,1\n1,1,2\n2,2,3\n", r'no column of times among .* \(`time = "COLUMN"` in a file'),
         ("time [deg],theta\n0,1\n1,2\n2,3\n", r"the times in column 'time \[deg\]' are in rad, not in s"),
         ("time\n0\n1\n2\n", "there are no channels besides time"),
         ('time,theta\n0,"1\n1,2\n2,3\n', "line 4: .*; check the quotation marks"),

@@ -78,6 +78,8 @@ class Balance:
     """``gravity``, ``input``, ``viscous`` and ``dry``, where they count."""
     torque: TorqueBalance = NO_TORQUE
     """Of a joint whose torque is an input."""
+    input: str = "INPUT"
+    """Name of the input that drives the joint, where there is one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,8 +220,15 @@ def _balances(here: Estimate, now: Terms, inputs: Float[np.ndarray, "n d"], inde
             # What the torque is made of tells more of its sign and unit than the inertia's share of it.
             coefficients.pop("input", None)
         shown, given = max(explained, torque.explained), needed - missing
-        balances.append(Balance(name, unit, time, needed, given, shown, coefficients, torque))
+        drive = _input_of(here.problem.mechanism, name)
+        balances.append(Balance(name, unit, time, needed, given, shown, coefficients, torque, drive))
     return balances
+
+
+def _input_of(mechanism: Mechanism, joint: str) -> str:
+    """Name of the input that drives a joint; a word for one where there is none, or where several joints share it."""
+    laws = mechanism.joints[joint].laws.values if joint in mechanism.joints.names else ()
+    return next((law.input for law in laws if law.input is not None), Balance.input)
 
 
 def _explain(
@@ -271,7 +280,8 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
         yield Notice(
             "red",
             f"{balance.name}{where} moves against its input",
-            "Turn the sign of the input (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
+            f"Turn the sign of the input (or of the angle): `--set {balance.input}.gain=-1`, or another sign in the "
+            "file",
         )
     yield from _about_torque(balance, where)
     for name, thing in (("input", "the input"), ("gravity", "gravity")):
@@ -376,7 +386,8 @@ def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:
         yield Notice(
             "red",
             f"{balance.name}{where}: the measured torque has the opposite sign of what the motion needs{factor}",
-            "Turn the sign of the torque (or of the angle): `--set INPUT.gain=-1`, or another sign in the file",
+            f"Turn the sign of the torque (or of the angle): `--set {balance.input}.gain=-1`, or another sign in the "
+            "file",
         )
     if torque.factor is None:
         return
@@ -397,7 +408,7 @@ def _about_torque(balance: Balance, where: str) -> Iterator[Notice]:
             "red",
             f"{balance.name}{where}: the motion needs {size:.2g} times the measured torque",
             f"Check the unit of the torque{hint}: a current, or a torque before the gear, needs its factor "
-            f"(`--set INPUT.gain={size:.3g}`)",
+            f"(`--set {balance.input}.gain={size:.3g}`)",
         )
 
 

@@ -76,10 +76,20 @@ def _refuse_lacking(
                 f"({', '.join(other)}), and the recording has {WORDS[recorded]} ({', '.join(other.values())}): "
                 f'write drive = "{drive}" into the model file beside the robot file'
             )
-    if lacking and any(quantity == "effort" for _, quantity in columns):
-        joints = list(dict.fromkeys(joint for joint, _ in lacking.values()))
+    where, recorded_quantities = recording.source or recording.name, dict.fromkeys(quantity for _, quantity in columns)
+    asked_quantities = {quantity for _, quantity in lacking.values()}
+    if lacking and not asked_quantities & set(recorded_quantities):
+        kinds = " and ".join(WORDS.get(quantity, quantity) for quantity in sorted(asked_quantities))
         raise RecordingError(
-            f"{recording.source or recording.name}: no channel for {', '.join(lacking)}; where nothing drives these "
+            f"{where}: the model's inputs are {kinds} ({', '.join(lacking)}), and of its joints the recording has no "
+            f"more than {', '.join(recorded_quantities)}; record them, or say which columns they are with --channel"
+        )
+    if lacking:
+        joints = list(dict.fromkeys(joint for joint, _ in lacking.values()))
+        others = sorted({joint for joint, _ in columns} - set(names.values()))
+        strange = f" (the recording's {', '.join(others)}: no joint of the model has such a name)" if others else ""
+        raise RecordingError(
+            f"{where}: no channel for {', '.join(lacking)}{strange}; where nothing drives these "
             f"joints write motor = false under [joints.{joints[0]}] in the model file beside the robot file"
         )
 

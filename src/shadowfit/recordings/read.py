@@ -102,13 +102,16 @@ def _time_heading(headings: Sequence[Heading], time: str | None, where: str) -> 
         heading = _find(headings, time, where)
     else:
         candidates = [h for candidate in TIME_NAMES for h in headings if h.name.lower() == candidate]
-        if not candidates:
+        # In a structure or group it is `log.time`; which of several is meant only the user knows.
+        inside = [h for h in headings if h.name.lower().rpartition(".")[2] in TIME_NAMES]
+        if not candidates and len(inside) != 1:
             columns = ", ".join(repr(h.text) for h in headings)
             raise RecordingError(
                 f"{where}: no column of times among {columns}; call it 'time' (in seconds) or 'time [ms]', or "
-                "say which column it is; columns of text files are separated by comma, semicolon or tab"
+                'say which column it is (`time = "COLUMN"` in a file for --channels); columns of text files are '
+                "separated by comma, semicolon or tab"
             )
-        heading = candidates[0]
+        heading = (candidates or inside)[0]
     if heading.unit is not None and heading.unit.symbol != "s":
         raise RecordingError(f"{where}: the times in column {heading.text!r} are in {heading.unit.symbol}, not in s")
     return heading
