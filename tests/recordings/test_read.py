@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shadowfit.errors import RecordingError, UnknownNameError
 from shadowfit.recordings import read_recording
+from shadowfit.recordings.channel_table import ChannelTable
 from shadowfit.recordings.delimited import read_delimited
 
 GOOD = "time,theta_deg,u [V]\n0.0,0,1.5\n0.1,90,nan\n0.2,180,-1.5\n0.3,90,\n"
@@ -209,7 +210,7 @@ def test_an_unknown_unit_is_reported(read):
 def test_values_are_multiplied_by_the_factor_of_their_unit(unit, form, values):
     heading = form.format("channel", unit[0])
     columns = {"time": np.arange(len(values)) / 100, heading: values}
-    recording = read_recording(columns, channels=ChannelTable(keep_repeats=True))
+    recording = read_recording(columns, channels=ChannelTable({}, keep_repeats=True))
     np.testing.assert_allclose(recording.channel("channel"), np.array(values) * unit[1], rtol=1e-15)
 
 
