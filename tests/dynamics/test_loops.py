@@ -53,6 +53,26 @@ def test_stiff_loops_become_rigid_ones(name):
         np.testing.assert_allclose(mine[5:], other[5:], atol=0.02 * np.max(np.abs(other)))
 
 
+@pytest.mark.parametrize("name", SCENES)
+def test_compliant_loops_tend_to_the_rigid_loop(name):
+    """With a tenth of the compliance of all joints a tenth of the gaps, and of the change of the motion, is left."""
+    build, positions, speeds = SCENES[name]
+    mechanism, steps, timestep = build(), 200, 1e-3
+    start = place(mechanism, positions, speeds)
+    options = {"timestep": timestep, "steps": steps, "diagnostics": True}
+    inputs = drive(mechanism, steps)
+    limit = simulate(mechanism, start, inputs, joints="rigid", **options)
+    fields = [f"{joint}.compliance.{way}" for joint in mechanism.joints for way in ("linear", "rotational")]
+    away, open_by = [], []
+    for compliance in (1e-4, 1e-5, 1e-6):
+        run = simulate(mechanism.set(dict.fromkeys(fields, compliance)), start, inputs, **options)
+        pairs = [(np.asarray(run.readings[s]), np.asarray(limit.readings[s])) for s in mechanism.sensors]
+        away.append(max(np.max(np.abs(soft - stiff)) / np.ptp(stiff) for soft, stiff in pairs))
+        open_by.append(np.max(run.diagnostics.gap))
+    assert np.all(np.divide(away[:-1], away[1:]) > 8.0)
+    np.testing.assert_allclose(np.divide(open_by[:-1], open_by[1:]), 10.0, rtol=0.1)
+
+
 def test_second_order_and_energy():
     mechanism = with_joints(fourbar(), viscous=0.0).set({"d.spring.damping": 0.0, "d.spring.stiffness": 0.0})
     start = place(mechanism, {"a": -1.0}, {"a": 8.0})

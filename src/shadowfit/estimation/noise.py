@@ -106,12 +106,14 @@ def estimate_noise(
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
     given = problem
     tried, cut_off = _climb(scan, best, weights)
-    preferred = _as_far_from_file(scan, _preferred(tried))
+    likely = _as_far_from_file(scan, _preferred(tried))
+    # Fits that were left behind are not kept: each holds tens of megabytes.
+    del best, tried
     passing = passes_rest(problem)
     if passing:
-        preferred = _near_rest(scan, preferred)
+        likely = _near_rest(scan, likely)
         problem = scan.problem
-    likely, at_peak = _refined(scan, preferred)
+    likely, at_peak = _refined(scan, likely)
     likely = _as_far_from_file(scan, likely)
     degrees = likely.evidence.noise[0].degrees
     likely, acting = _acting_or_read(scan, likely, degrees)

@@ -56,6 +56,8 @@ SETTLED = 1e-10
 AGREEMENT = 3e-6
 # Corrections before it is taken as it is.
 PASSES = 6
+# Errors that states follow at a time: what they do to all nodes is held several times.
+BESIDE = 64
 # Added to the diagonal of what the past knows of the states, relative to what its last steps contribute: directions
 # that nothing has seen yet count as unknown.
 UNKNOWN_YET = 1e-13
@@ -296,9 +298,13 @@ class Follower:
 
     def take_off(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
         """Subtract from errors of the rows what the states take up, and tell the sums of squares of that."""
+        parts = [errors[..., begin : begin + BESIDE] for begin in range(0, errors.shape[2], BESIDE)]
         with one_thread():
-            met = self.chunks.met(errors, self.factor.nodes)
-            return self.chunks.take_off(errors, self.factor.onwards(self.factor.halfway(met)))
+            return np.concatenate([np.zeros(0), *(self._take_off(part) for part in parts)])
+
+    def _take_off(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
+        met = self.chunks.met(errors, self.factor.nodes)
+        return self.chunks.take_off(errors, self.factor.onwards(self.factor.halfway(met)))
 
 
 def follower(find_states: Callable[[], Chunks], factor: front.Factor) -> Follower:

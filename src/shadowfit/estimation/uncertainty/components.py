@@ -22,6 +22,8 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.estimation.linear import substitution
+
 # −2 log L must fall by this for a group to be taken in: by chance, in one of a thousand groups that are not there.
 EVIDENCE = 11.0
 # Values of log10 θ that are tried, relative to where a group's columns are as large as the errors; then finer ones.
@@ -140,10 +142,10 @@ class _Beside:
     rows: Rows
     there: list[int]
     """Columns of the groups that are there."""
-    half: Float[np.ndarray, "k k"]
-    """A root of ``(M + Θ⁻¹)⁻¹`` on these columns: ``halfᵀ half``."""
+    half: _HalfInverse
+    """R with ``RᵀR = (M + Θ⁻¹)⁻¹`` on these columns."""
     along: Float[np.ndarray, " k"]
-    """``half b``."""
+    """``R b``."""
     determinant: float
     """``log det(1 + Θ½ M Θ½)``."""
 
@@ -164,7 +166,7 @@ class _Beside:
     def left_of(self, g: int) -> tuple[Float[np.ndarray, "w w"], Float[np.ndarray, " w"]]:
         """``M − M K M`` and ``b − M K b`` of the columns of a group."""
         group = list(self.rows.groups[g])
-        across = self.half @ self.rows.squares[np.ix_(self.there, group)]
+        across = self.half.of(self.rows.squares[np.ix_(self.there, group)])
         squares = self.rows.squares[np.ix_(group, group)] - across.T @ across
         return squares, self.rows.products[group] - across.T @ self.along
 
@@ -192,20 +194,42 @@ def _beside(rows: Rows, ratio: Float[np.ndarray, " g"]) -> _Beside:
     there = np.flatnonzero(ratio > 0.0).tolist()
     columns = [c for g in there for c in rows.groups[g]]
     root = np.sqrt(np.repeat(ratio[there], [len(rows.groups[g]) for g in there]))
-    half, determinant = _inverse_root(root[:, None] * rows.squares[np.ix_(columns, columns)] * root)
-    half = half * root
-    return _Beside(rows, columns, half, half @ rows.products[columns], determinant)
+    half, determinant = _half_inverse(root[:, None] * rows.squares[np.ix_(columns, columns)] * root, root)
+    return _Beside(rows, columns, half, half.of(rows.products[columns, None])[:, 0], determinant)
 
 
-def _inverse_root(inner: Float[np.ndarray, "k k"]) -> tuple[Float[np.ndarray, "k k"], float]:
-    """R with ``RᵀR = (1 + A)⁻¹``, and the logarithm of the determinant of ``1 + A``."""
+@dataclasses.dataclass(frozen=True)
+class _HalfInverse:
+    """``R Θ½`` with ``RᵀR = (1 + A)⁻¹``, as a Cholesky factor or in principal axes."""
+
+    root: Float[np.ndarray, " k"]
+    """Θ½."""
+    upper: Float[np.ndarray, "k k"] | None
+    """U with ``UᵀU = 1 + A``, so that ``R = U⁻ᵀ``;"""
+    axes: Float[np.ndarray, "k k"] | None = None
+    """or R itself."""
+
+    def of(self, columns: Float[np.ndarray, "k c"]) -> Float[np.ndarray, "k c"]:
+        """``R Θ½`` times some columns."""
+        scaled = self.root[:, None] * columns
+        if self.axes is not None:
+            return self.axes @ scaled
+        assert self.upper is not None
+        size, count = scaled.shape
+        substitution.library("forward", 1, size, size, count, self.upper, self.upper, scaled)
+        return scaled
+
+
+def _half_inverse(inner: Float[np.ndarray, "k k"], root: Float[np.ndarray, " k"]) -> tuple[_HalfInverse, float]:
+    """That of A, and the logarithm of the determinant of ``1 + A``."""
     if np.trace(inner) < WELL_TOLD:
         lower = np.linalg.cholesky(inner + np.eye(len(inner)))
-        return np.linalg.inv(lower), 2.0 * float(np.sum(np.log(np.diagonal(lower))))
+        determinant = 2.0 * float(np.sum(np.log(np.diagonal(lower))))
+        return _HalfInverse(root, np.ascontiguousarray(lower.T)), determinant
     # Columns that hardly differ make this nearly singular: in its principal axes rounding does no harm.
     values, vectors = np.linalg.eigh(inner)
     values = np.maximum(values, 0.0)
-    return vectors.T / np.sqrt(1.0 + values)[:, None], float(np.sum(np.log1p(values)))
+    return _HalfInverse(root, None, vectors.T / np.sqrt(1.0 + values)[:, None]), float(np.sum(np.log1p(values)))
 
 
 def _promising(beside: _Beside, ratio: Float[np.ndarray, " g"]) -> list[int]:
