@@ -49,6 +49,8 @@ class Kernel:
     fixed: np.ndarray
     """Which of the settings shape the code."""
     fixed_values: np.ndarray
+    _told: list[tuple[Leaves, np.ndarray]] = dataclasses.field(default_factory=list, compare=False, repr=False)
+    """The settings of the last call and those of their numbers that the code reads: most calls are with the same."""
 
     def __call__(
         self,
@@ -63,9 +65,6 @@ class Kernel:
         ``carry`` are the first values of what is carried, not among the varying inputs. Outputs in a workspace are
         overwritten by the next call with it.
         """
-        flat = _flat(settings)
-        if not np.array_equal(flat[self.fixed], self.fixed_values):
-            raise ValueError("a setting that shapes the code has another value")
         times = len(varying[0])
         padded = times if carry is not None else -(-times // program.LANES) * program.LANES
         columns = [np.asarray(x, dtype=float).reshape(times, -1) for x in varying]
@@ -74,12 +73,23 @@ class Kernel:
         table[times:] = table[times - 1]
         edges = self.code.edges
         results, scratch = (workspace or Workspace()).memory(self.code, (padded, edges[-1]))
-        known = np.concatenate([flat[~self.fixed], _flat(constants)])
+        known = np.concatenate([self._read_of(settings), _flat(constants)])
         groups = padded if carry is not None else padded // program.LANES
         handed_on = None if carry is None else _flat(carry)
         self.code.loaded("program", known, table, results, scratch, handed_on, groups, results.shape[1])
         parts = zip(itertools.pairwise(edges), self.code.shapes, strict=True)
         return [results[:times, begin:end].reshape(times, *shape) for (begin, end), shape in parts]
+
+    def _read_of(self, settings: Leaves) -> np.ndarray:
+        """Those numbers of the settings that the code reads; raises where others, which shape it, have changed."""
+        for last, numbers in self._told:
+            if last is settings:
+                return numbers
+        flat = _flat(settings)
+        if not np.array_equal(flat[self.fixed], self.fixed_values):
+            raise ValueError("a setting that shapes the code has another value")
+        self._told[:] = [(settings, flat[~self.fixed])]
+        return flat[~self.fixed]
 
 
 class Workspace:
