@@ -9,6 +9,8 @@ something, as a new user would: no option, no number that was looked at before.
 * ``furuta``: a geared rotary pendulum whose base rubs more at rest and has play, fitted with viscous and Coulomb
   friction.
 * ``arm``: six axes in a position loop, friction that saturates with speed and depends on load, torques with noise.
+* ``bristles``: a driven pendulum whose friction bends before it slips (LuGre), fitted with Coulomb's.
+* ``play``: the rotary pendulum with a gap between motor and arm, which the model has as one.
 
 For each: estimates with error bars beside an independent fit (output error, or least squares on inverse dynamics),
 |difference|/combined standard deviation of halves, of time-steps, of repeats, and open-loop rollouts.
@@ -23,7 +25,7 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from rigs import arm, decay, drive, furuta
+from rigs import arm, bristles, decay, drive, furuta, play
 from rigs.comparison import Differences
 
 from shadowfit.runtime import start_jax
@@ -33,6 +35,8 @@ STUDIES: dict[str, Callable[[], Differences]] = {
     "drive": drive.study,
     "furuta": furuta.study,
     "arm": arm.study,
+    "bristles": bristles.study,
+    "play": play.study,
 }
 
 

@@ -178,8 +178,8 @@ def test_friction_that_grows_over_a_distance_is_found():
 def test_the_way_since_a_turn_tells_nothing_without_turns():
     """Beyond the first few distances friction that grows is friction that jumps."""
     forth = np.linspace(0.0, 1.0, 400)
-    (functions,) = state_functions.of_turning([forth], [np.ones(400)])
-    assert np.max(np.abs(functions[100:])) < 1e-3 * np.max(np.abs(functions))
+    for (function,) in state_functions.of_turning([forth], [np.ones(400)]):
+        assert np.max(np.abs(function[100:])) < 1e-3 * np.max(np.abs(function))
 
 
 def led_through_rest(seed, turns):

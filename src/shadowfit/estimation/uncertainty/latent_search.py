@@ -23,7 +23,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -152,8 +152,18 @@ class Explanation:
             across[place] += np.tensordot(projection.rows, columns, axes=([0, 1], [0, 1]))
             squares += np.sum(np.square(columns), axis=(0, 1))
         left = squares - np.sum(across * (evidence.bread(linear.free) @ across), axis=0)
-        told = tuple(function.latent() for function in self.functions)
+        told = _told(function.latent() for function in self.functions)
         return Latents(told, (across * variances) @ across.T, float(variances @ np.maximum(left, 0.0)))
+
+
+def _told(functions: Iterable[Latent]) -> tuple[Latent, ...]:
+    """Functions of one kind and joint as one error."""
+    together: dict[tuple[LatentKind, str], Latent] = {}
+    for one in functions:
+        key = one.kind, one.name
+        other = together.get(key, Latent(*key, 0.0, 0.0))
+        together[key] = Latent(*key, float(np.hypot(one.size, other.size)), one.gain + other.gain)
+    return tuple(together.values())
 
 
 def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: Evidence) -> Explanation:
@@ -337,7 +347,8 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
         position, speed = ([motion[i][:, joint] for motion in motions] for i in (0, 1))
         row = functools.partial(_impulse, problem, joint), joint
         listed.append(_Candidate("speed", name, state_functions.of_speed(position, speed), *row))
-        listed.append(_Candidate("turning", name, state_functions.of_turning(position, speed), *row))
+        # Distances are alternatives, and so different in what they do to inertias that they have no size in common.
+        listed += [_Candidate("turning", name, one, *row) for one in state_functions.of_turning(position, speed)]
         listed.append(_Candidate("position", name, state_functions.of_position(position), *row))
         listed.append(_Candidate("slow", name, slow, *row))
     for sensor, name in enumerate(problem.sensors):

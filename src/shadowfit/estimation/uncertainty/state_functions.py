@@ -41,13 +41,13 @@ def of_speed(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Float[
     return _split([v * np.abs(v), v**3, np.tanh(v / SLOW), *varying], speed)
 
 
-def of_turning(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Float[np.ndarray, " n"]]) -> Parts:
-    """Functions of the way since a joint turned last: friction that grows over a distance."""
+def of_turning(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Float[np.ndarray, " n"]]) -> list[Parts]:
+    """Functions of the way since a joint turned last: friction that grows over a distance, one for each distance."""
     joined = np.concatenate(speed)
     direction = np.tanh(joined / (QUICK * (float(np.sqrt(np.mean(joined**2))) or 1.0)))
     half = 0.5 * float(np.ptp(np.concatenate(position))) or 1.0
     yielding = np.concatenate([_yielding(own / half) for own in position])
-    return _split(list((yielding - direction[:, None]).T), speed)
+    return [_split([column - direction], speed) for column in yielding.T]
 
 
 def _yielding(position: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n d"]:
