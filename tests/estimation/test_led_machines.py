@@ -110,6 +110,7 @@ def test_friction_of_a_led_arm_is_found(problem):
     estimate = fit(mechanism, recording, start)
     assert estimate.converged
     assert estimate.log[-1].number <= 60
+    assert not estimate.noise_choice.at_end, "the data, and no limit of the search, say how far the equations hold"
     rows = {row.name: row for row in estimate.parameters}
     for i in range(1, JOINTS + 1):
         row = rows[f"joint{i}.coulomb"]
