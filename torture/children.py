@@ -125,6 +125,8 @@ def import_everything() -> None:
     """All modules that commands need, so that children begin at once. No array is made: threads would not survive."""
     import jax  # noqa: F401, PLC0415
 
-    import shadowfit.cli.app  # noqa: PLC0415
     import shadowfit.estimation  # noqa: PLC0415
     import shadowfit.evaluation  # noqa: F401, PLC0415
+    from shadowfit.cli.app import application  # noqa: PLC0415
+
+    application()

@@ -138,13 +138,13 @@ def test_a_signal_before_the_first_iteration_ends_at_once():
         signal.raise_signal(signal.SIGTERM)
 
 
-@pytest.mark.parametrize("place", ["app.app", "interruption.end_on_request"], ids=["in a command", "before one"])
-def test_a_signal_before_a_command_begins_leaves_no_traceback(monkeypatch, capsys, place):
+@pytest.mark.parametrize("begun", [True, False], ids=["in a command", "before one"])
+def test_a_signal_before_a_command_begins_leaves_no_traceback(monkeypatch, capsys, begun):
     def interrupted(**_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shadowfit.cli.interruption.end_on_request", lambda: None)
-    monkeypatch.setattr(f"shadowfit.cli.{place}", interrupted)
+    monkeypatch.setattr("shadowfit.cli.interruption.end_on_request", (lambda: None) if begun else interrupted)
+    monkeypatch.setattr("shadowfit.cli.app.for_arguments", lambda _: interrupted)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 130
