@@ -5,7 +5,7 @@ import pytest
 
 from estimation.arms import arm, driven
 from shadowfit.estimation import Options, fit
-from shadowfit.estimation.uncertainty.base_parameters import linear_parameters
+from shadowfit.estimation.uncertainty.base_parameters import base_parameters, linear_parameters
 from shadowfit.estimation.uncertainty.file_prior import LEAST_SPREAD, file_spread, settled
 
 JOINTS, STEPS = 2, 400
@@ -78,3 +78,20 @@ def test_the_spread_is_a_fixed_point(estimate):
     point, evidence = found.outcome.linearisation.point, found.evidence
     again = file_spread(found.problem, point, found.weights, evidence)
     assert settled(found.weights.file_spread, again)
+
+
+def test_the_covariance_of_the_data_knows_nothing_of_the_file(estimate):
+    """Told combinations have the base parameters' error bars; what the file alone tells is all but unknown."""
+    found, _ = estimate
+    parameters, kind = found.problem.parameters, "gauss-newton"
+    values = parameters.vector(found.outcome.linearisation.point.values)
+    of_data, with_file = found.covariance_of_data(kind), found.uncertainty(kind).covariance
+    wider = np.sqrt(np.diagonal(of_data) / np.diagonal(with_file))
+    assert np.all(wider > 0.999)
+    assert wider.max() > 30.0
+    linear = linear_parameters(found.evidence, values, parameters.units())
+    spread = np.linalg.inv(linear.jacobian_inverse) @ of_data @ np.linalg.inv(linear.jacobian_inverse).T
+    told = base_parameters(found.evidence, values, parameters.units(), kind).combinations
+    best = min(told, key=lambda one: one.std / abs(one.value))
+    row = np.array([best.coefficients.get(name, 0.0) for name in linear.names])
+    assert np.sqrt(row @ spread @ row) == pytest.approx(best.std, rel=0.05)

@@ -34,6 +34,8 @@ Kind = Literal["gauss-newton", "blocks", "paper", "residual", "robust"]
 UNRELATED = 1e-4
 # Information along an unidentified direction, in units of one over squared typical size.
 LEAST_INFORMATION = 1e-2
+# The same where bars are to be as wide as the data leave them, up to a hundred typical sizes.
+HARDLY_ANY = 1e-4
 # A value within this fraction of its typical size from a bound sits on it.
 AT_BOUND = 1e-9
 
@@ -73,6 +75,8 @@ class Evidence:
     """Whether some body sits on the edge of what a body can have."""
     find_latent: Callable[[Evidence], Latents] | None = None
     """Looks for errors that are not white; None where the weights were given and say nothing about the data."""
+    least_told: float = THRESHOLD**-2
+    """Information, in units of one over squared typical size, below which the data do not tell a direction."""
 
     @functools.cached_property
     def matrix(self) -> Float[np.ndarray, "p p"]:
@@ -143,14 +147,14 @@ class Evidence:
         """
         _, _, weak, values = self._directions(free)
         weak = np.where(np.abs(weak) < UNRELATED, 0.0, weak)
-        return self._placed((weak / np.maximum(values, LEAST_INFORMATION)) @ weak.T, free)
+        return self._placed((weak / np.maximum(values, min(LEAST_INFORMATION, self.least_told))) @ weak.T, free)
 
     def _directions(self, free: Bool[np.ndarray, " p"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Eigenvectors and values of the information in typical sizes: those told by the data, and the rest."""
         scale = self.scale[free]
         block = np.nan_to_num(self.information[np.ix_(free, free)]) * np.outer(scale, scale)
         values, vectors = np.linalg.eigh(block)
-        weak = values < THRESHOLD**-2
+        weak = values < self.least_told
         return vectors[:, ~weak], values[~weak], vectors[:, weak], values[weak]
 
     def _placed(self, block: np.ndarray, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
@@ -291,8 +295,9 @@ class Evidence:
 
     @property
     def without_file(self) -> Evidence:
-        """The same without the model file's bodies, which nobody has vouched for: what the data say."""
-        return dataclasses.replace(self, prior=self.prior - self.file_prior, file_prior=np.zeros_like(self.file_prior))
+        """What the data say, however little: without the model file's bodies, which nobody has vouched for."""
+        nothing = np.zeros_like(self.file_prior)
+        return dataclasses.replace(self, prior=self.prior - self.file_prior, file_prior=nothing, least_told=HARDLY_ANY)
 
     def _less_pulled(
         self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
