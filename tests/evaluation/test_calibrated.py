@@ -31,6 +31,14 @@ def test_what_is_not_told_stays(before):
     assert set(calibrated(saved, before, everything=True).values) == set(FREE)
 
 
+def test_what_a_fit_was_set_up_with_stays_out_of_a_robots_file(before):
+    """A torque behind the gear (gain one), a base that is held: the model's way to see the robot, not the robot."""
+    other = before.set({"joint2.motor.gain": 50.0 * before.get("joint2.motor.gain"), "joint1.parent_point.z": 0.7})
+    saved, _ = result(before, [])
+    assert {"joint2.motor.gain", "joint1.parent_point.z"} <= set(calibrated(saved, other).values)
+    assert set(calibrated(saved, other, found_only=True).values) == {"joint1.viscous"}
+
+
 def test_numbers_of_a_combination_go_together(before):
     terms = {"link2.mass·com.z": 1.0, "joint1.motor.shaft_inertia": 0.3}
     saved, after = result(before, [{"coefficients": terms}])

@@ -41,8 +41,9 @@ def export(
     before = load_model(file).mechanism
     saved = load_result(result)
     after = saved.mechanism()
-    changes = calibrated(saved, before, everything=everything)
-    made = (export_robot if is_robot_file(file) else export_tables)(file, changes.values)
+    of_robot = is_robot_file(file)
+    changes = calibrated(saved, before, everything=everything, found_only=of_robot)
+    made = (export_robot if of_robot else export_tables)(file, changes.values)
     write_bytes(target, made.content)
     typer.echo(f"{target}: {len(made.written)} numbers written, read again and compared")
     for name, value in made.written.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,13 @@ class Calibrated:
     """Parameters with a value for each recording, of which none is the machine's."""
 
 
-def calibrated(result: SavedResult, before: Mechanism, *, everything: bool = False) -> Calibrated:
+def calibrated(
+    result: SavedResult, before: Mechanism, *, everything: bool = False, found_only: bool = False
+) -> Calibrated:
     """What a result changes in a model; with ``everything``, also what was not identified.
+
+    With ``found_only``, only what the fit was to find, and bodies, whose held numbers may follow: what the fit was set
+    up with (a gear that is counted elsewhere, a base that was held) is no business of the robot's own file.
 
     Numbers of a combination that is told (:mod:`estimation.uncertainty.base_parameters`) belong together: with some of
     them as they were in the file it would be another combination, and a body perhaps one that cannot be. So do numbers
@@ -42,13 +47,20 @@ def calibrated(result: SavedResult, before: Mechanism, *, everything: bool = Fal
     values, together, left = {}, [], []
     for name, leaf in after.leaves().items():
         changed = name not in leaves or not np.array_equal(after.get(name), before.get(name))
-        doubted = any(row == name or row.startswith(f"{name}.") for row in doubtful)
+        doubted = _is_free(name, doubtful)
         if doubted and name not in combined and not everything:
             left.append(name)
+        elif found_only and not (name.split(".")[0] in after.bodies or _is_free(name, rows)):
+            continue
         elif changed and leaf.tunable and name not in separate and (name in leaves or name in rows):
             values[name] = after.get(name)
             together += [name] if doubted and name in combined else []
     return Calibrated(values, tuple(together), tuple(left), tuple(sorted(separate)))
+
+
+def _is_free(name: str, rows: Iterable[str]) -> bool:
+    """Whether a number, or a component of it, is among the parameters of some rows."""
+    return any(row == name or row.startswith(f"{name}.") for row in rows)
 
 
 def _combined(result: SavedResult, mechanism: Mechanism) -> set[str]:

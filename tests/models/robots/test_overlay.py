@@ -5,6 +5,7 @@ import pytest
 
 from models.robots.test_urdf import ARM
 from shadowfit.models import ModelFileError, load_model, parse_model
+from shadowfit.models.robots.overlay import _without_absent_motors
 
 TWO = ARM.replace('"flange" type="fixed"', '"elbow" type="revolute"')
 
@@ -56,6 +57,14 @@ def test_what_the_file_adds_and_changes(tmp_path):
     assert mechanism.get("shoulder_effort.delay") == 0.01
     assert len(mechanism.joints["elbow"].laws) == 0
     assert mechanism.get("shoulder_limits.lower") == -1.5
+
+
+def test_that_a_joint_has_no_motor_may_be_said_of_one_that_has_none():
+    """As of any joint that a file's actuators do not reach; other parts that are taken away must be there."""
+    joint = {"child": "tool"}
+    assert _without_absent_motors({"joints": {"elbow": {**joint, "motor": False}}}) == {"joints": {"elbow": joint}}
+    for other in ({"joints": {"elbow": {**joint, "rotor": False}}}, {"joints": {"elbow": False}}, {"bodies": {}}):
+        assert _without_absent_motors(other) == other
 
 
 def test_the_text_is_a_whole_model_file_that_says_the_same(tmp_path):

@@ -22,7 +22,7 @@ from typing import Any
 from shadowfit.errors import nearest
 from shadowfit.models import places
 from shadowfit.models.reader import GROUPS, ModelFile, read_document
-from shadowfit.models.robots.build import Robot
+from shadowfit.models.robots.build import MOTOR, Robot
 from shadowfit.models.robots.read import DRIVES, Reading, read_robot
 from shadowfit.models.table import Table
 from shadowfit.models.writer import format_model
@@ -37,7 +37,8 @@ def load_overlay(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> M
     base = tomllib.loads(format_model(robot.mechanism, start=robot.start))
     parts = _without(document, SETTINGS)
     expanded, where = _expand(parts, base)
-    merged = Table(_without_idle_inputs(_merge(base, expanded), base), (), where, document.source)
+    whole = _without_absent_motors(_merge(base, expanded))
+    merged = Table(_without_idle_inputs(whole, base), (), where, document.source)
     model = read_document(merged, robot.mechanism.name, "")
     ratings = {name: rating for name, rating in robot.ratings.items() if name in model.mechanism.joints}
     text = format_model(model.mechanism, start=model.start, description=model.description, derived=model.derived)
@@ -115,6 +116,17 @@ def _commands(table: Mapping[str, Any]) -> Iterator[str]:
             yield from _commands(value)
         elif key == "input" and isinstance(value, str):
             yield value
+
+
+def _without_absent_motors(model: Mapping[str, Any]) -> dict[str, Any]:
+    """That a joint has no motor may be said of one that has none, as the file's actuators do not reach all joints."""
+    joints = {
+        name: {key: value for key, value in joint.items() if not (key == MOTOR and value is False)}
+        if isinstance(joint, Mapping)
+        else joint
+        for name, joint in model.get("joints", {}).items()
+    }
+    return {**model, "joints": joints} if joints else dict(model)
 
 
 def _merge(base: Any, over: Any) -> Any:
