@@ -195,6 +195,7 @@ def test_settings_that_make_no_sense(changes, message):
         design(read_model("cartpole"), (), limits=RAIL, settings=QUICK)
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path):
     (tmp_path / "limits.toml").write_text("[joints.rail]\nposition = [-0.2, 0.2]\n[inputs.u]\nrange = [-4, 4]\n")
     out = tmp_path / "motion.csv"

@@ -49,6 +49,7 @@ def test_an_outside_force_is_found(discretization):
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.2, 0.7], ids=["rests", "slides"])
 def test_contacts_need_nothing_where_the_stepper_goes(angle):
     mechanism = builtin.incline(angle, 0.5)

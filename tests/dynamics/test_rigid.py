@@ -107,6 +107,7 @@ def test_stiff_joints_become_rigid_ones():
     assert loads[1] < 1e-3
 
 
+@pytest.mark.slow
 def test_energy_and_momentum_of_a_floating_tree():
     """Without gravity nothing changes a floating tree's momentum, nor without friction its energy, to second order."""
     mechanism = branched().set({"gravity.acceleration": 0.0})

@@ -73,6 +73,7 @@ SCENES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scene", ["one stop", *(pytest.param(name, marks=pytest.mark.slow) for name in ("stops", "hopper"))]
 )

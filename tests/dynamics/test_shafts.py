@@ -28,6 +28,7 @@ def without_dry_friction(machine):
     return machine.set({**rubbing, "shaft.coulomb": 0.0})
 
 
+@pytest.mark.slow
 def test_a_shaft_of_one_joint_is_that_joints_own(machine):
     """With a ratio of one, friction and inertia of a shaft are those of the joint and its motor, to second order."""
     alone = Parts({"joint2": Turns(1.0)})

@@ -1,6 +1,5 @@
 """The interface of simulations: what comes out, how batches and lengths behave, and how they stop."""
 
-import itertools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from dynamics.scenes import STEPPERS, flat, orders, run, with_joints
-from quick import quick
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import State, compliant, place, rollout, rollouts, simulate
 from shadowfit.dynamics.elements import assembled
@@ -24,17 +22,14 @@ from shadowfit.mechanism import (
     Body,
     BodyOrientation,
     FunctionSensor,
-    Input,
     JointLimit,
     JointPosition,
     Mechanism,
     PointPosition,
     View,
-    Wrench,
     hinge,
     slider,
 )
-from shadowfit.mechanism.leaves import Parts
 from shadowfit.models import builtin
 
 H = 4e-3
@@ -122,6 +117,7 @@ def test_a_longer_simulation_begins_like_a_shorter_one(stepper: str) -> None:
         np.testing.assert_allclose(short.readings[name], long.readings[name][:41], rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_simulate_and_rollout_are_one() -> None:
     """Padding, skipping and precomputed elements change nothing."""
     mechanism = builtin.furuta()
@@ -165,29 +161,24 @@ def test_other_numbers_and_lengths_need_no_compilation(monkeypatch: pytest.Monke
     assert [module._loop_length(steps) for steps in (1, 64, 65, 256, 257)] == [64, 64, 256, 256, 1024]
 
 
-# Machines, and the first and the last of their joints. Programs of one joint are compiled in a third of the time.
-BATCHED = {"pendulum": (builtin.pendulum, "hinge", "hinge"), "furuta": (builtin.furuta, "hinge1", "hinge2")}
-
-
-def batch_of_starts(mechanism: Mechanism, first: str, last: str) -> State:
+def batch_of_starts(mechanism: Mechanism) -> State:
     """Angles, speeds and hence active sets of friction that differ from member to member."""
-    states = [place(mechanism, {last: a}, {first: s}) for a, s in ((0.01, 0.0), (1.0, 0.5), (2.5, -3.0), (0.0, 0.0))]
+    states = [
+        place(mechanism, {"hinge2": a}, {"hinge1": s}) for a, s in ((0.01, 0.0), (1.0, 0.5), (2.5, -3.0), (0.0, 0.0))
+    ]
     return jax.tree.map(lambda *x: jnp.stack(x), *states)
 
 
-@pytest.mark.parametrize(
-    ("name", "stepper"), quick(itertools.product(BATCHED, ("spook", "exact")), ("pendulum", "exact"))
-)
-def test_a_batch_equals_its_members(name: str, stepper: str) -> None:
-    build, first, last = BATCHED[name]
-    mechanism = with_joints(build(), coulomb=2e-3)
-    states = batch_of_starts(mechanism, first, last)
+@pytest.mark.slow
+@steppers
+def test_a_batch_equals_its_members(stepper: str) -> None:
+    mechanism = with_joints(builtin.furuta(), coulomb=2e-3)
+    states = batch_of_starts(mechanism)
     viscous = np.array([0.0, 1e-3, 1e-4, 2e-3])
-    command = 0.1 * jnp.ones((len(mechanism.inputs), 40))
 
     def swing(state: State, viscous: jax.Array) -> Any:
-        changed = mechanism.write({f"{first}.viscous": viscous})
-        return rollout(changed, state, command, H, stepper)
+        changed = mechanism.write({"hinge1.viscous": viscous})
+        return rollout(changed, state, 0.1 * jnp.ones((1, 40)), H, stepper)
 
     together = jax.jit(jax.vmap(swing))(states, viscous)
     one = jax.jit(swing)
@@ -196,29 +187,20 @@ def test_a_batch_equals_its_members(name: str, stepper: str) -> None:
         np.testing.assert_allclose(flat(jax.tree.map(lambda x, i=i: x[i], together)), flat(alone), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "own_signals"), quick(itertools.product(BATCHED, (False, True)), ("pendulum", True)))
-def test_rollouts_are_those_of_their_members(name: str, own_signals: bool) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("own_signals", [False, True])
+def test_rollouts_are_those_of_their_members(own_signals: bool) -> None:
     """More trajectories than are stepped together, some of them left over."""
-    build, _, last = BATCHED[name]
-    plain = build()
-    mechanism = plain if plain.inputs else pushed(plain)
+    mechanism = builtin.furuta()
     count, steps = TOGETHER + 2, 5
-    states = [place(mechanism, {last: angle}) for angle in np.linspace(0.1, 3.0, count)]
+    states = [place(mechanism, {"hinge2": angle}) for angle in np.linspace(0.1, 3.0, count)]
     together = jax.tree.map(lambda *x: jnp.stack(x), *states)
     signals = np.random.default_rng(0).normal(size=(count, 1, steps) if own_signals else (1, steps))
-    sensor = list(mechanism.sensors)[-1]
-    found = jax.jit(lambda s, u: rollouts(mechanism, s, u, 0.01).readings[sensor])(together, signals)
-    one = jax.jit(lambda s, u: rollout(mechanism, s, u, 0.01).readings[sensor])
+    found = jax.jit(lambda s, u: rollouts(mechanism, s, u, 0.01).readings["theta2"])(together, signals)
+    one = jax.jit(lambda s, u: rollout(mechanism, s, u, 0.01).readings["theta2"])
     for i in (0, TOGETHER - 1, TOGETHER, count - 1):
         expected = one(states[i], signals[i] if own_signals else signals)
         np.testing.assert_allclose(found[i], expected, atol=1e-12)
-
-
-def pushed(mechanism: Mechanism) -> Mechanism:
-    """With an input that pushes its only body."""
-    (body,) = mechanism.bodies
-    push = {"push": Wrench(body, force=(0.1, 0.0, 0.1), input="w")}
-    return mechanism.having(forces=Parts(push), inputs=Parts({"w": Input()}))
 
 
 def contradicting_stops() -> Mechanism:

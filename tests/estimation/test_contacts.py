@@ -83,7 +83,7 @@ CASES = pytest.mark.parametrize(
     ("scene", "residual", "discretization"),
     [
         ("pendulum", "implicit", "exact"),
-        ("ball", "inverse", "spook"),
+        pytest.param("ball", "inverse", "spook", marks=pytest.mark.slow),
         pytest.param("pendulum", "implicit", "spook", marks=pytest.mark.slow),
         pytest.param("ball", "inverse", "exact", marks=pytest.mark.slow),
         pytest.param("box", "implicit", "exact", marks=pytest.mark.slow),
@@ -210,6 +210,7 @@ def moved(problem, point, states, parameters):
     return objective.plus(problem, point, (states,), parameters)
 
 
+@pytest.mark.slow
 def test_elimination_equals_full_matrices():
     problem, point, motion = at_truth("box", "exact", ["floor.friction", "floor.damping"], 40, 60)
     assert np.asarray(motion.states.velocity)[40:60, 0, 2].min() < -0.5
@@ -237,6 +238,7 @@ def test_a_stop_and_its_damping_are_found(discretization):
         assert parameter.value == pytest.approx(mechanism.get(parameter.name), rel=1e-5), found.status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", ["ball", "box"])
 def test_friction_and_damping_of_a_contact_are_found(scene):
     mechanism, motion = motion_of(scene, "exact")

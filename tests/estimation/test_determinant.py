@@ -67,6 +67,7 @@ def test_slope_is_that_of_the_inertia():
     assert gather(problem, here, weights).pull[0] == 0.0
 
 
+@pytest.mark.slow
 def test_slopes_are_those_of_difference_quotients_by_the_parameters():
     """Every third step of an arm, whose inertias change along the way; friction changes ∂τ/∂q', too."""
     mechanism = arm(4)

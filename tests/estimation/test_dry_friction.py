@@ -92,6 +92,7 @@ def sticking_arm():
     return mechanism, Recording(time, {"q": np.asarray(run.readings["q"])[::finer], "u": torque})
 
 
+@pytest.mark.slow
 def test_the_correction_takes_off_the_width_of_friction_near_rest():
     """With a width that is the same in fine steps, inertia and mass of an arm that sticks are four times as far off."""
     mechanism, recording = sticking_arm()

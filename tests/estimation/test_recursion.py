@@ -123,14 +123,14 @@ def scene(name):
     return Scene(rows.copy(), alone, written, layout, tree, values, windows, command, slopes)
 
 
-@pytest.mark.parametrize("name", quick(SCENES, "laws", "coupled"))
+@pytest.mark.parametrize("name", quick(SCENES, "laws"))
 def test_missing_impulses_are_those_of_the_step_written_out(name):
     found = scene(name)
     expected = found.written(found.values, found.windows, found.command)
     np.testing.assert_allclose(found.rows[..., -1], expected, rtol=1e-10, atol=1e-12 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", quick(SCENES, "laws", "coupled"))
+@pytest.mark.parametrize("name", quick(SCENES, "laws"))
 def test_impulses_without_derivatives_are_the_same(name):
     found = scene(name)
     size = np.abs(found.rows[..., -1]).max()
@@ -141,7 +141,7 @@ def close(found, expected, size, rtol=1e-6):
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * size)
 
 
-@pytest.mark.parametrize("name", quick(SCENES, "laws", "coupled"))
+@pytest.mark.parametrize("name", quick(SCENES, "laws"))
 def test_derivatives_by_the_configurations_are_differences(name):
     found = scene(name)
     size, bodies = found.tree.size, found.windows.position.shape[-2]
@@ -156,7 +156,7 @@ def test_derivatives_by_the_configurations_are_differences(name):
             close(own, (both[0] - both[1]) / 2e-6, np.abs(found.rows[..., : 3 * size]).max(), rtol)
 
 
-@pytest.mark.parametrize("name", quick(SCENES, "laws", "coupled"))
+@pytest.mark.parametrize("name", quick(SCENES, "laws"))
 def test_derivatives_by_the_parameters_are_differences(name):
     found = scene(name)
     layout, values = found.layout, found.values
@@ -245,9 +245,8 @@ def test_torques_are_those_of_mujoco_in_the_limit_of_short_steps():
         np.testing.assert_allclose(found[k][order], data.qfrc_inverse, atol=1e-4 * np.abs(data.qfrc_inverse).max())
 
 
-@pytest.mark.parametrize(
-    ("joints", "parents"), [(7, None), pytest.param(12, torso(12), marks=pytest.mark.slow)], ids=["arm", "torso"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("joints", "parents"), [(7, None), (12, torso(12))], ids=["arm", "torso"])
 def test_planted_parameters_of_machines_with_many_joints_are_found(joints, parents):
     """Torques from inverse dynamics leave no residual, and what they belong to comes out."""
     truth = arm(joints, parents)

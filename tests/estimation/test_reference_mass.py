@@ -25,6 +25,7 @@ def test_moment_about_the_centre_of_mass(inertia, expected):
     np.testing.assert_allclose(reference_mass(bodies), [[0.7] * 3 + [expected] * 3], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_errors_of_angular_velocity_weigh_the_same_about_all_axes():
     """Also about the long axes of arm and rod, which have next to no inertia and are held by the hinges."""
     slender = {"arm.inertia.xx": 1e-4, "arm.inertia.yy": 0.003, "arm.inertia.zz": 0.003, "pendulum.inertia.xx": 1e-4}

@@ -96,6 +96,7 @@ def test_residual_covariances_equal_the_dense_computation(estimate):
     assert sum(noise.degrees for noise in estimate.evidence.noise) == pytest.approx(steps - 2 - 3, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_residuals_of_several_samples_in_a_step_belong_to_their_sensors():
     """Two encoders, five samples in each step: the groups' squares are the sensors' shares of the cost."""
     twin_of = twin(builtin.furuta(friction=False), {"hinge2": 0.4}, 200, timestep=2e-3, noise=1e-3)

@@ -116,6 +116,7 @@ FREE = {
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", [pytest.param(False, marks=SLOW, id="on steps"), pytest.param(True, id="between")])
 @pytest.mark.parametrize("unknowns", ["joint", *(pytest.param(x, marks=SLOW) for x in ("configuration", "full"))])
 def test_rows_have_the_derivatives_of_their_residuals(unknowns: str, between: bool) -> None:

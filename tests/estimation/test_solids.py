@@ -41,6 +41,7 @@ def round_start(mechanism):
     return mechanism.set(dict(zip(MOMENTS, (0.015, 0.015, 0.015, 0.0, 0.0, 0.0), strict=True)))
 
 
+@pytest.mark.slow
 def test_a_planted_slab_is_found():
     estimate = fit(round_start(slab()), recorded(0.0), "link3.inertial", options=OPTIONS)
     assert estimate.converged

@@ -120,7 +120,7 @@ SLOW = pytest.mark.slow
 @pytest.mark.parametrize(
     ("scene", "largest"),
     [
-        pytest.param("stops", WRITTEN, id="stops"),
+        pytest.param("stops", WRITTEN, id="stops", marks=SLOW),
         pytest.param("stops", SWEPT, id="stops, by recursion"),
         pytest.param("table", WRITTEN, id="table", marks=SLOW),
         pytest.param("table", SWEPT, id="table, by recursion"),
@@ -154,6 +154,7 @@ def check(own, numeric):
     np.testing.assert_allclose(own, numeric, rtol=0.0, atol=2e-4 * np.max(np.abs(numeric)))
 
 
+@pytest.mark.slow
 def test_a_stop_and_its_damping_are_found():
     mechanism, start = swinging()
     options = Options(timestep=H, state_weight=1e4, stick_time=None, cutoff=200.0)

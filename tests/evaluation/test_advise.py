@@ -89,6 +89,7 @@ def test_missing_drag_is_found_with_its_value(without_drag):
     assert after < 0.1 * before
 
 
+@pytest.mark.slow
 def test_a_missing_constant_force_is_told_from_what_looks_like_it(fitted):
     """A tilt, an offset of the sensor and a bent spring pull to one side, too, and explain most of it."""
     advice = advise(fitted(2, constant=ConstantForce(4e-3)), refits=0)

@@ -101,6 +101,7 @@ def test_real_machines_that_are_driven_by_a_voltage(data_dir, model, file, windo
     assert found(mechanism, reversed_in_time(recording), ()).certain
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     "free", [(), pytest.param(("link*.com.z", "link*.inertia.yy", "*.viscous", "*.coulomb"), marks=pytest.mark.slow)]

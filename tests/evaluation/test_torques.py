@@ -96,6 +96,7 @@ def test_a_centre_of_mass_on_the_other_side_is_no_wrong_sign(mechanism):
     assert any("opposite sign" in notice.text and notice.text.startswith("joint2") for notice in found.notices)
 
 
+@pytest.mark.slow
 def test_a_missing_rotor_is_no_wrong_unit(mechanism):
     """A wrist whose rotor is many times its link: without weight to carry its torque tells no factor."""
     light = mechanism.set({"gravity.acceleration": 0.0})

@@ -155,7 +155,7 @@ def _gyration(phi: Float[np.ndarray, "b 10"]) -> Float[np.ndarray, " b"]:
     return np.sqrt(np.sum(phi[:, 4:7], axis=1) / phi[:, 0])
 
 
-def pseudo_inertia(phi: Float[np.ndarray, "*n 10"], length: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n 4 4"]:
+def pseudo_inertia(phi: Float[np.ndarray, "*#n 10"], length: Float[np.ndarray, "*#n"]) -> Float[np.ndarray, "... 4 4"]:
     """P of moments, for bodies of given lengths; Σ less its margin."""
     spread = np.einsum("...e,eij->...ij", phi[..., SECOND], BASIS)
     trace = np.trace(spread, axis1=-2, axis2=-1)[..., None, None]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from shadowfit.arrays import Array
 from shadowfit.estimation.linear import front
@@ -92,7 +92,7 @@ def _chunk_data(
 ) -> ChunkData:
     """Data of some steps."""
 
-    def cut(values: Array) -> Float[np.ndarray, "steps ..."]:
+    def cut(values: Array) -> Shaped[np.ndarray, "steps ..."]:
         return np.asarray(values[part])
 
     return ChunkData(

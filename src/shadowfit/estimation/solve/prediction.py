@@ -22,7 +22,7 @@ import itertools
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from shadowfit.estimation.linear.substitution import library
 from shadowfit.estimation.problem.point import Point
@@ -147,7 +147,7 @@ def window_errors(
 
 
 def _by_sensor(
-    problem: Problem, squares: Float[np.ndarray, "horizons m c"], counts: Float[np.ndarray, "horizons m"]
+    problem: Problem, squares: Float[np.ndarray, "horizons m c"], counts: Int[np.ndarray, "horizons m"]
 ) -> Float[np.ndarray, "horizons sensors c"]:
     """Root mean squares of sensors from sums over their components."""
     sizes = np.cumsum([0, *problem.error_sizes[:-1]])
@@ -196,7 +196,7 @@ def _forced(motion: Motion, given: Float[np.ndarray, "n d+m c"]) -> _Forced:
 
 def _errors_over(
     forced: _Forced, spread: Float[np.ndarray, " m"], horizon: int
-) -> tuple[Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
+) -> tuple[Float[np.ndarray, "m c"], Int[np.ndarray, " m"]]:
     """Sums of squared relative errors over all windows of a recording, and the numbers of samples."""
     steps, cases = len(forced.given), forced.given.shape[2]
     horizon = min(horizon, steps)
@@ -210,7 +210,7 @@ def _errors_over(
 
 def _simulated(
     forced: _Forced, spread: Float[np.ndarray, " m"], horizon: int
-) -> tuple[Float[np.ndarray, "n m c+s"], Float[np.ndarray, " m"]]:
+) -> tuple[Float[np.ndarray, "n m c+s"], Int[np.ndarray, " m"]]:
     """Relative errors of readings in each window: by missing impulses for each case, and by each first state of it.
 
     And the number of samples of each component.

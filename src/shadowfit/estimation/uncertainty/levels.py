@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
@@ -76,7 +76,7 @@ def _tallies(evidence: Evidence, reference: float, single: bool) -> tuple[np.nda
     return squares / reference**2, degrees
 
 
-def _columns(problem: Problem, rows: int, single: bool) -> Float[np.ndarray, " m"]:
+def _columns(problem: Problem, rows: int, single: bool) -> Int[np.ndarray, " m"]:
     """Group of each row of a step with one sample."""
     first = np.arange(rows) if single else np.zeros(rows, int)
     sensors = np.repeat(np.arange(len(problem.error_sizes)), problem.error_sizes)
@@ -87,7 +87,7 @@ def _curvature(
     problem: Problem,
     weights: Weights,
     evidence: Evidence,
-    groups: Float[np.ndarray, " m"],
+    groups: Int[np.ndarray, " m"],
     count: int,
 ) -> Float[np.ndarray, "g g"]:
     """K: residuals' squares less what states and parameters take up of them."""
