@@ -133,10 +133,11 @@ class Explanation:
     def smooth(self) -> bool:
         """Whether errors are functions of the motion or of a reading, or hardly white beside slow ones.
 
-        (Random forces that are white within a step, too, look slow to some extent.)
+        (Random forces that are white within a step, too, look slow to some extent; and they turn the machine where
+        they are large, so that a function of the way since then does not tell them from friction.)
         """
         kinds = {function.candidate.kind for function in self.functions}
-        return self.white < STRIDE**-0.25 or bool(kinds & {"speed", "turning", "position", "scale"})
+        return self.white < STRIDE**-0.25 or bool(kinds & {"speed", "position", "scale"})
 
     def added(self, weights: Weights, evidence: Evidence) -> Latents:
         """The functions, and what they do to the parameters of a fit."""
