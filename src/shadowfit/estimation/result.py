@@ -342,13 +342,14 @@ class Estimate(Ended):
 
     def table(self, kind: Kind = "blocks") -> tuple[ParameterEstimate, ...]:
         """The table of parameters with standard deviations of a kind."""
-        uncertainty = self.uncertainty(kind)
-        accuracy = Accuracy(
-            uncertainty.std,
-            self.at_bound,
-            (uncertainty.freed_std < IDENTIFIABLE * self.evidence.scale) & self._told(uncertainty.freed_std),
-            self.evidence.prior_std,
-        )
+        with one_thread():
+            uncertainty = self.uncertainty(kind)
+            accuracy = Accuracy(
+                uncertainty.std,
+                self.at_bound,
+                (uncertainty.freed_std < IDENTIFIABLE * self.evidence.scale) & self._told(uncertainty.freed_std),
+                self.evidence.prior_std,
+            )
         return tabulate(self.problem.parameters, self.outcome.linearisation.point.values, accuracy)
 
     def _told(self, std: Float[np.ndarray, " p"]) -> Bool[np.ndarray, " p"]:

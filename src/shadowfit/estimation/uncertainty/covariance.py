@@ -35,6 +35,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from shadowfit.errors import UnknownNameError, nearest
+from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.uncertainty.distributions import square_beyond, student_quantile
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind
 
@@ -65,7 +66,8 @@ class Uncertainty:
 
     @functools.cached_property
     def _found(self) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
-        return self.evidence.covariance(self.kind)
+        with one_thread():
+            return self.evidence.covariance(self.kind)
 
     @property
     def covariance(self) -> Float[np.ndarray, "p p"]:
