@@ -104,7 +104,7 @@ class VelocitySolution(PyTree):
 
 
 def stick_sigma(
-    stick_time: Float[Array, "n"], frictionless: Bool[Array, "n"], mobility: Float[Array, "n"], timestep: Array
+    stick_time: Float[Array, "..."], frictionless: Bool[Array, "..."], mobility: Float[Array, "n"], timestep: Array
 ) -> Float[Array, "n"]:
     """``Σ_t = stick_time/h`` times the mobility: sticking creeps at ``stick_time`` times the acceleration it prevents.
 
