@@ -1,7 +1,9 @@
 """A real local Dask cluster behind joblib, and what is said when there is none that can be used."""
 
+import asyncio
 import os
 import signal
+import threading
 import time
 import uuid
 
@@ -120,6 +122,27 @@ def test_what_dask_has_given_up_is_begun_again_with_what_it_hangs_on(cluster, tm
         assert engine.gather(add, column, shared=(1,)) == [11, 12]
     finally:
         scheduler.allowed_failures = patience
+    cluster.client.wait_for_workers(2)  # for the next test
+
+
+def test_what_is_done_before_it_is_known_to_be_begun_again_is_not_waited_for(cluster, tmp_path, monkeypatch):
+    """The scheduler's answer to what was begun again may come after the result."""
+    cluster.client.wait_for_workers(2)
+    engine, answer = Cluster(cluster.client), cluster.client.scheduler.retry
+
+    async def late(**request):
+        keys = await answer(**request)
+        await asyncio.sleep(3.0)
+        return keys
+
+    monkeypatch.setattr(cluster.client.scheduler, "retry", late, raising=False)
+    monkeypatch.setattr(cluster.client.cluster.scheduler, "allowed_failures", 0)
+    column = engine.each(ends_its_first_worker, range(1), shared=(tmp_path,))
+    gathered = []
+    waiting = threading.Thread(target=lambda: gathered.extend(engine.gather(add, column, shared=(1,))), daemon=True)
+    waiting.start()
+    waiting.join(60.0)
+    assert gathered == [1]
     cluster.client.wait_for_workers(2)  # for the next test
 
 

@@ -263,13 +263,17 @@ class Cluster:
         """Begin again what Dask has given up, and what that hangs on.
 
         ``Client.retry`` (distributed 2026.8) raises a ``KeyError`` where some of it is known to the scheduler alone,
-        because nothing here refers to it any more: it marks as begun again what is not there.
+        because nothing here refers to it any more, and it marks as begun again what may be done by then: that would be
+        waited for without end. Both are looked at here, between two messages of the scheduler.
         """
         client = self._client
-        keys = [future.key for future in futures]
-        for key in client.sync(client.scheduler.retry, keys=keys, client=client.id):
-            if key in client.futures:
-                client.futures[key].retry()
+
+        async def begin_again() -> None:
+            for key in await client.scheduler.retry(keys=[future.key for future in futures], client=client.id):
+                if key in client.futures and client.futures[key].status == "error":
+                    client.futures[key].retry()
+
+        client.sync(begin_again)
 
     def _wait(self, groups: Groups) -> None:
         """Until a column is there; groups of workers that die meanwhile are made again by others.
