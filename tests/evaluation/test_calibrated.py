@@ -36,7 +36,7 @@ def test_what_a_fit_was_set_up_with_stays_out_of_a_robots_file(before):
     other = before.set({"joint2.motor.gain": 50.0 * before.get("joint2.motor.gain"), "joint1.parent_point.z": 0.7})
     saved, _ = result(before, [])
     assert {"joint2.motor.gain", "joint1.parent_point.z"} <= set(calibrated(saved, other).values)
-    assert set(calibrated(saved, other, found_only=True).values) == {"joint1.viscous"}
+    assert set(calibrated(saved, other, own_numbers=True).values) == {"joint1.viscous"}
 
 
 def test_numbers_of_a_combination_go_together(before):

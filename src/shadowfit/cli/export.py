@@ -42,7 +42,7 @@ def export(
     saved = load_result(result)
     after = saved.mechanism()
     of_robot = is_robot_file(file)
-    changes = calibrated(saved, before, everything=everything, found_only=of_robot)
+    changes = calibrated(saved, before, everything=everything, own_numbers=of_robot)
     made = (export_robot if of_robot else export_tables)(file, changes.values)
     write_bytes(target, made.content)
     typer.echo(f"{target}: {len(made.written)} numbers written, read again and compared")

@@ -12,6 +12,9 @@ from shadowfit.evaluation.store import SavedResult
 from shadowfit.mechanism import Mechanism
 from shadowfit.mechanism.groups import members
 
+# Groups of numbers that are the machine's, whoever says them.
+PHYSICAL = ("friction", "armature")
+
 
 @dataclasses.dataclass(frozen=True)
 class Calibrated:
@@ -27,12 +30,13 @@ class Calibrated:
 
 
 def calibrated(
-    result: SavedResult, before: Mechanism, *, everything: bool = False, found_only: bool = False
+    result: SavedResult, before: Mechanism, *, everything: bool = False, own_numbers: bool = False
 ) -> Calibrated:
     """What a result changes in a model; with ``everything``, also what was not identified.
 
-    With ``found_only``, only what the fit was to find, and bodies, whose held numbers may follow: what the fit was set
-    up with (a gear that is counted elsewhere, a base that was held) is no business of the robot's own file.
+    With ``own_numbers``, only those of the machine itself: what the fit was to find, and inertial numbers, friction and
+    rotors, beside which it was found. How the fit was set up otherwise (a gear that is counted elsewhere, a base that
+    was held) is no business of the robot's own file.
 
     Numbers of a combination that is told (:mod:`estimation.uncertainty.base_parameters`) belong together: with some of
     them as they were in the file it would be another combination, and a body perhaps one that cannot be. So do numbers
@@ -44,13 +48,14 @@ def calibrated(
     separate = {name.partition("@")[0] for name in rows if "@" in name}
     doubtful = {name for name, row in rows.items() if not row["identifiable"]}
     combined = _combined(result, after) | {name for name, row in rows.items() if row["at_bound"]}
+    physical = {name for word in PHYSICAL for name in members(f"*.{word}", after.leaves())}
     values, together, left = {}, [], []
     for name, leaf in after.leaves().items():
         changed = name not in leaves or not np.array_equal(after.get(name), before.get(name))
         doubted = _is_free(name, doubtful)
         if doubted and name not in combined and not everything:
             left.append(name)
-        elif found_only and not (name.split(".")[0] in after.bodies or _is_free(name, rows)):
+        elif own_numbers and not (name in physical or name.split(".")[0] in after.bodies or _is_free(name, rows)):
             continue
         elif changed and leaf.tunable and name not in separate and (name in leaves or name in rows):
             values[name] = after.get(name)
