@@ -109,6 +109,7 @@ def test_stiff_bearings_make_no_difference(white):
     assert np.all(np.abs(values_of(own) - values_of(joint)) < 0.2 * std)
 
 
+@pytest.mark.slow
 def test_velocities_as_unknowns_make_no_difference(white):
     """The paper's unknowns have two residuals for each impulse, and errors of the step that differ by (ωh)²/12.
 

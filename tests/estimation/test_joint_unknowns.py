@@ -6,6 +6,7 @@ import pytest
 from dynamics.scenes import with_joints
 from estimation.scenes import pulses, spring_slider, twin, with_joint
 from estimation.test_fit import TIGHT, planted
+from quick import quick
 from shadowfit.errors import MechanismError
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.problem.options import ProblemError
@@ -52,7 +53,7 @@ SCENES = {
 }
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", quick(SCENES, "furuta", "cartpole"))
 def test_the_stepper_with_rigid_joints_leaves_nothing_and_its_parameters_are_found(name):
     """Forward, then inverse: data of the `exact` stepper have no residual, and planted parameters come out."""
     build, start, size, free = SCENES[name]

@@ -97,6 +97,7 @@ def test_curve_through_the_states_is_of_sixth_order():
     assert np.log2(worst[1] / worst[0]) > 5.0
 
 
+@pytest.mark.slow
 def test_correction_of_the_pendulum_raises_the_order():
     """From two to four in the time-step, on data of the reduced equation."""
     recording = pendulum_recording(0.005)

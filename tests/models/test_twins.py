@@ -86,6 +86,7 @@ def test_the_simulator_moves_as_the_twin():
         )
 
 
+@pytest.mark.slow
 def test_it_swings_up_and_is_the_same_each_time():
     twin = furuta_swing_up()
     assert np.abs(twin.recording.channel("theta2")).max() > 2.4
