@@ -213,3 +213,10 @@ def test_the_sentence_opens_with_the_verdict(saved):
     assert verdict.sentence(saved.summary).startswith("Nothing speaks against these numbers: the fit converged after")
     worse = {**saved.summary, "notices": [Notice("red", "wrong by ten").to_json()]}
     assert verdict.sentence(worse).startswith("Do not use these numbers yet")
+
+
+@pytest.mark.parametrize(("weight", "lost"), [(1e4, False), (1e24, True)])
+def test_weights_beyond_the_digits_leave_no_error_bars_and_say_so(model, make_swing, weight, lost):
+    estimate = fit(model, make_swing(5, 2.0), FREE, options=Options(state_weight=weight))
+    assert estimate.evidence.settled is not lost
+    assert any("lost in rounding" in notice.text for notice in judge(estimate)) is lost

@@ -75,7 +75,8 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
     misses = 0
     while misses < PATIENCE and within(current.weights, likely.weights, STRIDE) and scan.has_time:
         current = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False)
-        if not usable(current.outcome):
+        # Beyond the digits of the numbers states are not told any more, and error bars would be rounding.
+        if not usable(current.outcome) or not current.evidence.settled:
             break
         best = min(prediction.score for _, prediction in tried)
         # With enough freedom some simulation follows any path; of a led machine one along the path itself has to.

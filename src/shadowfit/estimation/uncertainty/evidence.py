@@ -78,6 +78,11 @@ class Evidence:
     least_told: float = THRESHOLD**-2
     """Information, in units of one over squared typical size, below which the data do not tell a direction."""
 
+    @property
+    def settled(self) -> bool:
+        """Whether the states could be projected out: weights beyond the digits of the numbers leave rounding."""
+        return all(projection.settled for projection in self.projections)
+
     @functools.cached_property
     def matrix(self) -> Float[np.ndarray, "p p"]:
         """H, in the scaling of the rows."""

@@ -30,3 +30,14 @@ def edges(estimate: Estimate) -> Iterator[Notice]:
             "A better minimum may be near: start contacts elsewhere (`--free NAME=START`), leave `--state-weight` to "
             "the data, and compare the costs",
         )
+
+
+def digits(estimate: Estimate) -> Iterator[Notice]:
+    """A fit whose states drown in rounding has no error bars."""
+    if estimate.converged and estimate.parameters and not estimate.evidence.settled:
+        yield Notice(
+            "red",
+            "the equations of motion outweigh the readings so far that states are lost in rounding, and with them the "
+            "error bars",
+            "Leave `--state-weight` to the data, and check the stated noise of the sensors",
+        )
