@@ -10,7 +10,9 @@ something, as a new user would: no option, no number that was looked at before.
   friction.
 * ``arm``: six axes in a position loop, friction that saturates with speed and depends on load, torques with noise.
 * ``bristles``: a driven pendulum whose friction bends before it slips (LuGre), fitted with Coulomb's.
-* ``play``: the rotary pendulum with a gap between motor and arm, which the model has as one.
+* ``play``: the rotary pendulum with a gap between motor and arm, which the model has as one; the same with most of the
+  inertia in the rotor, and a wider gap.
+* ``belt``: a driven pendulum behind a soft belt, fitted as one body.
 
 For each: estimates with error bars beside an independent fit (output error, or least squares on inverse dynamics),
 |difference|/combined standard deviation of halves, of time-steps, of repeats, and open-loop rollouts.
@@ -25,7 +27,7 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from rigs import arm, bristles, decay, drive, furuta, play
+from rigs import arm, belt, bristles, decay, drive, furuta, play
 from rigs.comparison import Differences
 
 from shadowfit.runtime import start_jax
@@ -36,7 +38,8 @@ STUDIES: dict[str, Callable[[], Differences]] = {
     "furuta": furuta.study,
     "arm": arm.study,
     "bristles": bristles.study,
-    "play": play.study,
+    **{name: functools.partial(play.study, name) for name in play.GEARS},
+    "belt": belt.study,
 }
 
 
@@ -49,7 +52,7 @@ def main() -> None:
     for name in parser.parse_args().rigs:
         own = STUDIES[name]()
         for kind, parameter, value in own:
-            print(f"  {name:10} {kind:10} {parameter:30} {value:.2f}", flush=True)
+            print(f"  {name:18} {kind:10} {parameter:30} {value:.2f}", flush=True)
         rows += own
     values = np.array([value for *_, value in rows])
     print(f"|difference|/std: n = {len(values)}, median {np.median(values):.2f}, below 3: {np.mean(values < 3.0):.0%}")

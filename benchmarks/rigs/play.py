@@ -12,12 +12,15 @@ from rigs.integration import GRAVITY, integrated
 
 from shadowfit.recordings import Recording
 
-# Part of the arm's inertia that is the rotor's, the gap on either side [rad], and the teeth [N m/rad, N m s/rad].
-ROTOR, GAP, TEETH, TEETH_DAMPING = 0.4, 0.008, 400.0, 0.05
+# Stiffness and damping of the teeth [N m/rad, N m s/rad].
+TEETH, TEETH_DAMPING = 400.0, 0.05
+# Part of the arm's inertia that is the rotor's, and the gap on either side [rad].
+GEARS = {"play": (0.4, 0.008), "play, heavy rotor": (0.7, 0.015)}
 
 
-def driven(seed: int = 0, duration: float = 10.0, interval: float = 0.005) -> Recording:
+def driven(gear: str, seed: int = 0, duration: float = 10.0, interval: float = 0.005) -> Recording:
     """Currents drive the rotor, which rubs; the arm hangs on it by its teeth."""
+    share, gap = GEARS[gear]
     rng, count = np.random.default_rng(seed), int(duration / interval)
     at = interval * np.arange(count)
     current = 3.0 * np.sin(2.0 * np.pi * (0.3 + 0.12 * at) * at + rng.uniform(0.0, 6.0))
@@ -27,12 +30,12 @@ def driven(seed: int = 0, duration: float = 10.0, interval: float = 0.005) -> Re
         k = min(int(t / interval + 1e-9), count - 1)
         motor, base, a, m, u, w = state
         apart = motor - base
-        pressed = np.sign(apart) * max(abs(apart) - GAP, 0.0)
+        pressed = np.sign(apart) * max(abs(apart) - gap, 0.0)
         passed = TEETH * pressed + (TEETH_DAMPING * (m - u) if pressed else 0.0)
         rubbing = 0.012 * np.tanh(m / 1e-2) + 4e-3 * m
         sine, cosine = np.sin(a), np.cos(a)
         tilted = (ROD_INERTIA - AXIAL) * sine * cosine
-        own = (1.0 - ROTOR) * ARM + ROD_MASS * REACH**2 + AXIAL + (ROD_INERTIA - AXIAL) * sine**2
+        own = (1.0 - share) * ARM + ROD_MASS * REACH**2 + AXIAL + (ROD_INERTIA - AXIAL) * sine**2
         matrix = np.array([[own, coupling * cosine], [coupling * cosine, ROD_INERTIA]])
         forces = np.array(
             [
@@ -40,7 +43,7 @@ def driven(seed: int = 0, duration: float = 10.0, interval: float = 0.005) -> Re
                 tilted * u**2 - weight * sine - 1e-4 * w - 2e-4 * np.tanh(w / 1e-2),
             ]
         )
-        rotor = (GAIN * current[k] - rubbing - passed) / (ROTOR * ARM)
+        rotor = (GAIN * current[k] - rubbing - passed) / (share * ARM)
         return np.concatenate([[m, u, w, rotor], np.linalg.solve(matrix, forces)])
 
     states = integrated(slope, np.array([0.0, 0.0, 0.3, 0.0, 0.0, 0.0]), interval, count, 20)
@@ -50,16 +53,16 @@ def driven(seed: int = 0, duration: float = 10.0, interval: float = 0.005) -> Re
     return Recording(at, channels, units={"theta": "rad", "alpha": "rad", "i": "A"})
 
 
-def study() -> Differences:
+def study(gear: str) -> Differences:
     """Repeats, halves."""
     pair = []
     for seed in (0, 1):
-        estimate, seconds = timed(furuta(), driven(seed), FURUTA_FREE)
-        told(f"play {seed}", estimate, seconds)
+        estimate, seconds = timed(furuta(), driven(gear, seed), FURUTA_FREE)
+        told(f"{gear} {seed}", estimate, seconds)
         ratio = (
             ROD_MASS * GRAVITY * ROD / (np.array([estimate.values["rod.inertia.xx"] + ROD_MASS * ROD**2, ROD_INERTIA]))
         )
         print(f"    mgl/J {ratio[0]:.2f}, truth {ratio[1]:.2f}; arm with rotor {ARM}, gain {GAIN}")
         pair.append(estimate)
     rows = [("repeats", *row) for row in differences(*pair)]
-    return rows + [("halves", *row) for row in halves(furuta(), driven(0), FURUTA_FREE)]
+    return rows + [("halves", *row) for row in halves(furuta(), driven(gear, 0), FURUTA_FREE)]

@@ -89,17 +89,18 @@ class Scan:
         """Whether one more fit leaves enough iterations for the last one."""
         return self.stopped is None and self.left > SCAN_ITERATIONS + LAST_ITERATIONS
 
-    def fitted(self, point: Point, weights: Weights, first: bool = False, adapt: bool = True) -> Candidate:
+    def fitted(
+        self, point: Point, weights: Weights, first: bool = False, adapt: bool = True, most: int = SCAN_ITERATIONS
+    ) -> Candidate:
         """A fit as far as the likelihood can tell, with the discretisation errors of where it starts.
 
-        ``adapt``: the scale common to all levels follows from it.
+        ``adapt``: the scale common to all levels follows from it. ``most``: iterations, but for the first fit.
         """
         weights = with_given(self.problem, weights)
         loose = max(self.settings.decrease_tolerance, UNFINISHED / max(self.problem.sample_count(), 1))
         settings = dataclasses.replace(self.settings, decrease_tolerance=loose, max_iterations=self.left)
         if not first:
-            most = min(SCAN_ITERATIONS, self.left)
-            settings = dataclasses.replace(settings.warm(), max_iterations=most)
+            settings = dataclasses.replace(settings.warm(), max_iterations=min(most, self.left))
         # The errors along the first states, which follow the noise, are not worth computing.
         start = point if first else self._with_errors(point)
         number = self.log[-1].number if self.log else 0

@@ -35,6 +35,8 @@ from shadowfit.estimation.uncertainty.start_levels import STRIDE, within
 # by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
 # late.
 WORTHWHILE, PATIENCE = 0.003, 4
+# Most iterations with one weight: how well an unfinished fit predicts says nothing about its weight.
+ITERATIONS = 20
 # Of weights whose predictions differ by less than this (a per cent) the largest one leaves the fewest unknowns.
 ALIKE = 0.01
 # Fits whose simulations are off each sensor by no more than this factor times those of the best follow it alike;
@@ -74,7 +76,7 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
     draws: chance.Chance | None = None
     misses = 0
     while misses < PATIENCE and within(current.weights, likely.weights, STRIDE) and scan.has_time:
-        current = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False)
+        current = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False, most=ITERATIONS)
         # Beyond the digits of the numbers states are not told any more, and error bars would be rounding.
         if not usable(current.outcome) or not current.evidence.settled:
             break

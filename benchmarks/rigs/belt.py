@@ -1,0 +1,67 @@
+"""A pendulum that its motor drives by a soft belt: rotor and load swing against each other, fitted as one body."""
+
+from __future__ import annotations
+
+import numpy as np
+from rigs.comparison import Differences, differences, halves, timed, told
+from rigs.integration import GRAVITY, integrated
+
+from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
+from shadowfit.recordings import Recording
+
+ROTOR, LOAD = 2e-3, 8e-3
+MASS = 1.0
+LENGTH = 0.5 / GRAVITY / MASS
+# Stiffness and damping of the belt [N m/rad, N m s/rad].
+BELT, BELT_DAMPING = 8.0, 0.02
+COUNTS = 2.0 * np.pi / 8192
+FREE = ("arm.inertia.yy", "arm.mass", "hinge.viscous", "hinge.coulomb")
+
+
+def driven(seed: int = 0, duration: float = 15.0, interval: float = 0.004) -> Recording:
+    """A held torque of four sines drives the rotor; the load's angle is read. Both rub."""
+    rng, count = np.random.default_rng(seed), int(duration / interval)
+    at = interval * np.arange(count)
+    sines = ((0.3, 0.25), (0.8, 0.2), (1.9, 0.2), (4.3, 0.15))
+    phases = rng.uniform(0.0, 6.0, len(sines))
+    torque = sum(size * np.sin(2.0 * np.pi * rate * at + p) for (rate, size), p in zip(sines, phases, strict=True))
+
+    def slope(t: float, state: np.ndarray) -> np.ndarray:
+        k = min(int(t / interval + 1e-9), count - 1)
+        motor, angle, m, w = state
+        passed = BELT * (motor - angle) + BELT_DAMPING * (m - w)
+        rotor = (torque[k] - passed - 0.03 * np.tanh(m / 1e-2) - 0.004 * m) / ROTOR
+        load = (passed - 0.02 * np.tanh(w / 1e-2) - 0.006 * w - MASS * GRAVITY * LENGTH * np.sin(angle)) / LOAD
+        return np.array([m, w, rotor, load])
+
+    angle = integrated(slope, np.zeros(4), interval, count, 20)[:, 1]
+    return Recording(at, {"theta": np.round(angle / COUNTS) * COUNTS, "u": torque}, units={"theta": "rad", "u": "N m"})
+
+
+def pendulum() -> Mechanism:
+    """One body, viscous and Coulomb friction."""
+    swing = hinge(
+        "world",
+        "arm",
+        axis=(0.0, 1.0, 0.0),
+        child_point=(0.0, 0.0, LENGTH),
+        viscous=0.005,
+        friction=Coulomb(coulomb=0.02),
+        laws={"motor": TorqueMotor(1.0, input="u")},
+    )
+    sensors = {"theta": JointPosition(joint="hinge", std=COUNTS / np.sqrt(12.0))}
+    bodies = {"arm": Body(MASS, (5e-3, 5e-3, 5e-3))}
+    return Mechanism(bodies, {"hinge": swing}, sensors=sensors, inputs={"u": Input(unit="N m")})
+
+
+def study() -> Differences:
+    """Repeats, halves."""
+    pair = []
+    for seed in (0, 1):
+        estimate, seconds = timed(pendulum(), driven(seed), FREE)
+        told(f"belt {seed}", estimate, seconds)
+        whole = estimate.values["arm.inertia.yy"] + estimate.values["arm.mass"] * LENGTH**2
+        print(f"    with rotor {whole:.5g} kg m², truth {ROTOR + LOAD}; {MASS} kg, 0.01 N m s/rad, 0.05 N m together")
+        pair.append(estimate)
+    rows = [("repeats", *row) for row in differences(*pair)]
+    return rows + [("halves", *row) for row in halves(pendulum(), driven(0), FREE)]
