@@ -222,3 +222,50 @@ def test_friction_that_turns_over_a_way_is_in_the_bars_of_a_loop(turns):
     assert (size > 0.1) if turns else (size < 0.02)
     for own, truth in zip(estimate.uncertainty().intervals(0.997), (0.5, 0.1, 0.02, 0.0), strict=True):
         assert own.lower <= truth <= own.upper, own
+
+
+# --- drives that are not what their input says ---
+
+
+def driven_mass(what, seed=0, finer=8):
+    """A mass on a spring, driven by a force that saturates, or that acts 12 ms late; or as the input says."""
+    rail = slider(
+        "world",
+        "mass",
+        axis=(1.0, 0.0, 0.0),
+        viscous=0.5,
+        laws={"spring": Spring(8.0), "motor": TorqueMotor(0.8, input="u")},
+    )
+    mechanism = Mechanism(
+        {"mass": Body(MASS, (1.0, 1.0, 1.0))},
+        {"rail": rail},
+        sensors={"x": JointPosition(joint="rail", std=NOISE, rotary=False)},
+        inputs={"u": Input(unit="N")},
+    )
+    at, fine = STEP * np.arange(COUNT), STEP / finer * np.arange(COUNT * finer)
+    drive = 1.5 * np.sin(2.3 * at) + 1.0 * np.sin(5.1 * at + 1.0) + 0.7 * np.sin(0.9 * at)
+    held = drive[np.clip(np.floor((fine - (0.012 if what == "late" else 0.0)) / STEP + 1e-9).astype(int), 0, None)]
+    forces = held - 0.01 * held**3 if what == "drive" else held
+    system = signal.cont2discrete(
+        (np.array([[0.0, 1.0], [-STIFFNESS / MASS, -1.0 / MASS]]), np.array([[0.0], [1.0 / MASS]]), np.eye(2), 0.0),
+        STEP / finer,
+    )
+    place, states = np.zeros(2), []
+    for force in forces:
+        states.append(place[0])
+        place = system[0] @ place + system[1][:, 0] * force
+    noise = NOISE * np.random.default_rng(seed).standard_normal(COUNT)
+    x = np.array(states)[::finer] + noise
+    return mechanism, Recording(at, {"x": x, "u": drive}, units={"x": "m", "u": "N"})
+
+
+@pytest.mark.parametrize("what", ["drive", "late", "nothing"])
+def test_a_drive_that_is_not_what_its_input_says_is_found(what):
+    mechanism, recording = driven_mass(what)
+    free = ["rail.spring.stiffness", "rail.viscous", "rail.motor.gain"]
+    estimate = fit(mechanism, recording, free, options=Options(timestep=STEP))
+    found = kinds(estimate) & {"drive", "late"}
+    assert found == ({what} if what != "nothing" else set())
+    # Of a force that saturates the gain is what small ones have.
+    for row, truth in zip(estimate.parameters, (STIFFNESS, 1.0, 1.0), strict=True):
+        assert abs(row.value - truth) < 3.0 * row.std

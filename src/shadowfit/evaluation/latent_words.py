@@ -14,6 +14,8 @@ WORDS: dict[LatentKind, str] = {
     "speed": "a function of its speed",
     "turning": "a function of the way since it turned last",
     "position": "a function of its position",
+    "drive": "a function of the force that drives it",
+    "late": "a drive that is late or early",
     "slow": "a force that varies slowly",
     "scale": "a function of its reading",
     "drift": "a slow drift",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.mechanism.laws import PositionMotor, TorqueMotor
+from shadowfit.mechanism.laws import DcMotor, PositionMotor, TorqueMotor
 
 
 def is_led(problem: Problem) -> bool:
@@ -20,8 +20,18 @@ def passes_rest(problem: Problem) -> bool:
 
 def all_driven(problem: Problem, kind: type | types.UnionType = object) -> bool:
     """Whether every joint has a motor (of a kind) that follows an input."""
-    driven = sum(
-        any(isinstance(law, kind) and getattr(law, "input", None) is not None for law in joint.laws.values)
-        for joint in problem.mechanism.joints.values
-    )
-    return driven == problem.plan.node_size
+    return len(_driven(problem, kind)) == problem.plan.node_size
+
+
+def driven_by_force(problem: Problem) -> set[str]:
+    """Joints with a motor whose input is a force, but for what the speed takes of it; a target is none."""
+    return _driven(problem, TorqueMotor | DcMotor)
+
+
+def _driven(problem: Problem, kind: type | types.UnionType) -> set[str]:
+    """Joints with a motor of a kind that follows an input."""
+    return {
+        name
+        for name, joint in problem.mechanism.joints.items()
+        if any(isinstance(law, kind) and getattr(law, "input", None) is not None for law in joint.laws.values)
+    }

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-LatentKind = Literal["speed", "turning", "position", "slow", "scale", "drift"]
+LatentKind = Literal["speed", "turning", "position", "drive", "late", "slow", "scale", "drift"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,8 +16,9 @@ class Latent:
     """An error that is not white."""
 
     kind: LatentKind
-    """A force as a function of the joint's speed, of its way since it turned last or of its position, or one that
-    varies slowly; an error of a sensor as a function of its reading, or one that drifts."""
+    """A force as a function of the joint's speed, of its way since it turned last, of its position or of what drives
+    it, one of a drive that is late or early, or one that varies slowly; an error of a sensor as a function of its
+    reading, or one that drifts."""
     name: str
     """Joint or sensor."""
     size: float

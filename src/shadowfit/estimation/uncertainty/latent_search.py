@@ -30,10 +30,11 @@ from jaxtyping import Bool, Float
 
 from shadowfit.estimation.linear.projection import Follower, Projection
 from shadowfit.estimation.problem import rows
+from shadowfit.estimation.problem.drives import driven_by_force
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
-from shadowfit.estimation.problem.weights import Weights
+from shadowfit.estimation.problem.weights import Weights, unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
 from shadowfit.estimation.solve.objective import Linearisation
@@ -344,6 +345,7 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
     slow = state_functions.of_time(steps)
     listed = []
     motions = [_motion(problem, point, i) for i in range(len(steps))]
+    drives = _drives(problem, point)
     for joint, name in enumerate(problem.level_names or ()):
         position, speed = ([motion[i][:, joint] for motion in motions] for i in (0, 1))
         row = functools.partial(_impulse, problem, joint), joint
@@ -351,6 +353,9 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
         # Distances are alternatives, and so different in what they do to inertias that they have no size in common.
         listed += [_Candidate("turning", name, one, *row) for one in state_functions.of_turning(position, speed)]
         listed.append(_Candidate("position", name, state_functions.of_position(position), *row))
+        if name in drives:
+            listed.append(_Candidate("drive", name, state_functions.of_drive(drives[name]), *row))
+            listed.append(_Candidate("late", name, state_functions.of_delay(drives[name]), *row))
         listed.append(_Candidate("slow", name, slow, *row))
     for sensor, name in enumerate(problem.sensors):
         if problem.error_sizes[sensor] == 1:
@@ -359,6 +364,16 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
             listed.append(_Candidate("scale", name, state_functions.of_position(reading), place))
             listed.append(_Candidate("drift", name, slow, place))
     return listed
+
+
+def _drives(problem: Problem, point: Point) -> dict[str, list[Float[np.ndarray, " n"]]]:
+    """Impulses that known forces give each joint that they drive, in each recording."""
+    driven = driven_by_force(problem)
+    places = [(joint, name) for joint, name in enumerate(problem.level_names or ()) if name in driven]
+    if not places:
+        return {}
+    known = [force for _, force in objective.missing_and_known(problem, point, unit_weights(problem))]
+    return {name: [force[:, joint] for force in known] for joint, name in places}
 
 
 def _impulse(

@@ -1,19 +1,22 @@
-"""Smooth functions of a joint's speed, of a position or reading, and of time: what errors of real machines are made of.
+"""Smooth functions of a joint's motion and drive, of a reading, and of time: what errors of real machines are made of.
 
 All are of unit size (root mean square over the recordings) and scaled by the motion's own ranges, so that they have no
-units. With v the speed over its root mean square and x the position over half its range, about the middle of it:
+units. With v the speed and f the known force of a drive over their root mean squares, and x the position over half its
+range, about the middle of it:
 
 * of the speed: v|v|, v³ and tanh(v/0.3) (drag, friction that grows faster or slower than viscous friction, or fades);
   tanh(v/0.03) times sin πx and cos πx (friction that varies with the position);
 * of the way since the joint turned last: what friction that grows over a distance d (0.003, 0.01, 0.03 in units of x;
   Dahl 1968) has less than friction that jumps (bristles of a bearing, gears that wind up, cables);
 * of the position: x², sin and cos of πx, 2πx, 3πx (springs and cables that are not linear, cogging, eccentric gears);
+* of the drive: f|f|, f³, tanh(f/0.3) and f² (a motor that saturates or has a dead band, an amplifier that pulls more to
+  one side); and, by itself, ḟ (a drive that acts later or earlier than its input says);
 * of time: half waves cos πit/T over a recording, each smaller than the one before by as much as in a random walk. Most
   of such a change takes as long as the recording, and no time of correlation has to be chosen.
 
-Viscous and Coulomb friction, a constant force and a linear spring are not among them: most models have these, and
-functions that parameters stand for exactly would only say that names are names. Each function takes and returns one
-array for each recording.
+Viscous and Coulomb friction, a constant force, a linear spring and a drive's gain are not among them: most models have
+these, and functions that parameters stand for exactly would only say that names are names. Each function takes and
+returns one array for each recording.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-# Harmonics over a range, and speeds at which friction fades quickly and slowly, in units of the root mean square.
+# Harmonics over a range, and speeds (or forces) at which a function fades quickly and slowly, in units of the root mean
+# square.
 HARMONICS, QUICK, SLOW = 3, 0.03, 0.3
 # Half waves of slow changes, in all recordings together; each has one at least, and a constant.
 WAVES = 12
@@ -57,6 +61,18 @@ def _yielding(position: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n d"]:
     for k, sign in enumerate(np.sign(moved)):
         found[k + 1] = sign - (sign - found[k]) * kept[k]
     return found
+
+
+def of_drive(force: Sequence[Float[np.ndarray, " n"]]) -> Parts:
+    """Functions of the known force of a drive: what it gives beside what is proportional to its input."""
+    joined = np.concatenate(force)
+    f = joined / (float(np.sqrt(np.mean(joined**2))) or 1.0)
+    return _split([f * np.abs(f), f**3, np.tanh(f / SLOW), f**2], force)
+
+
+def of_delay(force: Sequence[Float[np.ndarray, " n"]]) -> Parts:
+    """Change of the known force of a drive: what one that is a little late gives beside it."""
+    return _split([np.concatenate([np.gradient(own) if len(own) > 1 else 0.0 * own for own in force])], force)
 
 
 def of_position(position: Sequence[Float[np.ndarray, " n"]]) -> Parts:
