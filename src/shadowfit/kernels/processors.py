@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 
 from shadowfit.errors import ShadowfitError
@@ -18,7 +19,13 @@ def threads() -> int:
     """What the environment says, or one for each processor."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text:
-        return os.cpu_count() or 1
+        return _processors()
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST):
         raise ThreadsError(f"the environment variable {VARIABLE} is {text!r}; it must be a number from 1 to {MOST}")
     return int(text)
+
+
+@functools.cache
+def _processors() -> int:
+    """Asked of the system once: it opens a file each time, which takes as long as a small piece of work."""
+    return os.cpu_count() or 1

@@ -53,30 +53,33 @@ def alone() -> Iterator[None]:
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Results in the order of the items; no more of them than there are processors are held at a time.
 
-    Work begins at once, before the first result is asked for, unless it is done :func:`alone`.
+    Work begins at once, before the first result is asked for, unless it is done :func:`alone`. A single item is not
+    worth handing over, and where there is one thread none is.
     """
     if _alone.get():
         return map(work, items)
-    left = iter(items)
-    waiting = collections.deque(_submit(work, item) for item in itertools.islice(left, processors.threads()))
+    count, left = processors.threads(), iter(items)
+    if count == 1:
+        return map(work, left)
+    first = list(itertools.islice(left, 2))
+    if len(first) < 2:
+        return iter([work(item) for item in first])
+    # In the caller's context: what it ignores (overflow at a wild start) is ignored here, too.
+    pool, context = _pool(count), contextvars.copy_context()
+
+    def submit(item: Item) -> concurrent.futures.Future[Result]:
+        return pool.submit(context.copy().run, work, item)
+
+    waiting = collections.deque(map(submit, itertools.chain(first, itertools.islice(left, count - 2))))
 
     def results() -> Iterator[Result]:
         while waiting:
             yield waiting.popleft().result()
-            waiting.extend(_submit(work, item) for item in itertools.islice(left, 1))
+            waiting.extend(map(submit, itertools.islice(left, 1)))
 
     return results()
 
 
-def _submit(work: Callable[[Item], Result], item: Item) -> concurrent.futures.Future[Result]:
-    # In the caller's context: what it ignores (overflow at a wild start) is ignored here, too.
-    return _pool().submit(contextvars.copy_context().run, work, item)
-
-
-def _pool() -> concurrent.futures.ThreadPoolExecutor:
-    return _pool_of(processors.threads())
-
-
 @functools.cache
-def _pool_of(count: int) -> concurrent.futures.ThreadPoolExecutor:
+def _pool(count: int) -> concurrent.futures.ThreadPoolExecutor:
     return concurrent.futures.ThreadPoolExecutor(count, "chunks")

@@ -18,8 +18,10 @@ from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.fading import PRESENT
 
-# Most steps in one call of the compiled functions; a multiple of 6 so that windows of 2, 3 and 4 nodes divide it.
-CHUNK = 504
+# Steps in one call of the compiled functions: as many as have about so many numbers in their rows, but not fewer than
+# the least. What Python does for a call, and handing it to another thread, takes as long as the rows of some hundred
+# steps of a small machine. Multiples of 6, so that windows of 2, 3 and 4 nodes divide them.
+NUMBERS, LEAST = 2**18, 504
 
 
 class RecordingRows:
@@ -33,11 +35,13 @@ class RecordingRows:
         self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
         self.fading = PRESENT if point.fading is None else point.fading[index]
         self.shaping = shaping(point, weights, index)
-        self.starts = chunk_starts(self.track.steps)
+        self.length = chunk_length(problem, index)
+        self.starts = range(0, self.track.steps, self.length)
+        """First step of each chunk."""
 
     def chunk(self, begin: int, end: int | None = None) -> Chunk:
         """The steps from the given one on, up to ``end`` or to that of the recording, but not more than a chunk has."""
-        end = min(begin + CHUNK, self.track.steps if end is None else end)
+        end = min(begin + self.length, self.track.steps, self.track.steps if end is None else end)
         last_node = end + self.problem.plan.window - 1
         return Chunk(
             self.values,
@@ -54,9 +58,9 @@ class RecordingRows:
         """Rows of the dynamics and of the observations of such a chunk."""
         return self.problem.kernels.rows(self.chunk(begin, end))
 
-    def dynamics(self, begin: int) -> front.Rows:
+    def dynamics(self, begin: int, end: int | None = None) -> front.Rows:
         """Rows of the dynamics alone."""
-        return self.problem.kernels.dynamics_rows(self.chunk(begin)).rows
+        return self.problem.kernels.dynamics_rows(self.chunk(begin, end)).rows
 
     def assembly(self) -> front.Assembly:
         """Normal equations to which rows can be added."""
@@ -75,9 +79,12 @@ def sum_of_squares(values: Array) -> float:
         return float(np.sum(values**2))
 
 
-def chunk_starts(steps: int) -> range:
-    """First step of each chunk."""
-    return range(0, steps, CHUNK)
+def chunk_length(problem: Problem, index: int) -> int:
+    """Most steps in a chunk of a recording; the same whatever computes them, so that sums have the same digits."""
+    plan, samples = problem.plan, problem.tracks[index].fraction.shape[1]
+    rows = plan.node_size + samples * sum(problem.error_sizes)
+    columns = plan.window * plan.node_size + plan.parameters + 1
+    return max(6 * (NUMBERS // (6 * rows * columns)), LEAST)
 
 
 def no_truncation(problem: Problem, recording: int) -> Truncation:

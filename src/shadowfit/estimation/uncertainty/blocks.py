@@ -40,7 +40,7 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows
+from shadowfit.estimation.solve.chunks import RecordingRows, chunk_length
 from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 from shadowfit.estimation.uncertainty.residual_covariance import score_variance
 
@@ -274,8 +274,9 @@ def _statement(
 ) -> Statement:
     """What a piece says by the rows of its recording."""
     plan, place, size = problem.plan, problem.parameters.places(cut.recording), problem.parameters.size
-    steps, begins = cut.last - cut.first, range(cut.first, cut.last, CHUNK)
-    chunks = [(begin, [one.between(begin, min(begin + CHUNK, cut.last)) for one in tables]) for begin in begins]
+    steps, length = cut.last - cut.first, chunk_length(problem, cut.recording)
+    begins = range(cut.first, cut.last, length)
+    chunks = [(begin, [one.between(begin, min(begin + length, cut.last)) for one in tables]) for begin in begins]
     nodes = jax.tree.map(lambda x: x[cut.first :], point.nodes[cut.recording])
     shifted = dataclasses.replace(point, nodes=_replaced(point.nodes, cut.recording, nodes))
     start = objective.start_rows_of(problem, shifted, weights, cut.recording)

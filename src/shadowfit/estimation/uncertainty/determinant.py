@@ -41,13 +41,13 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Pull, Weights, unit_weights
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.chunks import CHUNK, RecordingRows, chunk_starts
+from shadowfit.estimation.solve.chunks import RecordingRows
 from shadowfit.estimation.uncertainty.evidence import Evidence
 
 # Change of a coordinate for a difference quotient [rad, m].
 DIFFERENCE = 1e-7
-# Chunks of steps of each recording along which inertias are looked at: they change slowly.
-CHUNKS = 2
+# Steps of each recording along which inertias are looked at, and how many times so many: they change slowly.
+STRETCH, STRETCHES = 504, 2
 # Errors are white if neighbours have less than this correlation. (White forces in continuous time give 1/4.)
 MEMORY = 0.5
 # A pull that moves no parameter by more than this part of its standard deviation is not worth a fit.
@@ -120,16 +120,16 @@ def _slopes(
 def _inertia_changes(
     problem: Problem, point: Point, weights: Weights, index: int, begin: int
 ) -> tuple[Float[np.ndarray, "k d d"], Float[np.ndarray, "k p d d"]]:
-    """A and ``∂A/∂χ = ∂²τ/∂χ∂q'`` of every third step of a chunk.
+    """A and ``∂A/∂χ = ∂²τ/∂χ∂q'`` of every third step of a stretch.
 
     Rows have derivatives by the parameters; how they change with the last configuration of a step is found for one
     coordinate at a time. Every third configuration is the last of one of these steps, and of no interest to the others.
     """
     reach, size = problem.plan.unknowns.reach, problem.plan.node_size
-    steps = np.arange(0, min(problem.tracks[index].steps - begin, CHUNK), reach)
+    steps = np.arange(0, min(problem.tracks[index].steps - begin, STRETCH), reach)
 
     def rows(where: Point) -> front.Rows:
-        return RecordingRows(problem, where, weights, index).dynamics(begin)
+        return RecordingRows(problem, where, weights, index).dynamics(begin, begin + STRETCH)
 
     here = rows(point)
     inertia, before = np.array(here.states[steps, :, reach - 1]), np.array(here.parameters[steps])
@@ -144,9 +144,9 @@ def _inertia_changes(
 
 
 def _begins(problem: Problem, index: int) -> list[int]:
-    """First steps of some chunks of a recording."""
-    begins = list(chunk_starts(problem.tracks[index].steps))
-    return begins[:: max(len(begins) // CHUNKS, 1)]
+    """First steps of some stretches of a recording."""
+    begins = list(range(0, problem.tracks[index].steps, STRETCH))
+    return begins[:: max(len(begins) // STRETCHES, 1)]
 
 
 def _inertias(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, "k d d"]:
@@ -155,5 +155,5 @@ def _inertias(problem: Problem, point: Point, weights: Weights) -> Float[np.ndar
     for index in range(len(problem.tracks)):
         recording = RecordingRows(problem, point, weights, index)
         for begin in _begins(problem, index):
-            parts.append(np.asarray(recording.dynamics(begin).states)[:, :size, 2])
+            parts.append(np.asarray(recording.dynamics(begin, begin + STRETCH).states)[:, :size, 2])
     return np.concatenate(parts)
