@@ -10,7 +10,7 @@ import pytest
 from scipy import signal
 
 from shadowfit.estimation import Options, fit
-from shadowfit.estimation.uncertainty import state_functions
+from shadowfit.estimation.uncertainty import latent_search, state_functions
 from shadowfit.mechanism import (
     Body,
     Coulomb,
@@ -222,6 +222,22 @@ def test_friction_that_turns_over_a_way_is_in_the_bars_of_a_loop(turns):
     assert (size > 0.1) if turns else (size < 0.02)
     for own, truth in zip(estimate.uncertainty().intervals(0.997), (0.5, 0.1, 0.02, 0.0), strict=True):
         assert own.lower <= truth <= own.upper, own
+
+
+def test_what_smaller_white_forces_can_gain_is_bounded_by_their_degrees_of_freedom():
+    """Independent parts of a force with variances x, seen with unit noise: −2 log L = Σ log(1 + x) + y²/(1 + x)."""
+    generator = np.random.default_rng(4)
+    for _ in range(200):
+        x = 10.0 ** generator.uniform(-3.0, 3.0, generator.integers(1, 6))
+        readings = generator.normal(size=len(x)) * np.sqrt(1.0 + x) * generator.uniform(0.0, 2.0)
+
+        def deviance(variance, readings=readings):
+            return np.sum(np.log1p(variance) + readings**2 / (1.0 + variance))
+
+        fall = deviance(x) - deviance(x / latent_search.STRIDE)
+        assert fall <= latent_search.most_fall(np.sum(x / (1.0 + x))) + 1e-9
+    one = 0.7 / 0.3  # of one part without a reading all of it is reached
+    assert np.log((1.0 + one) / (1.0 + one / latent_search.STRIDE)) == pytest.approx(latent_search.most_fall(0.7))
 
 
 # --- drives that are not what their input says ---

@@ -74,7 +74,8 @@ class NoiseChoice:
     added_weight: float
     """Factor by which the equations of motion are weighed more (in κ) than their errors ask for."""
     predictions: tuple[tuple[float, Prediction], ...]
-    """Added weight → what a model so fitted predicts; the first is that of the most likely levels."""
+    """Added weight → what a model so fitted predicts; the first is that of the most likely levels. Empty where weights
+    were not compared: those of the noise already leave the equations of motion no freedom."""
     acting: bool | None
     """Whether errors are taken for white forces that act; False: for others; None: it makes no difference."""
     explanation: Explanation

@@ -64,12 +64,10 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
     ``smooth``: errors are known to be functions, not white ones.
     """
     problem = scan.problem
-    if problem.plan.unknowns.reach != 3 or scan.stopped is not None:
+    if problem.plan.unknowns.reach != 3 or scan.stopped is not None or degrees < RIGID:
         return WeightSearch(likely)
     along = likely.point
     tried = [(1.0, predict(problem, along, along.values))]
-    if degrees < RIGID:
-        return WeightSearch(likely, tuple(tried))
     # Errors of forces that were read have a memory without being functions of the state.
     by_chance = not smooth or all_driven(problem)
     current, worthy = likely, [likely]

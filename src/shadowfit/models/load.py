@@ -12,7 +12,7 @@ from shadowfit.models import catalogue
 from shadowfit.models.chain import chain
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.places import parse
-from shadowfit.models.reader import ModelFile, parse_model
+from shadowfit.models.reader import ModelFile, model_of
 from shadowfit.models.robots.build import Robot
 from shadowfit.models.robots.overlay import load_overlay
 from shadowfit.models.robots.read import Reading, decode, is_robot_file, read_bytes, read_robot
@@ -43,11 +43,12 @@ def load_model(path_or_name: str | os.PathLike[str], *, weld: Iterable[str] = ()
     text = _builtin_text(name) if builtin else _file_text(path, name)
     source = f"{name}.toml (built in)" if builtin else str(path)
     values, places = parse(text, source)
+    document = Table(values, (), places, source)
     if "robot" in values:
-        return load_overlay(Table(values, (), places, source), path.parent, held)
+        return load_overlay(document, path.parent, held)
     if held:
         raise ModelFileError("only links of a robot file (URDF, MJCF) can be welded", source)
-    return parse_model(text, source, path.stem)
+    return model_of(document, text, path.stem)
 
 
 def robot_model(robot: Robot) -> ModelFile:

@@ -26,6 +26,7 @@ _STRING = re.compile(
 )
 _BARE_VALUE = re.compile(r"[^,\]}#\r\n]*[^,\]}#\s]")
 _KEY = re.compile(r"""(?:[A-Za-z0-9_\-. \t]|"(?:[^"\\]|\\.)*"|'[^']*')+""")
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_\-]+(?:\.[A-Za-z0-9_\-]+)*")
 _EQUALS = re.compile(r"=[ \t]*")
 _PROBLEM = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
 
@@ -94,6 +95,8 @@ def _key_at(text: str, at: int) -> tuple[Path, int]:
 
 
 def _key_path(text: str) -> Path:
+    if _PLAIN_KEY.fullmatch(plain := text.strip()):
+        return tuple(plain.split("."))
     path: list[str] = []
     inside: object = tomllib.loads(f"{text} = 0")
     while isinstance(inside, dict):

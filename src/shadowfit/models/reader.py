@@ -93,7 +93,11 @@ def parse_model(text: str, source: str = "model", name: str = "mechanism") -> Mo
         ModelFileError: anything that is wrong with the text, with its line.
     """
     values, places = parse(text, source)
-    document = Table(values, (), places, source)
+    return model_of(Table(values, (), places, source), text, name)
+
+
+def model_of(document: Table, text: str, name: str) -> ModelFile:
+    """The same of a text that has been taken apart."""
     title = document.text("name") if "name" in document else name
     # The same text is read when a fit begins, when its result is written, and for the report.
     model = _READ.get((text, title))
@@ -101,7 +105,7 @@ def parse_model(text: str, source: str = "model", name: str = "mechanism") -> Mo
         model = _READ[text, title] = read_document(document, name, text)
         for key in list(_READ)[:-KEPT]:
             _READ.pop(key, None)
-    return dataclasses.replace(model, source=source)
+    return dataclasses.replace(model, source=document.source)
 
 
 def read_document(document: Table, name: str, text: str) -> ModelFile:

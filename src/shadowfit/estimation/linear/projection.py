@@ -222,39 +222,43 @@ class Chunks:
     def _window(self) -> int:
         return self.parts[0][1].shape[2] // self.node_size
 
-    def take_off(
-        self, errors: Float[np.ndarray, "n m c"], nodes: Float[np.ndarray, "N b c"]
-    ) -> Float[np.ndarray, " c"]:
-        """``e ← e − J_x x``, and the sums of squares of what is taken off."""
-        nodes, columns = np.ascontiguousarray(nodes), errors.shape[2]
+    def take_off(self, errors: Float[np.ndarray, "n m c"], nodes: Float[np.ndarray, "N b c"]) -> None:
+        """``e ← e − J_x x``; errors may be some columns of a wider table."""
+        nodes = np.ascontiguousarray(nodes)
 
-        def take(chunk: tuple[int, np.ndarray]) -> np.ndarray:
+        def take(chunk: tuple[int, np.ndarray]) -> None:
             begin, states = chunk
-            count, rows, _ = states.shape
-            less = np.zeros((count, rows, columns))
-            sizes = (count, rows, self._window, self.node_size, columns)
-            substitution.library("follow", *sizes, states, less, nodes[begin:])
-            errors[begin : begin + count] += less
-            return np.asarray(np.einsum("kmc,kmc->c", less, less))
+            here = errors[begin : begin + len(states)]
+            substitution.library("follow", *self._sizes(states, here), states, here, nodes[begin:])
 
-        return np.sum(list(in_threads(take, self.parts)), axis=0)
+        for _ in in_threads(take, self.parts):
+            pass
 
     def met(self, errors: Float[np.ndarray, "n m c"], nodes: int) -> Float[np.ndarray, "N b c"]:
-        """``J_xᵀ e`` of so many nodes."""
-        total, columns = np.zeros((nodes, self.node_size, errors.shape[2])), errors.shape[2]
-        errors = np.ascontiguousarray(errors)
+        """``J_xᵀ e`` of so many nodes; errors may be some columns of a wider table."""
+        total = np.zeros((nodes, self.node_size, errors.shape[2]))
 
         def meet(chunk: tuple[int, np.ndarray]) -> tuple[int, np.ndarray]:
             begin, states = chunk
-            count, rows, _ = states.shape
-            part = np.zeros((count + self._window - 1, self.node_size, columns))
-            sizes = (count, rows, self._window, self.node_size, columns)
-            substitution.library("meet", *sizes, states, errors[begin : begin + count], part)
+            here, part = (
+                errors[begin : begin + len(states)],
+                np.zeros((len(states) + self._window - 1, *total.shape[1:])),
+            )
+            substitution.library("meet", *self._sizes(states, here), states, here, part)
             return begin, part
 
         for begin, part in in_threads(meet, self.parts):
             total[begin : begin + len(part)] += part
         return total
+
+    def _sizes(self, states: Float[np.ndarray, "k m W*b"], errors: Float[np.ndarray, "k m c"]) -> tuple[int, ...]:
+        """Of a chunk, as machine code is told of them; errors of a step lie in rows that follow each other."""
+        count, rows, columns = errors.shape
+        by_step, by_row, by_column = (distance // errors.itemsize for distance in errors.strides)
+        stride = by_row if rows > 1 else by_step
+        assert columns == 1 or by_column == 1, "columns beside each other"
+        assert count == 1 or by_step == rows * stride, "rows one after another"
+        return count, rows, self._window, self.node_size, columns, stride
 
 
 def _states(each_chunk: EachChunk, steps: int, node_size: int) -> Chunks:
@@ -303,8 +307,11 @@ class Follower:
             return np.concatenate([np.zeros(0), *(self._take_off(part) for part in parts)])
 
     def _take_off(self, errors: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, " c"]:
-        met = self.chunks.met(errors, self.factor.nodes)
-        return self.chunks.take_off(errors, self.factor.onwards(self.factor.halfway(met)))
+        halfway = self.factor.halfway(self.chunks.met(errors, self.factor.nodes))
+        # ‖J_x x‖² = xᵀH_xx x with H_xx = UᵀU and x = U⁻¹ times what is halfway.
+        squares = np.asarray(np.einsum("kic,kic->c", halfway, halfway))
+        self.chunks.take_off(errors, self.factor.onwards(halfway))
+        return squares
 
 
 def follower(find_states: Callable[[], Chunks], factor: front.Factor) -> Follower:

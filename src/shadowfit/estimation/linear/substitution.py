@@ -15,8 +15,8 @@ from shadowfit.kernels.loops import LANES, Function, Library, Value, number, who
 FORWARD = Signature("forward", "blocks block stride columns *upper *right *values")
 BACKWARD = Signature("backward", "blocks block stride columns *upper *right *values")
 RECUR = Signature("recur", "steps size columns *coefficients *values")
-MEET = Signature("meet", "steps rows window size columns *states *errors *nodes")
-FOLLOW = Signature("follow", "steps rows window size columns *states *errors *nodes")
+MEET = Signature("meet", "steps rows window size columns stride *states *errors *nodes")
+FOLLOW = Signature("follow", "steps rows window size columns stride *states *errors *nodes")
 
 
 def write(module: Module) -> None:
@@ -114,7 +114,10 @@ def _recur(module: Module, minus: Product) -> None:
 
 
 def _meet(module: Module, plus: Product) -> None:
-    """``nodes ← nodes + J_kᵀ e_k`` of each step's window, for derivatives J_k of its rows by that."""
+    """``nodes ← nodes + J_kᵀ e_k`` of each step's window, for derivatives J_k of its rows by that.
+
+    Errors may be some columns of a wider table, whose rows are ``stride`` numbers apart.
+    """
     f = Function(module, MEET)
     width = f.product(f.window, f.size)
     with f.loop(0, f.steps) as steps:
@@ -124,7 +127,7 @@ def _meet(module: Module, plus: Product) -> None:
 
 
 def _follow(module: Module, minus: Product) -> None:
-    """``e_k ← e_k − J_k nodes`` of each step's window."""
+    """``e_k ← e_k − J_k nodes`` of each step's window; errors as in `_meet`."""
     f = Function(module, FOLLOW)
     width = f.product(f.window, f.size)
     with f.loop(0, f.steps) as steps:
@@ -138,7 +141,7 @@ def _of_step(f: Function, k: Value) -> tuple[Matrix, Matrix, Matrix]:
     first = f.product(k, f.rows)
     return (
         Matrix(f, f.states, f.product(f.window, f.size)).below(first),
-        Matrix(f, f.errors, f.columns).below(first),
+        Matrix(f, f.errors, f.stride).below(first),
         Matrix(f, f.nodes, f.columns).below(f.product(k, f.size)),
     )
 

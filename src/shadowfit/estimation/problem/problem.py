@@ -100,9 +100,9 @@ class Problem:
         return step_kernels(self.plan, self.mechanism)
 
     @functools.cached_property
-    def gap_count(self) -> int:
-        """Number of gap rows of all joints."""
-        return sum(joint.kind.row_count() for joint in self.mechanism.joints.values)
+    def start_count(self) -> int:
+        """Number of independent residuals of the initial state of a recording."""
+        return self.plan.unknowns.start_count(self.mechanism)
 
     @property
     def sensors(self) -> tuple[str, ...]:

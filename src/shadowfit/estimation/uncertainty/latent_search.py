@@ -172,7 +172,8 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
     """The errors that the data ask for beside white ones, along the most likely motion.
 
     Levels of white errors and functions are found together: equations of motion get more weight than the white errors
-    that explain everything ask for, in strides, as long as functions make up for it in the likelihood.
+    that explain everything ask for, in strides, as long as functions make up for it in the likelihood. Where white
+    errors have next to no freedom they cannot.
     """
     point, free = here.point, ~evidence.at_bound
     if not all(
@@ -194,7 +195,7 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
     likely, white = linearised(trial, known=weights.believed and weights.pull is None)
     best = _explained(problem, parts, likely, white)
     strides = 0
-    while True:
+    while strides or most_fall(evidence.noise[0].degrees) > EVIDENCE:
         trial = trial.scaled(STRIDE)
         explanation = _explained(problem, parts, *linearised(trial), best.deviance - EVIDENCE)
         if not explanation.deviance < best.deviance - EVIDENCE:
@@ -205,6 +206,17 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
     limited = (_limited(problem, likely, missing, function) for function in best.functions)
     functions = tuple(function for function in limited if function is not None)
     return dataclasses.replace(best, functions=functions, white=best.white if functions else 1.0)
+
+
+def most_fall(degrees: float) -> float:
+    """By how much −2 log L can fall at most if white forces become smaller by a stride, functions beside them or not.
+
+    Sums of squares over variances only grow. The determinant falls by ``Σ log((1 + x)/(1 + x/S))`` with the variances x
+    of the forces' independent parts in units of how well the data tell them, and ``Σ x/(1 + x)`` are their degrees of
+    freedom. For so many of them the former is largest where as many parts as can be are known for certain.
+    """
+    whole, part = divmod(degrees, 1.0)
+    return float(whole * np.log(STRIDE) - np.log1p(-part * (1.0 - 1.0 / STRIDE)))
 
 
 def _missing(likely: Linear) -> tuple[Float[np.ndarray, "n m"], ...]:
@@ -306,11 +318,10 @@ def _edges(part: Sequence[_Candidate]) -> list[int]:
 def _without_states(states: Follower, columns: Float[np.ndarray, "n m c"]) -> Float[np.ndarray, "n m c"]:
     """What the states of a recording leave of some columns, which are overwritten."""
     before = _squares(columns)
-    states.take_off(columns)
     # Rounding is worst in those of which least is left: if another time changes nothing of them, it is done.
-    share = _squares(columns) / np.where(before > 0.0, before, 1.0)
+    share = 1.0 - states.take_off(columns) / np.where(before > 0.0, before, 1.0)
     worst = np.argsort(share)[: max(len(share) // WORST, 1)]
-    if not _taken_off_again(states, columns[..., worst]).any():
+    if not _taken_off_again(states, np.take(columns, worst, axis=2)).any():
         return columns
     unsettled = np.arange(len(share))
     for _ in range(PASSES - 1):
@@ -318,7 +329,7 @@ def _without_states(states: Follower, columns: Float[np.ndarray, "n m c"]) -> Fl
             changed = _taken_off_again(states, columns)
             unsettled = np.flatnonzero(changed)
         else:
-            some = columns[..., unsettled]
+            some = np.take(columns, unsettled, axis=2)
             changed = _taken_off_again(states, some)
             columns[..., unsettled] = some
             unsettled = unsettled[changed]

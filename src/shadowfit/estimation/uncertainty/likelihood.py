@@ -87,7 +87,7 @@ def _sample_counts(problem: Problem) -> list[int]:
 def _dynamics_count(problem: Problem) -> int:
     """Residuals weighted by κ: the dynamics, and the gap rows of the first two states."""
     rows = sum(track.steps for track in problem.tracks) * problem.plan.node_size
-    return rows + problem.plan.unknowns.start_count(problem.gap_count) * len(problem.tracks)
+    return rows + problem.start_count * len(problem.tracks)
 
 
 def _free(problem: Problem, here: Linearisation) -> np.ndarray:

@@ -128,7 +128,9 @@ def score_variance(
     layout: Sequence[Group], projection: Projection, impulse_ratio: Float[np.ndarray, " r"], assumed: float
 ) -> Float[np.ndarray, "p p"]:
     """Variance of ``Tᵀe`` by the levels of the noise, which the weights of the impulses need not be."""
-    spread = [assumed * np.eye(group.size) for group in layout]
-    repeats = layout[0].size // len(impulse_ratio)
-    spread[0] = assumed * np.diag(np.tile(impulse_ratio**2, repeats))
-    return propagated(layout, projection, spread, assumed)
+    ratio, (impulses, *_) = np.ones(projection.rows.shape[1]), layout
+    ratio[: impulses.size] = np.tile(impulse_ratio, impulses.size // len(impulse_ratio))
+    told = (
+        projection if np.all(ratio == 1.0) else dataclasses.replace(projection, rows=projection.rows * ratio[:, None])
+    )
+    return assumed * told.information

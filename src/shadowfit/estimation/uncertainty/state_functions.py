@@ -26,6 +26,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.estimation.linear.substitution import library
+
 # Harmonics over a range, and speeds (or forces) at which a function fades quickly and slowly, in units of the root mean
 # square.
 HARMONICS, QUICK, SLOW = 3, 0.03, 0.3
@@ -56,11 +58,15 @@ def of_turning(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Floa
 
 def _yielding(position: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n d"]:
     """Dahl's friction along a motion, ``dz = (1 − z sign dx) dx/d`` from rest, for several distances d."""
-    moved, found = np.diff(position), np.zeros((len(position), len(DISTANCES)))
-    kept = np.exp(-np.abs(moved)[:, None] / np.array(DISTANCES))
-    for k, sign in enumerate(np.sign(moved)):
-        found[k + 1] = sign - (sign - found[k]) * kept[k]
-    return found
+    moved = np.diff(position)
+    columns = []
+    for distance in DISTANCES:
+        # z' = sign − (sign − z) kept, behind a number that nothing depends on.
+        kept, found = np.exp(-np.abs(moved) / distance), np.zeros(len(position) + 1)
+        found[2:] = np.sign(moved) * (1.0 - kept)
+        library("recur", len(moved), 1, 1, np.stack([np.zeros_like(kept), -kept], axis=1), found)
+        columns.append(found[1:])
+    return np.stack(columns, axis=1)
 
 
 def of_drive(force: Sequence[Float[np.ndarray, " n"]]) -> Parts:

@@ -254,8 +254,8 @@ class Unknowns(abc.ABC):
         """Weighted rows of the initial state, by the first nodes and the parameters."""
 
     @abc.abstractmethod
-    def start_count(self, gaps: int) -> int:
-        """How many independent residuals these are, for a mechanism with so many gap rows."""
+    def start_count(self, mechanism: Mechanism) -> int:
+        """How many independent residuals these are."""
 
     # --- bodies ---
 

@@ -228,7 +228,7 @@ class Joint(Unknowns):
         window = len(start.first.pose.position)
         return Rows(np.zeros((0, window, self.node_size)), np.zeros((0, start.parameters)), np.zeros(0))
 
-    def start_count(self, gaps: int) -> int:
+    def start_count(self, mechanism: Mechanism) -> int:
         return 0
 
     # --- bodies ---

@@ -41,7 +41,8 @@ class PoseUnknowns(Unknowns):
     def view(self, mechanism: Mechanism, state: State, instant: Instant) -> StateView:
         return StateView(mechanism, state, None, instant)
 
-    def start_count(self, gaps: int) -> int:
+    def start_count(self, mechanism: Mechanism) -> int:
+        gaps = sum(joint.kind.row_count() for joint in mechanism.joints.values)
         return 2 * min(gaps, self.impulses)
 
     def placed(self, mechanism: Mechanism, pose: Pose) -> Placed:
