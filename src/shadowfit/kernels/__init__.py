@@ -14,6 +14,7 @@ from shadowfit.kernels.own import is_own
 from shadowfit.kernels.reach import reach
 from shadowfit.kernels.slopes import row_slopes, slopes
 from shadowfit.kernels.store import remembered
+from shadowfit.kernels.windowed import windowed
 
 __all__ = [
     "Kernel",
@@ -32,4 +33,5 @@ __all__ = [
     "remembered",
     "row_slopes",
     "slopes",
+    "windowed",
 ]

@@ -68,8 +68,15 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
         return jax.lax.scan(advance, carry, varying)[1]
 
     def run(
-        settings: Leaves, constants: Leaves, varying: Leaves, carry: Leaves | None = None, _: Workspace | None = None
+        settings: Leaves,
+        constants: Leaves,
+        varying: Leaves,
+        carry: Leaves | None = None,
+        _: Workspace | None = None,
+        within: int | None = None,
     ) -> list[np.ndarray]:
+        if within is not None:
+            varying = [_in_a_row(x, within) for x in varying]
         times = len(varying[0])
         missing = _filled_up(times) - times
         filled = [np.concatenate([x, np.repeat(x[-1:], missing, axis=0)]) if missing else x for x in varying]
@@ -78,6 +85,12 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
         return [np.asarray(leaf)[:times] for leaf in jax.tree.leaves(outputs)]
 
     return run
+
+
+def _in_a_row(values: np.ndarray, within: int) -> np.ndarray:
+    """Two axes of time as one; the second has so many times, or one where values are the same for all of these."""
+    whole = np.broadcast_to(values, (len(values), within, *values.shape[2:]))
+    return whole.reshape(-1, *values.shape[2:])
 
 
 def _filled_up(times: int) -> int:

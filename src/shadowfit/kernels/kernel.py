@@ -59,20 +59,24 @@ class Kernel:
         varying: Leaves,
         carry: Leaves | None = None,
         workspace: Workspace | None = None,
+        within: int | None = None,
     ) -> list[np.ndarray]:
         """Outputs over time (first axis); the varying inputs have an axis of time first.
 
         ``carry`` are the first values of what is carried, not among the varying inputs. Outputs in a workspace are
-        overwritten by the next call with it.
+        overwritten by the next call with it. With ``within`` the varying inputs have two axes of time, the second with
+        so many times, or one where they are the same for all of these.
         """
-        times = len(varying[0])
+        lead = (len(varying[0]),) if within is None else (len(varying[0]), within)
+        times = math.prod(lead)
         padded = times if carry is not None else -(-times // program.LANES) * program.LANES
-        columns = [np.asarray(x, dtype=float).reshape(times, -1) for x in varying]
-        table = np.empty((padded, sum(column.shape[1] for column in columns)))
-        np.concatenate(columns, axis=1, out=table[:times])
-        table[times:] = table[times - 1]
+        shapes = [np.shape(x)[len(lead) :] for x in varying]
+        places = list(itertools.accumulate(map(math.prod, shapes), initial=0))
         edges = self.code.edges
-        results, scratch = (workspace or Workspace()).memory(self.code, (padded, edges[-1]))
+        table, results, scratch = (workspace or Workspace()).memory(self.code, padded, places[-1])
+        for x, shape, begin, end in zip(varying, shapes, places, places[1:], strict=False):
+            table[:times, begin:end].reshape(*lead, *shape)[...] = x
+        table[times:] = table[times - 1]
         known = np.concatenate([self._read_of(settings), _flat(constants)])
         groups = padded if carry is not None else padded // program.LANES
         handed_on = None if carry is None else _flat(carry)
@@ -96,13 +100,14 @@ class Workspace:
     """Memory for one call after another, of one thread."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, tuple[int, int]], tuple[_Code, np.ndarray, np.ndarray]] = {}
+        self._kept: dict[tuple[int, int], tuple[_Code, np.ndarray, np.ndarray, np.ndarray]] = {}
 
-    def memory(self, code: _Code, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """Results, zero wherever the code does not write, and scratch memory."""
-        key = (id(code), shape)
+    def memory(self, code: _Code, times: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What varies, results, zero wherever the code does not write, and scratch memory."""
+        key = (id(code), times)
         if key not in self._kept:
-            self._kept[key] = code, np.zeros(shape), np.empty(code.scratch)
+            given, results = np.empty((times, width)), np.zeros((times, code.edges[-1]))
+            self._kept[key] = code, given, results, np.empty(code.scratch)
         return self._kept[key][1:]
 
 

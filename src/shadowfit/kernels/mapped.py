@@ -8,7 +8,7 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from shadowfit.kernels.batched import over_time
+from shadowfit.kernels.batched import OverTime, over_time
 from shadowfit.kernels.fingerprint import named
 
 
@@ -21,12 +21,16 @@ def mapped(function: Callable[..., jax.Array | np.ndarray]) -> Callable[..., np.
     def one(_: list, __: list, varying: list) -> jax.Array | np.ndarray:
         return function(*varying)
 
+    @functools.cache
+    def made(shapes: tuple[tuple[int, ...], ...]) -> OverTime:
+        return over_time(one, [], [], [np.empty(shape) for shape in shapes], named(function))
+
     @functools.wraps(function)
     def over_rows(*arrays: np.ndarray) -> np.ndarray:
         rows = [np.asarray(array) for array in arrays]
         if not len(rows[0]):
             shapes = [jax.ShapeDtypeStruct(row.shape[1:], float) for row in rows]
             return np.zeros((0, *jax.eval_shape(function, *shapes).shape))
-        return over_time(one, [], [], [np.empty(row.shape[1:]) for row in rows], named(function))([], [], rows)[0]
+        return made(tuple(row.shape[1:] for row in rows))([], [], rows)[0]
 
     return over_rows

@@ -27,7 +27,7 @@ from shadowfit.estimation.residuals.parameter_layout import Parametrised, Values
 from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.estimation.residuals.unknowns import Recursion
 from shadowfit.geometry import Pose
-from shadowfit.kernels import OverTime, Workspace, is_own, over_time
+from shadowfit.kernels import OverTime, Workspace, is_own, over_time, windowed
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -46,6 +46,13 @@ class Call:
     """A tree of arrays with a first axis of time."""
     carry: Any = None
     """A tree of what the function's outputs hand on to the next time; comes before ``varying`` in a pair with it."""
+    within: int | None = None
+    """Times on a second axis of what varies, if it has two: as many, or one where it is the same for all of these."""
+
+    @property
+    def axes(self) -> int:
+        """Axes of time of what varies."""
+        return 1 if self.within is None else 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,20 +194,15 @@ class StepKernels:
         """What gives the rows of the observations, of all samples."""
         data = chunk.data
         steps, samples = data.fraction.shape
-        seen = windows(chunk.nodes, self._observed, steps)
-        repeated = seen if samples == 1 else jax.tree.map(lambda x: np.repeat(x, samples, axis=0), seen)
-        sample = jax.tree.map(
-            lambda x: x.reshape(steps * samples, *x.shape[2:]),
-            Sample(data.measured, data.weight, data.shift, data.fraction, *self._sensed(data, samples)),
-        )
+        seen = jax.tree.map(lambda x: x[:, None], windows(chunk.nodes, self._observed, steps))
+        sample = Sample(data.measured, data.weight, data.shift, data.fraction, *self._sensed(data))
         scale = Scale(np.asarray(chunk.timestep), np.asarray(chunk.reference))
-        return Call(step_functions.observation_rows, chunk.values, scale, (repeated, sample))
+        return Call(step_functions.observation_rows, chunk.values, scale, (seen, sample), within=samples)
 
-    def _sensed(self, data: ChunkData, samples: int) -> tuple[np.ndarray, np.ndarray]:
-        """Commands of all samples and their derivatives; of no inputs where no sensor asks for them."""
+    def _sensed(self, data: ChunkData) -> tuple[np.ndarray, np.ndarray]:
+        """Commands of the samples of each step, and their derivatives; of no inputs where no sensor asks for them."""
         count = data.command.shape[1] if self._reads_commands else 0
-        command, slopes = data.command[:, None, :count], data.command_slopes[:, None, :count]
-        return np.repeat(command, samples, axis=1), np.repeat(slopes, samples, axis=1)
+        return data.command[:, None, :count], data.command_slopes[:, None, :count]
 
     def retract(self, nodes: Nodes, steps: np.ndarray) -> Nodes:
         """``x ⊞ δ`` of all nodes."""
@@ -215,12 +217,14 @@ class StepKernels:
         """Outputs over time."""
         carry = None if call.carry is None else jax.tree.leaves(call.carry)
         constants, varying = jax.tree.leaves((call.values, call.constants)), jax.tree.leaves(call.varying)
-        return self._made_for(call, constants, varying)(self.settings, constants, varying, carry, workspace)
+        made = self._made_for(call, constants, varying)
+        return made(self.settings, constants, varying, carry, workspace, call.within)
 
     def _made_for(self, call: Call, constants: list[Any], varying: list[Any]) -> OverTime:
         """The code of a call, whose constants and varying arrays are listed."""
         # A weight may be a vector or a matrix, a chunk may hold more or fewer samples.
-        kind = (call.function, *(np.shape(x) for x in constants), *(np.shape(x)[1:] for x in varying))
+        each = [np.shape(x)[call.axes :] for x in varying]
+        kind = (call.function, *map(np.shape, constants), *each)
         with self._lock:
             if kind not in self._made:
                 structure, carried = jax.tree.structure(self.mechanism), jax.tree.leaves(call.carry)
@@ -236,7 +240,7 @@ class StepKernels:
                     return call.function(self.plan, machine, same, jax.tree.unflatten(varying_tree, varying))
 
                 key = f"{call.function.__name__} {self.plan} {structure}" if is_own(self.mechanism) else None
-                shapes = [*carried, *(np.empty(np.shape(x)[1:]) for x in varying)]
+                shapes = [*carried, *map(np.empty, each)]
                 self._made[kind] = over_time(one, self.settings, constants, shapes, key, len(carried), self.largest)
             return self._made[kind]
 
@@ -263,5 +267,5 @@ def _weight(matrix: np.ndarray) -> np.ndarray:
 
 
 def windows(nodes: Nodes, window: range, steps: int) -> Nodes:
-    """Those of the nodes that each step's window holds, on a second axis."""
-    return jax.tree.map(lambda x: np.stack([x[i : i + steps] for i in window], axis=1), nodes)
+    """Those of the nodes that each step's window holds, on a second axis; nothing is copied."""
+    return jax.tree.map(lambda x: windowed(np.asarray(x)[window.start :], len(window), steps), nodes)

@@ -31,11 +31,12 @@ from shadowfit.estimation.residuals.recursion.kinds import (
 from shadowfit.estimation.residuals.recursion.lanes import POSE, RECORD
 from shadowfit.estimation.residuals.recursion.sweep import library, scratch_size
 from shadowfit.geometry import Pose
-from shadowfit.kernels import OverTime, Workspace, is_own, over_time
+from shadowfit.kernels import OverTime, Workspace, is_own, over_time, windowed
 from shadowfit.kernels.loops import LANES
 from shadowfit.mechanism.mechanism import Mechanism
 
 Arrays = list[np.ndarray]
+_NO_SETTINGS: Arrays = []
 _STANDING = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 
@@ -103,7 +104,7 @@ class TreeLinks:
         bodies = []
         for element, frames in zip(self.bodies, links, strict=True):
             assert element is not None
-            varying = [_window(frames[:, :7], whole), given[:, element.inputs]]
+            varying = [windowed(frames[:, :7], TIMES, whole), given[:, element.inputs]]
             bodies.append(self._run("body", element, flat, [np.asarray(timestep)], varying))
         return Outwards(flat, motions, given, links, bodies, whole, timestep)
 
@@ -150,7 +151,7 @@ class TreeLinks:
             coordinate = self.records.links[place, RECORD.index("first")]
             moves = np.stack([mobility[coordinate], np.full(at.steps, fastest[coordinate])], axis=1)
             carried = np.concatenate([wrenches[place], moves], axis=1)
-            varying = [*(_window(x, at.steps) for x in frames), at.given[:, element.inputs], carried]
+            varying = [*(windowed(x, TIMES, at.steps) for x in frames), at.given[:, element.inputs], carried]
             axes.append(self._run("axis", element, at.flat, [np.asarray(at.timestep)], varying))
         return axes
 
@@ -207,7 +208,7 @@ class TreeLinks:
         made = self._kernel(role, element)
         workspaces = self._of_thread.__dict__.setdefault("workspaces", {})
         workspace = workspaces.setdefault(id(element), Workspace())
-        return made([], [*element.numbers(flat), *constants], varying, None, workspace)[0]
+        return made(_NO_SETTINGS, [*element.numbers(flat), *constants], varying, None, workspace)[0]
 
     def _kernel(self, role: Role, element: Element) -> OverTime:
         kind, inputs = element.kind, len(element.inputs)
@@ -284,8 +285,3 @@ def padded(values: Array, length: int) -> np.ndarray:
     """As many times, the last one repeated."""
     values, missing = np.asarray(values), length - len(values)
     return values if missing <= 0 else np.concatenate([values, np.repeat(values[-1:], missing, axis=0)])
-
-
-def _window(values: np.ndarray, steps: int) -> np.ndarray:
-    """Three configurations of each step."""
-    return np.stack([values[t : t + steps] for t in range(TIMES)], axis=1)

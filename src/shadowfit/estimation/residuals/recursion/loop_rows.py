@@ -35,7 +35,7 @@ from shadowfit.estimation.residuals.recursion.lanes import POSE
 from shadowfit.estimation.residuals.recursion.links import Outwards
 from shadowfit.estimation.residuals.recursion.rows import TreeRows
 from shadowfit.geometry import Pose
-from shadowfit.kernels import OverTime, is_own, over_time, slopes
+from shadowfit.kernels import OverTime, is_own, over_time, slopes, windowed
 from shadowfit.mechanism.mechanism import Mechanism
 
 
@@ -116,9 +116,7 @@ class LoopRows:
         unlimited = np.full(self.tree.size, np.inf)
 
         def push(reaction: np.ndarray, slopes_wanted: bool) -> _Pushed:
-            windows = [
-                np.stack([x[t : t + steps] for t in range(TIMES)], axis=1) for x in (poses.position, poses.orientation)
-            ]
+            windows = [windowed(np.asarray(x), TIMES, steps) for x in (poses.position, poses.orientation)]
             varying = [*windows, *command, reaction, own_easily]
             return self._pushed(values, timestep, varying, slopes_wanted)
 
