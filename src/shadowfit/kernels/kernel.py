@@ -73,14 +73,15 @@ class Kernel:
         shapes = [np.shape(x)[len(lead) :] for x in varying]
         places = list(itertools.accumulate(map(math.prod, shapes), initial=0))
         edges = self.code.edges
-        table, results, scratch = (workspace or Workspace()).memory(self.code, padded, places[-1])
+        memory = (workspace or Workspace()).memory(self.code, padded, places[-1])
+        table, results = memory.given, memory.results
         for x, shape, begin, end in zip(varying, shapes, places, places[1:], strict=False):
             table[:times, begin:end].reshape(*lead, *shape)[...] = x
         table[times:] = table[times - 1]
         known = np.concatenate([self._read_of(settings), _flat(constants)])
         groups = padded if carry is not None else padded // program.LANES
         handed_on = None if carry is None else _flat(carry)
-        self.code.loaded("program", known, table, results, scratch, handed_on, groups, results.shape[1])
+        self.code.loaded("program", known, *memory.addresses, handed_on, groups, results.shape[1])
         parts = zip(itertools.pairwise(edges), self.code.shapes, strict=True)
         return [results[:times, begin:end].reshape(times, *shape) for (begin, end), shape in parts]
 
@@ -96,19 +97,32 @@ class Kernel:
         return flat[~self.fixed]
 
 
+class _Memory:
+    """What code reads and writes at some number of times."""
+
+    def __init__(self, code: _Code, times: int, width: int) -> None:
+        self.code = code
+        self.given = np.empty((times, width))
+        """What varies."""
+        self.results = np.zeros((times, code.edges[-1]))
+        """Zero wherever the code does not write."""
+        self._scratch = np.empty(code.scratch)
+        # To find out where an array lies takes as long as a hundred operations on it.
+        self.addresses = [array.ctypes.data for array in (self.given, self.results, self._scratch)]
+
+
 class Workspace:
     """Memory for one call after another, of one thread."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], tuple[_Code, np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._kept: dict[tuple[int, int], _Memory] = {}
 
-    def memory(self, code: _Code, times: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What varies, results, zero wherever the code does not write, and scratch memory."""
+    def memory(self, code: _Code, times: int, width: int) -> _Memory:
+        """That of the last call with so many times, or new one."""
         key = (id(code), times)
         if key not in self._kept:
-            given, results = np.empty((times, width)), np.zeros((times, code.edges[-1]))
-            self._kept[key] = code, given, results, np.empty(code.scratch)
-        return self._kept[key][1:]
+            self._kept[key] = _Memory(code, times, width)
+        return self._kept[key]
 
 
 def kernel(

@@ -125,6 +125,10 @@ class Function(Lines):
         kind = _width(width).number
         return Value(self.line(f"load {kind}, ptr {pointer.name}, align 8"), kind)
 
+    def load_whole(self, pointer: Value) -> Value:
+        """An integer."""
+        return Value(self.line(f"load i64, ptr {pointer.name}, align 8"), "i64")
+
     def store(self, value: Value, pointer: Value) -> None:
         self.lines.append(f"  store {value.kind} {value.name}, ptr {pointer.name}, align 8")
 

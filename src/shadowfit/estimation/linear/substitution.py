@@ -1,4 +1,4 @@
-"""Substitution of many right-hand sides into a factor (:mod:`front`), and linear recursions, as machine code.
+"""Substitution of many right-hand sides into a factor (:mod:`front`), recursions and sums of rows, as machine code.
 
 Right-hand sides lie beside each other: a row for each unknown, a column for each of them. So do errors of the rows of
 consecutive steps, each of which sees the unknowns of a window of nodes, one node further than the step before.
@@ -18,6 +18,8 @@ RECUR = Signature("recur", "steps size columns *coefficients *values")
 MEET = Signature("meet", "steps rows window size columns stride *states *errors *nodes")
 FOLLOW = Signature("follow", "steps rows window size columns stride *states *errors *nodes")
 
+GATHER = Signature("gather", "places count columns *which *weights *rows *sums")
+
 
 def write(module: Module) -> None:
     """All functions."""
@@ -28,6 +30,7 @@ def write(module: Module) -> None:
     _recur(module, plain)
     _meet(module, Product(module, "plus_transposed"))
     _follow(module, plain)
+    _gather(module)
 
 
 def _forward(module: Module, minus: Product) -> None:
@@ -146,4 +149,26 @@ def _of_step(f: Function, k: Value) -> tuple[Matrix, Matrix, Matrix]:
     )
 
 
-library = Library("substitution", write, [FORWARD, BACKWARD, RECUR, MEET, FOLLOW])
+def _gather(module: Module) -> None:
+    """Sums of some rows of a table with weights, for each of many places: ``count`` of them, of which a list says which.
+
+    Integers of the list are 64 bits wide.
+    """
+    f = Function(module, GATHER)
+    rows, sums = (Matrix(f, table, f.columns) for table in (f.rows, f.sums))
+    with f.loop(0, f.places) as places:
+        first, out = f.product(places.index, f.count), sums.below(places.index)
+
+        def tile(c: Value, width: int, first: Value = first, out: Matrix = out) -> None:
+            with f.loop(0, f.count, 1, [number(0.0, width)]) as terms:
+                entry = f.sum(first, terms.index)
+                row, weight = f.load_whole(f.at(f.which, entry)), f.load(f.at(f.weights, entry))
+                value = f.load(rows.at(row, c), width)
+                terms.carried = [f.multiply_add(f.spread(weight, width), value, terms.carried[0])]
+            f.store(terms.carried[0], out.at(0, c))
+
+        f.tiles(0, f.columns, (LANES, 2, 1), tile)
+    f.give()
+
+
+library = Library("substitution", write, [FORWARD, BACKWARD, RECUR, MEET, FOLLOW, GATHER])

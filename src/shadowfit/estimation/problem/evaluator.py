@@ -25,18 +25,18 @@ from shadowfit.geometry import Pose
 
 @dataclasses.dataclass(frozen=True)
 class Readings:
-    """Where samples look at the motion: through the poses of a window, and on a better curve."""
+    """Where the samples of each step look at the motion: through the poses of a window, and on a better curve."""
 
     windows: Pose
-    """Poses of three steps."""
-    fraction: Float[np.ndarray, " n"]
+    """Poses of three steps, for each step."""
+    fraction: Float[np.ndarray, "steps samples"]
     """Time of the sample after the middle one, in steps."""
     curve: Pose
-    """One pose at the sample's time, or three around it where velocities are read."""
+    """One pose at each sample's time, or three around it where velocities are read."""
     apart: float
     """Time between these three [s]."""
-    command: Float[np.ndarray, "n inputs"]
-    """Of the sample's step."""
+    command: Float[np.ndarray, "steps inputs"]
+    """Of each step."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,12 +60,13 @@ class Evaluator:
         return rows[:, :, -1]
 
     def reading_errors(self, readings: Readings, timestep: float) -> list[np.ndarray]:
-        """Errors of each sensor's readings through windows of poses, against poses of a better curve."""
+        """Errors of each sensor's readings through windows of poses, against poses of a better curve, sample by sample."""
         times = (np.asarray(timestep), np.asarray(readings.apart))
         command = readings.command if reads_commands(self.kernels.mechanism) else readings.command[:, :0]
-        varying = (readings.windows, readings.fraction, readings.curve, command)
+        varying = (readings.windows[:, None], readings.fraction, readings.curve, command[:, None])
         sizes = [sensor.error_size() for sensor in self.kernels.mechanism.sensors.values]
-        (errors,) = self._run(step_functions.reading_errors, times, varying)
+        within = readings.fraction.shape[1]
+        (errors,) = self.kernels.run(Call(step_functions.reading_errors, self.values, times, varying, within=within))
         return np.split(errors, np.cumsum(sizes)[:-1], axis=1)
 
     def frames(self, bodies: Pose) -> Frame:

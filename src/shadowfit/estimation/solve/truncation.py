@@ -26,13 +26,16 @@ import functools
 import itertools
 from collections.abc import Sequence
 
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from shadowfit.estimation.linear.substitution import library
 from shadowfit.estimation.linear.threads import in_threads
 from shadowfit.estimation.problem.evaluator import Readings
 from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.step_kernels import windows
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.geometry import Pose
@@ -133,10 +136,10 @@ def _of_readings(
     fraction = track.fraction[part]
     if not beside:
         return tuple(np.zeros((*fraction.shape, size)) for size in problem.error_sizes)
-    step = np.repeat(np.arange(part.start, part.stop), fraction.shape[1])
-    window = _windows([nodes.pose[step + i] for i in range(3)])
-    command = problem.commands_at(point.values, recording)[0][step]
-    readings = Readings(window, fraction.ravel(), _windows(beside), problem.timestep * CLOSE, command)
+    window = windows(Nodes(nodes.pose[part.start : part.stop + 2], None), range(3), len(fraction)).pose
+    command = problem.commands_at(point.values, recording)[0][part]
+    curve = jax.tree.map(lambda x: x.reshape(*fraction.shape, *x.shape[1:]), _beside(beside))
+    readings = Readings(window, fraction, curve, problem.timestep * CLOSE, command)
     errors = problem.at(point.values, recording).reading_errors(readings, problem.timestep)
     return tuple(
         np.where(here[part][..., None], error.reshape(*fraction.shape, -1), 0.0)
@@ -144,7 +147,7 @@ def _of_readings(
     )
 
 
-def _windows(poses: list[Pose]) -> Pose:
+def _beside(poses: list[Pose]) -> Pose:
     """Poses of several times beside each other, on a second axis."""
     return Pose(*(np.stack(x, axis=1) for x in zip(*((p.position, p.orientation) for p in poses), strict=True)))
 
@@ -178,7 +181,9 @@ class _Stencil:
 
     def weighted(self, increments: Float[np.ndarray, "pairs d"]) -> Float[np.ndarray, "n d"]:
         """``Σ_i ℓ_i (q_i ⊟ q_b)`` of each place."""
-        return np.matmul(self.weights[:, None], increments[self.pairs])[:, 0]
+        moved = np.empty((len(self.base), increments.shape[1]))
+        library("gather", *self.pairs.shape, increments.shape[1], self.pairs, self.weights, increments, moved)
+        return moved
 
 
 @functools.lru_cache(maxsize=64)

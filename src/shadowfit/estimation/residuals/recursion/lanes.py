@@ -49,7 +49,7 @@ class Sweep:
 
     def integer(self, place: Value) -> Value:
         """What lies at a place, as an integer."""
-        return Value(self.f.line(f"load i64, ptr {place.name}, align 8"), "i64")
+        return self.f.load_whole(place)
 
     def pointer(self, place: Value) -> Value:
         """What lies at a place, as an address."""

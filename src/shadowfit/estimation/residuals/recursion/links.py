@@ -205,9 +205,10 @@ class TreeLinks:
 
     def _run(self, role: Role, element: Element, flat: np.ndarray, constants: Arrays, varying: Arrays) -> np.ndarray:
         """Numbers of an element over time; they lie in memory that this thread uses again at its next call."""
-        made = self._kernel(role, element)
-        workspaces = self._of_thread.__dict__.setdefault("workspaces", {})
-        workspace = workspaces.setdefault(id(element), Workspace())
+        kept = self._of_thread.__dict__.setdefault("kept", {})
+        if id(element) not in kept:
+            kept[id(element)] = self._kernel(role, element), Workspace()
+        made, workspace = kept[id(element)]
         return made(_NO_SETTINGS, [*element.numbers(flat), *constants], varying, None, workspace)[0]
 
     def _kernel(self, role: Role, element: Element) -> OverTime:
