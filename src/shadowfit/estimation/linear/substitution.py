@@ -150,10 +150,7 @@ def _of_step(f: Function, k: Value) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def _gather(module: Module) -> None:
-    """Sums of some rows of a table with weights, for each of many places: ``count`` of them, of which a list says which.
-
-    Integers of the list are 64 bits wide.
-    """
+    """Weighted sums of ``count`` rows of a table, for each of many places; ``which`` they are, 64 bits wide."""
     f = Function(module, GATHER)
     rows, sums = (Matrix(f, table, f.columns) for table in (f.rows, f.sums))
     with f.loop(0, f.places) as places:

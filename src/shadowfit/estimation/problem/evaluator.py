@@ -60,7 +60,7 @@ class Evaluator:
         return rows[:, :, -1]
 
     def reading_errors(self, readings: Readings, timestep: float) -> list[np.ndarray]:
-        """Errors of each sensor's readings through windows of poses, against poses of a better curve, sample by sample."""
+        """Errors of each sensor's readings through windows of poses, against a better curve, of all samples."""
         times = (np.asarray(timestep), np.asarray(readings.apart))
         command = readings.command if reads_commands(self.kernels.mechanism) else readings.command[:, :0]
         varying = (readings.windows[:, None], readings.fraction, readings.curve, command[:, None])

@@ -199,7 +199,7 @@ class StepKernels:
         scale = Scale(np.asarray(chunk.timestep), np.asarray(chunk.reference))
         return Call(step_functions.observation_rows, chunk.values, scale, (seen, sample), within=samples)
 
-    def _sensed(self, data: ChunkData) -> tuple[np.ndarray, np.ndarray]:
+    def _sensed(self, data: ChunkData) -> tuple[Array, Array]:
         """Commands of the samples of each step, and their derivatives; of no inputs where no sensor asks for them."""
         count = data.command.shape[1] if self._reads_commands else 0
         return data.command[:, None, :count], data.command_slopes[:, None, :count]

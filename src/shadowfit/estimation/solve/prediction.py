@@ -18,11 +18,12 @@ decide where those say nothing. A difference of 0.01 is one per cent of the erro
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from shadowfit.estimation.linear.substitution import library
 from shadowfit.estimation.problem.point import Point
@@ -78,6 +79,11 @@ class Motion:
     residual: Float[np.ndarray, "n d+m"]
     """Impulses that the steps lack, and errors of the readings."""
 
+    @functools.cached_property
+    def present(self) -> Bool[np.ndarray, "n m"]:
+        """Which readings there are."""
+        return np.any(self.reading != 0.0, axis=(2, 3))
+
     def between(self, first: int, last: int) -> Motion:
         """Some steps of it."""
         fields = (getattr(self, field.name)[first:last] for field in dataclasses.fields(self))
@@ -95,7 +101,8 @@ def predict_as_fitted(problem: Problem, along: Point, fitted: Point) -> Predicti
     The states of a fit that believes its equations of motion are a simulation already. Of a motion that is sensitive to
     its first states a linearisation about others tells nothing, though there is a simulation that follows it.
     """
-    along_readings, along_fit = predict(problem, along, fitted.values), _around(problem, fitted)
+    along_readings = predict(problem, along, fitted.values)
+    along_fit = _around(problem, fitted, along_readings.steps[-1:])
     errors = along_readings.errors.copy()
     errors[-1] = np.minimum(errors[-1], along_fit.errors[-1])
     return Prediction(along_readings.steps, errors)
@@ -112,9 +119,9 @@ def simulation_errors(problem: Problem, fitted: Point) -> Float[np.ndarray, " se
     return _by_sensor(problem, np.sum(squares, axis=0)[None], np.sum(counts, axis=0)[None])[0, :, 0]
 
 
-def _around(problem: Problem, point: Point) -> Prediction:
+def _around(problem: Problem, point: Point, steps: tuple[int, ...] | None = None) -> Prediction:
     motions = (linearised(problem, point, i) for i in range(len(problem.tracks)))
-    return window_errors(problem, ((motion, motion.residual[..., None]) for motion in motions))[0]
+    return window_errors(problem, ((motion, motion.residual[..., None]) for motion in motions), steps)[0]
 
 
 def linearised(problem: Problem, point: Point, index: int) -> Motion:
@@ -131,14 +138,14 @@ def linearised(problem: Problem, point: Point, index: int) -> Motion:
 def window_errors(
     problem: Problem,
     recordings: Iterable[tuple[Motion, Float[np.ndarray, "n d+m c"]]],
-    longest: int | None = None,
+    steps: tuple[int, ...] | None = None,
 ) -> list[Prediction]:
     """Errors of predictions where impulses that steps lack and errors of readings are given, for each of c cases.
 
-    Windows are as long as the longest recording, or as so many steps.
+    Over windows of so many steps, by default all up to the longest recording.
     """
     spread = _variation(problem)
-    steps = _horizons(longest or max(track.steps for track in problem.tracks))
+    steps = steps or horizons(max(track.steps for track in problem.tracks))
     forced = (_forced(motion, given) for motion, given in recordings)
     sums = [[_errors_over(one, spread, horizon) for horizon in steps] for one in forced]
     squares, counts = (np.sum([[pair[i] for pair in each] for each in sums], axis=0) for i in range(2))
@@ -155,7 +162,7 @@ def _by_sensor(
     return np.sqrt(total / np.maximum(number, 1.0)[..., None])
 
 
-def _horizons(longest: int) -> tuple[int, ...]:
+def horizons(longest: int) -> tuple[int, ...]:
     """Lengths of windows: doubled up to the longest one."""
     doubled = itertools.takewhile(lambda horizon: horizon < longest, (SHORTEST * 2**i for i in itertools.count()))
     return (*doubled, longest)
@@ -221,10 +228,9 @@ def _simulated(
     padded = np.concatenate([followed, np.zeros((window, *followed.shape[1:]))])
     predicted = sum(motion.reading[:, :, i] @ padded[i : i + steps] for i in range(window))
     predicted[..., : given.shape[2]] += given[:, size:]
-    present = np.any(motion.reading != 0.0, axis=(2, 3))
     scale = np.tile(1.0 / spread, rows // len(spread))
-    relative = np.where(present[..., None], predicted * scale[:, None], 0.0)
-    return relative, present.reshape(-1, len(spread)).sum(axis=0)
+    relative = np.where(motion.present[..., None], predicted * scale[:, None], 0.0)
+    return relative, motion.present.reshape(-1, len(spread)).sum(axis=0)
 
 
 def _folded(error: Float[np.ndarray, "w x c"], spread: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m c"]:

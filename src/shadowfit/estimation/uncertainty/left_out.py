@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve.prediction import Motion, Prediction, linearised, window_errors
+from shadowfit.estimation.solve.prediction import Motion, Prediction, horizons, linearised, window_errors
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.uncertainty.blocks import HOLD, Cut, estimate_alone, partitions, statements
 
@@ -47,7 +47,7 @@ def predict_left_out(problem: Problem, along: Point, fitted: Point, weights: Wei
             moved = motion.parameters @ change[problem.parameters.places(cut.recording)]
             yield motion, (motion.residual + moved)[..., None]
 
-    return window_errors(problem, pieces(), max(cut.last - cut.first for cut in cuts))[0]
+    return window_errors(problem, pieces(), horizons(max(cut.last - cut.first for cut in cuts)))[0]
 
 
 def _cuts(problem: Problem) -> list[Cut] | None:
