@@ -159,6 +159,9 @@ class Evidence:
         scale = self.scale[free]
         block = np.nan_to_num(self.information[np.ix_(free, free)]) * np.outer(scale, scale)
         values, vectors = np.linalg.eigh(block)
+        # What rounding leaves of nothing may be more than the least that counts.
+        rounding = len(values) * np.finfo(float).eps * values.max(initial=0.0)
+        values = np.where(values > rounding, values, 0.0)
         weak = values < self.least_told
         return vectors[:, ~weak], values[~weak], vectors[:, weak], values[weak]
 
