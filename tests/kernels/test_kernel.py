@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.kernels import Kernel, TooLargeError, UnsupportedError, by_xla, codegen, kernel, over_time, parts, store
+from shadowfit.kernels import (
+    Kernel,
+    TooLargeError,
+    UnsupportedError,
+    by_xla,
+    codegen,
+    kernel,
+    over_time,
+    parts,
+    store,
+    windowed,
+)
 
 # The function of the same name hides the module.
 compiling = importlib.import_module("shadowfit.kernels.kernel")
@@ -162,3 +173,30 @@ def test_a_number_that_is_not_finite_stays_so():
     doubled, finite = compiled([], [], varying)
     np.testing.assert_array_equal(doubled, [2.0, np.nan, np.inf])
     np.testing.assert_array_equal(finite, [1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("by", [kernel, lambda function, *_: by_xla(function)], ids=["kernel", "xla"])
+def test_two_axes_of_time_are_one_after_another(by):
+    """What is the same for all times of the second axis need not be repeated."""
+
+    def function(settings, constants, varying):
+        window, each = varying
+        return [jnp.sum(window, axis=0) * each + constants[0]]
+
+    rng = np.random.default_rng(2)
+    steps, within = 5, 3
+    values, each = rng.standard_normal((steps + 1, 2)), rng.standard_normal((steps, within, 2))
+    made = by(function, [], [np.zeros(())], [np.empty((2, 2)), np.empty(2)], None)
+    seen = windowed(values, 2, steps)
+    (found,) = made([], [np.asarray(0.3)], [seen[:, None], each], None, None, within)
+    expected = (values[:-1] + values[1:])[:, None] * each + 0.3
+    np.testing.assert_allclose(found, expected.reshape(steps * within, 2), rtol=1e-14)
+
+
+def test_windows_are_seen_in_place():
+    values = np.arange(12.0).reshape(6, 2)
+    seen = windowed(values[1:], 3, 3)
+    np.testing.assert_array_equal(seen, np.stack([values[1 + i : 4 + i] for i in range(3)], axis=1))
+    assert np.shares_memory(seen, values)
+    with pytest.raises(AssertionError, match="windows end"):
+        windowed(values, 3, 5)
