@@ -1,12 +1,12 @@
 """Joints that close loops, in a step of rigid joints: what they add to Newton's equations.
 
 With λ the impulses along the rows of their gaps c, the missing impulses of the coordinates are ``τ(δ) − C_kᵀ λ``, and
-the step ends where ``c(q_{k+1}) = 0``. Both are solved together,
+the step ends where ``c(q_{k+1}) = 0``, or for compliant joints where :mod:`yielding` says. Both are solved together,
 
     [∂τ/∂δ  −C_kᵀ ] [Δ]   [ −τ ]
     [C_{k+1}   σ  ] [Λ] = [ −c − σ λ ]
 
-by elimination of Δ. The compliance σ, a billionth of the rows' own mobility, is there for redundant rows.
+by elimination of Δ. The compliance σ of rigid rows, a ten millionth of their own mobility, is there for redundant ones.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_values
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Hung, Tree, velocities_by
+from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
@@ -35,8 +36,9 @@ Twists = list[Float[Array, "6"]]
 class Rows(PyTree):
     """Newton's equations of the loops."""
 
+    own: LoopLaw
     gap: Float[Array, "m"]
-    """c at the end of the step."""
+    """c at the end of the step, and of compliant rows what takes its place."""
     after: Float[Array, "m d"]
     """C there."""
     along: Float[Array, "d m"]
@@ -49,9 +51,9 @@ class Rows(PyTree):
         solution = solve(jnp.concatenate([right[:, None], self.along], axis=1))
         free, by_reaction = solution[:, 0], solution[:, 1:]
         mobility = -self.after @ by_reaction
-        soft = loops.softened(mobility)
-        left = -self.gap - (soft - mobility) @ reaction - self.after @ free
-        more = small_solve(soft, left[:, None])[:, 0]
+        soft = self.own.softness(mobility)
+        left = -self.gap - soft * reaction - self.after @ free
+        more = small_solve(mobility + jnp.diag(soft), left[:, None])[:, 0]
         return free - by_reaction @ more, more
 
 
@@ -59,17 +61,24 @@ class Acting(PyTree):
     """What joints that close loops do to the bodies in a step."""
 
     closers: Elements
+    own: LoopLaw
     pose: Pose
     axes: loops.AxisRows
     on_bodies: Float[Array, "bodies 6"]
     by_reaction: Float[Array, "bodies 6 m"]
 
-    def rows(self, tree: Tree, left: Twists, twists: Twists, after: Pose) -> Rows:
-        """``left`` turn wrenches into missing impulses of the coordinates, ``twists`` are those of changes of δ."""
+    def rows(self, tree: Tree, left: Twists, twists: Twists, around: tuple[Pose, Pose]) -> Rows:
+        """``left`` turn wrenches into missing impulses of the coordinates, ``twists`` are those of changes of δ.
+
+        ``around`` are the poses a step ago and at the end of the step.
+        """
+        before, after = around
         columns = [self._along(tree, left, self.by_reaction[..., i]) for i in range(self.by_reaction.shape[-1])]
         moving = velocities_by(tree, twists, after.position)
         gap, slope = gap_values(self.closers, after), loops.jacobian(self.closers, after, moving)
-        return Rows(gap, slope, -jnp.stack(columns, axis=1))
+        if tree.yielding:
+            gap = self.own.defect(gap_values(self.closers, before), gap_values(self.closers, self.pose), gap)
+        return Rows(self.own, gap, slope, -jnp.stack(columns, axis=1))
 
     def by_laws(self, tree: Tree, left: Twists, twists: Twists, maps: VelocityMaps) -> Float[Array, "d d"]:
         """h times the change of the impulses along the coordinates by δ, through laws of these joints' axes."""
@@ -121,12 +130,14 @@ def acting(
 
     by_reaction, _ = jax.jacfwd(held, has_aux=True)(reaction)
     impulses, axes = held(reaction)
-    return Acting(closers, now.pose, axes, impulses, by_reaction)
+    return Acting(closers, loop_law(tree, closers, moving.timestep), now.pose, axes, impulses, by_reaction)
 
 
-def response(tree: Tree, mechanism: Mechanism, now: Hung, mass: Float[Array, "d d"]) -> Float[Array, "d d"]:
+def response(
+    tree: Tree, mechanism: Mechanism, now: Hung, mass: Float[Array, "d d"], timestep: Float[Array, ""]
+) -> Float[Array, "d d"]:
     """Changes of the rates by impulses along the coordinates of the closed mechanism."""
     closers, moving = loops.closing(tree, mechanism), velocities_by(tree, now.twists, now.pose.position)
     flat = moving.reshape(-1, tree.size)
     whole = mass + flat.T @ loops.shafts(closers, now.pose) @ flat
-    return loops.response(whole, loops.jacobian(closers, now.pose, moving))
+    return loops.response(whole, loops.jacobian(closers, now.pose, moving), loop_law(tree, closers, timestep))

@@ -1,7 +1,7 @@
 """Joints that close loops of a tree: their gaps as functions of the tree's coordinates, and what they do to its bodies.
 
-The gaps c(q) [m, rad] of the m rows of these joints must be zero. With ``C = ∂c/∂q`` their impulses λ act along ``Cᵀ``.
-Rows are often redundant (a planar linkage of spatial hinges closes its loop with five rows, of which two count), so
+The gaps c(q) [m, rad] of the m rows of these joints must be zero, but for those of compliant joints (:mod:`yielding`).
+With ``C = ∂c/∂q`` their impulses λ act along ``Cᵀ``. Rows are often redundant (a planar linkage of spatial hinges closes its loop with five rows, of which two count), so
 that nothing here takes C to have full rank.
 """
 
@@ -21,15 +21,11 @@ from shadowfit.dynamics.elements import Elements, JointGroup, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Tree
+from shadowfit.dynamics.yielding import LoopLaw
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
-
-# Compliance of the rows, relative to their own mobility: it shares the load among redundant rows.
-SOFT = 1e-7
-# Rows whose mobility is less than this, relative to all, hold nothing and carry nothing.
-IDLE = 1e-10
 
 
 def opened(tree: Tree, mechanism: Mechanism) -> tuple[Tree, Mechanism]:
@@ -167,24 +163,16 @@ def on_bodies(closers: Elements, pose: Pose, reaction: Float[Array, "m"], along:
     return total.reshape(closers.body_count, 6)
 
 
-def response(mass: Float[Array, "d d"], closed: Float[Array, "m d"]) -> Float[Array, "d d"]:
+def response(mass: Float[Array, "d d"], closed: Float[Array, "m d"], own: LoopLaw) -> Float[Array, "d d"]:
     """Changes of the rates by impulses along the coordinates of the closed mechanism; not differentiated.
 
-    ``M⁻¹ − M⁻¹ Cᵀ (C M⁻¹ Cᵀ)⁻¹ C M⁻¹``, with as little compliance as redundant rows need.
+    ``M⁻¹ − M⁻¹ Cᵀ (C M⁻¹ Cᵀ + Σ)⁻¹ C M⁻¹``, with as little compliance as redundant rows need.
     """
-    mass, closed = jax.lax.stop_gradient(mass), jax.lax.stop_gradient(closed)
+    mass, closed, own = jax.lax.stop_gradient((mass, closed, own))
     free = small_solve(mass, jnp.eye(len(mass)), definite=True)
     moved = free @ closed.T
-    return free - moved @ small_solve(softened(closed @ moved), moved.T)
-
-
-def softened(mobility: Float[Array, "m m"]) -> Float[Array, "m m"]:
-    """``C M⁻¹ Cᵀ`` of rows that may be redundant, made regular."""
-    diagonal = jnp.diag(mobility)
-    mean = jnp.sum(diagonal) / max(diagonal.shape[0], 1)
-    # Rounding errors of a gap that nothing can close would else be large impulses.
-    idle = IDLE**2 / (IDLE**2 + (diagonal / mean) ** 2)
-    return mobility + jnp.diag(SOFT * diagonal + mean * idle)
+    mobility = closed @ moved
+    return free - moved @ small_solve(mobility + jnp.diag(own.softness(mobility)), moved.T)
 
 
 def _wide(group: JointGroup, geometry: rows.Geometry, bodies: int) -> Float[Array, "n bodies*6"]:

@@ -97,14 +97,17 @@ def multipliers(
 
 
 def weakest_loop(tree: Tree, mechanism: Mechanism, pose: Pose) -> tuple[float, str]:
-    """How much the weakest row of the loops counts that is not redundant, relative to the strongest, and its joint."""
+    """How much the weakest row of rigid loops counts that is not redundant, relative to the strongest, and its joint."""
     given = [np.asarray(x)[None] for x in (pose.position, pose.orientation)]
     motion = along(_motions, mechanism, given, tree)
     (rows,) = (x[0] for x in along(_loop_rows, mechanism, motion, tree))
-    left, values, _ = np.linalg.svd(rows)
+    rigid = [mechanism.joints.names[i] for i in tree.rigid_loops]
+    joints = loops.row_joints(tree, mechanism)
+    held = [row for row, joint in enumerate(joints) if joint in rigid]
+    left, values, _ = np.linalg.svd(rows[held])
     counting = values[values > REDUNDANT * values[0]]
     row = int(np.argmax(np.abs(left[:, len(counting) - 1])))
-    return float(counting[-1] / values[0]), loops.row_joints(tree, mechanism)[row]
+    return float(counting[-1] / values[0]), joints[held[row]]
 
 
 def _loop_rows(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree) -> Arrays:

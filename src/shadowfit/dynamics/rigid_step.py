@@ -13,7 +13,7 @@ tree: ``τ_j = s_jᵀ Σ W_b``, with W_b the impulse missing at a body as a wren
 of coordinate j; and ``∂τ_j/∂δ_i = s_jᵀ (Σ C_b) s̃_i / h``, with s̃ the twists at ``q_{k+1}`` and C_b how the wrench
 depends on them (:mod:`composites`). Coordinates on different branches do not meet; eliminated from the leaves inwards,
 the matrix stays as sparse as it is. Joints that close loops add impulses, which act on their bodies like any force, and
-the condition that their gaps are zero at ``q_{k+1}`` (:mod:`loop_step`). Contacts and end stops add impulses that are
+the condition that their gaps are zero at ``q_{k+1}``, or give as compliant ones do (:mod:`loop_step`). Contacts and end stops add impulses that are
 piecewise linear in the new velocities (:mod:`joint_contacts`): every round finds out which points touch and slide, and
 the step ends where they do.
 """
@@ -122,7 +122,7 @@ def step(
     new_velocity = after.pose.minus(now.pose) / timestep
     moving = Moving(now.pose, velocity, new_velocity, command, timestep)
     links, elements = _opened(tree, mechanism)
-    response = _response(tree, mechanism, now)
+    response = _response(tree, mechanism, now, timestep)
     closing = loop_step.acting(tree, mechanism, now, moving, trial.reaction, response) if tree.loops else None
     twists = _turned(tree, after.twists, trial.increment)
     maps = VelocityMaps.at(after.pose, new_velocity, timestep)
@@ -151,7 +151,7 @@ def step(
     else:
         left = [s - load for s, load in zip(now.twists, along.by_wrench, strict=True)]
         matrix = matrix - closing.by_laws(tree, left, twists, maps)
-        rows = closing.rows(tree, left, twists, after.pose)
+        rows = closing.rows(tree, left, twists, (carried.pose, after.pose))
         change, more = rows.solved(lambda right: _solved(matrix, right), -timestep * right, timestep * trial.reaction)
         reaction = trial.reaction + more / timestep
     increment = trial.increment + change
@@ -199,12 +199,12 @@ def _opened(tree: Tree, mechanism: Mechanism) -> tuple[Tree, Elements]:
     return links, assemble(rest)
 
 
-def _response(tree: Tree, mechanism: Mechanism, now: Hung) -> Float[Array, "d d"]:
+def _response(tree: Tree, mechanism: Mechanism, now: Hung, timestep: Float[Array, ""]) -> Float[Array, "d d"]:
     """Changes of the rates by impulses along the coordinates; zeros in machines without dry friction."""
     if len(mechanism.shafts) == 0 and all(joint.friction is None for joint in mechanism.joints.values):
         return jnp.zeros((tree.size, tree.size))
     mass = mass_of(*_opened(tree, mechanism), now)
-    return loop_step.response(tree, mechanism, now, mass) if tree.loops else inverse_of(mass)
+    return loop_step.response(tree, mechanism, now, mass, timestep) if tree.loops else inverse_of(mass)
 
 
 def _missing(
@@ -240,7 +240,7 @@ def multipliers(
     """Impulses of a step, as `AxisImpulses.by_group`."""
     links, elements = _opened(tree, mechanism)
     now = hang(tree, mechanism, motions(tree, mechanism, moving.pose))
-    response = _response(tree, mechanism, now)
+    response = _response(tree, mechanism, now, moving.timestep)
     closing = loop_step.acting(tree, mechanism, now, moving, reaction, response) if tree.loops else None
     wrenches = _transmitted(tree, mechanism, moving, _missing(links, elements, moving, closing), contacts)
     by_group = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response)).by_group

@@ -95,7 +95,7 @@ def _failure(status: int) -> str:
 def _loops_at(mechanism: Mechanism, run: Trajectory) -> str:
     """A sentence about loops whose last configuration is nearly singular."""
     tree = tree_of(mechanism)
-    if not tree.loops:
+    if not tree.rigid_loops:
         return ""
     pose = jax.tree.map(lambda x: np.asarray(x)[-1], run.states.pose)
     weakest, joint = rigid.weakest_loop(tree, mechanism, pose)

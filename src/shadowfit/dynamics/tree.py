@@ -4,7 +4,8 @@ In a *tree* every body hangs on one other body (or the world) by one joint, or f
 joint's frame b in frame a [m, quaternion], a floating body's own pose in the world. What a joint leaves free are some
 of the six directions of ⊞ on that pose: the turn about x for a hinge. Coordinates of all joints, in the order of the
 tree, are the d unknowns of a configuration; ``T`` [bodies × 6, d] turns their rates into the bodies' velocities.
-Joints that are left over close loops: their gaps are functions of the coordinates (:mod:`loops`).
+Joints that are left over close loops: their gaps are functions of the coordinates (:mod:`loops`). Joints that are said
+to be compliant hold no body in the tree: they are among those, whether or not they close a loop.
 """
 
 from __future__ import annotations
@@ -53,6 +54,13 @@ class Tree:
     links: tuple[Link, ...]
     loops: tuple[int, ...] = ()
     """Joints that close loops."""
+    yielding: tuple[int, ...] = ()
+    """Those of them that give."""
+
+    @property
+    def rigid_loops(self) -> tuple[int, ...]:
+        """Joints that close loops and do not give."""
+        return tuple(joint for joint in self.loops if joint not in self.yielding)
 
     @property
     def size(self) -> int:
@@ -93,7 +101,9 @@ def tree_of(mechanism: Mechanism) -> Tree:
             )
     links: list[Link] = []
     placed = [WORLD]
-    waiting = {i: joint for i, joint in enumerate(joints.values) if joint.kind.freedom is not None}
+    waiting = {
+        i: joint for i, joint in enumerate(joints.values) if joint.kind.freedom is not None and not joint.compliant
+    }
     while len(links) < len(mechanism.bodies):
         next_joint = next(
             (i for i, joint in waiting.items() if (joint.parent in placed) != (joint.child in placed)), None
@@ -109,7 +119,8 @@ def tree_of(mechanism: Mechanism) -> Tree:
             links.append(Link(names.index(body), names.index(base), next_joint, forward, joint.kind.freedom))
         placed.append(body)
     holding = {link.joint for link in links}
-    return Tree(tuple(links), tuple(i for i in range(len(joints)) if i not in holding))
+    loops = tuple(i for i in range(len(joints)) if i not in holding)
+    return Tree(tuple(links), loops, tuple(i for i in loops if joints.values[i].compliant))
 
 
 def coordinate_names(tree: Tree, mechanism: Mechanism) -> tuple[str, ...]:

@@ -37,7 +37,8 @@ class Joint(PyTree):
 
     ``parent_point`` and ``child_point`` [m] are in the bodies' frames; the rotations turn the attachment frames (whose
     x axis is the free axis) into the bodies' frames. ``damping`` [s] is the relaxation time τ of the constraint,
-    ``viscous`` [N m s/rad or N s/m] acts on the free axis, and so do ``friction`` and the named ``laws``.
+    ``viscous`` [N m s/rad or N s/m] acts on the free axis, and so do ``friction`` and the named ``laws``. In joint
+    coordinates joints are rigid, but those that are ``compliant`` give as they do with poses of bodies as unknowns.
     """
 
     kind: JointType = field(metadata=TRANSPARENT)
@@ -52,6 +53,7 @@ class Joint(PyTree):
     viscous: Any = number("N m s/rad | N s/m", default=0.0, lower=0.0)
     friction: FrictionLaw | None = field(default=None, metadata=TRANSPARENT)
     laws: Parts = field(default_factory=Parts, converter=lambda p: p if isinstance(p, Parts) else Parts(p))
+    compliant: bool = field(static=True, default=False)
 
     def check_types(self, name: str) -> None:
         """Raise unless laws and friction are what they should be."""
@@ -76,6 +78,12 @@ class Joint(PyTree):
             raise MechanismError(f"{name}.dry_radius must be positive: a slider's friction divides torques by it")
         if isinstance(self.kind, joint_types.Distance) and not float(self.kind.length) > 0.0:
             raise MechanismError(f"{name}.length must be positive")
+        for way in ("linear", "rotational"):
+            if self.compliant and not float(getattr(self.compliance, way)) > 0.0:
+                raise MechanismError(
+                    f"joint {name!r} is said to be compliant, and {name}.compliance.{way} is zero; give a positive one "
+                    "(1e-9 is fine), or leave 'compliant' out for a rigid joint"
+                )
 
 
 def connect(

@@ -208,6 +208,8 @@ def _value(key: Key, table: Table, names: Names) -> Any:
         return notation.vector(table, key.name, key.unit)
     if key.kind == "rotation":
         return notation.rotation(table, key.name)
+    if key.kind == "flag":
+        return table.flag(key.name)
     if key.part is not None:
         return _part(key.part, table.table(key.name), names)
     text = table.text(key.name, key.choices)

@@ -89,6 +89,13 @@ class Table:
             raise self.error(f"{self.name(key)} is {value!r}, which is not possible{nearest(value, choices)}", key)
         return value
 
+    def flag(self, key: str) -> bool:
+        """True or false."""
+        value = self[key]
+        if not isinstance(value, bool):
+            raise self.error(f"{self.name(key)} must be true or false, not {shown(value)}", key)
+        return value
+
 
 def shown(value: Any) -> str:
     """A value as it may stand in a message: short."""

@@ -102,7 +102,7 @@ class Key:
     """A key of a part's table."""
 
     name: str
-    kind: Literal["number", "vector", "rotation", "text", "part"]
+    kind: Literal["number", "vector", "rotation", "text", "flag", "part"]
     unit: str = ""
     lower: float = -math.inf
     required: bool = False
@@ -136,6 +136,8 @@ def _key(field: dataclasses.Field, hint: Any) -> Key:
         return Key(field.name, field.metadata["leaf"], field.metadata["unit"], field.metadata["lower"], **common)
     if isinstance(hint, type) and issubclass(hint, PyTree):
         return Key(field.name, "part", part=hint, **common)
+    if hint is bool:
+        return Key(field.name, "flag", **common)
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
     return Key(field.name, "text", choices=choices, **common)
 

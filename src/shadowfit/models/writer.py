@@ -129,6 +129,8 @@ def _nothing(key: Key, value: Any) -> bool:
     """Whether a value need not be written."""
     if key.kind == "text":
         return value is None
+    if key.kind == "flag":
+        return value == key.default
     empty: Any = {"number": 0.0, "vector": np.zeros(3), "rotation": notation.IDENTITY}[key.kind]
     if key.infinite:
         empty = key.default
@@ -178,6 +180,8 @@ def _along_axes(directions: np.ndarray) -> np.ndarray:
 def _value(key: Key, value: Any) -> str:
     if key.kind == "text":
         return _text(value)
+    if key.kind == "flag":
+        return "true" if value else "false"
     return number_text(value) if key.kind == "number" else array_text(value)
 
 

@@ -29,6 +29,7 @@ from shadowfit.dynamics import balance, body_forces, loops, rows, shafts
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Placed, Tree, forward_kinematics
+from shadowfit.dynamics.yielding import loop_law
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -52,7 +53,7 @@ def residual(
     new_velocity = after.pose.minus(now.pose) / timestep
     step = Moving(now.pose, velocity, new_velocity, command, timestep)
     missing = balance.bodies_balance(elements, step, "exact")
-    response = _response(tree, mechanism, now)
+    response = _response(tree, mechanism, now, timestep)
     if tree.loops:
         assert reaction is not None
         closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
@@ -66,7 +67,7 @@ def residual(
     return jnp.einsum("bid,bi->d", now.twists, missing) - acting
 
 
-def _response(tree: Tree, mechanism: Mechanism, now: Placed) -> Float[Array, "d d"]:
+def _response(tree: Tree, mechanism: Mechanism, now: Placed, timestep: Float[Array, ""]) -> Float[Array, "d d"]:
     """Changes of the rates by impulses along the coordinates: it only sets where dry friction fades."""
     links, rest = loops.opened(tree, mechanism)
     if len(mechanism.shafts) == 0 and all(joint.friction is None for joint in mechanism.joints.values):
@@ -76,7 +77,7 @@ def _response(tree: Tree, mechanism: Mechanism, now: Placed) -> Float[Array, "d 
         return small_solve(mass, jnp.eye(links.size), definite=True)
     closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
     mass = mass + moving.T @ loops.shafts(closers, now.pose) @ moving
-    return loops.response(mass, loops.jacobian(closers, now.pose, now.twists))
+    return loops.response(mass, loops.jacobian(closers, now.pose, now.twists), loop_law(tree, closers, timestep))
 
 
 def _mass(tree: Tree, elements: Elements, now: Placed) -> Float[Array, "d d"]:
