@@ -67,6 +67,12 @@ def row_joints(tree: Tree, mechanism: Mechanism) -> tuple[str, ...]:
     )
 
 
+def yielding_rows(tree: Tree, mechanism: Mechanism) -> tuple[bool, ...]:
+    """Whether each row is one of a compliant joint."""
+    giving = [mechanism.joints.names[i] for i in tree.yielding]
+    return tuple(joint in giving for joint in row_joints(tree, mechanism))
+
+
 def gaps(tree: Tree, mechanism: Mechanism, pose: Pose) -> Float[Array, "m"]:
     """c at poses of the bodies."""
     return gap_values(closing(tree, mechanism), pose)

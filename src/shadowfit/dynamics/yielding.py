@@ -38,6 +38,10 @@ class LoopLaw(PyTree):
     """Σ [1/kg, 1/(kg m²)]; zero for rigid rows."""
     upsilon: Float[Array, "m"]
 
+    def part(self, places: np.ndarray) -> LoopLaw:
+        """Some of the rows."""
+        return LoopLaw(tuple(self.yielding[i] for i in places), self.sigma[places], self.upsilon[places])
+
     @property
     def gives(self) -> np.ndarray:
         """Places of the compliant rows."""

@@ -116,9 +116,9 @@ def closings(plan: Plan, machine: Parametrised, _: None, pose: Pose) -> tuple[Ar
     """Gaps of loops at the pose of a node, their derivatives by coordinates, and those by parameters."""
     assert isinstance(plan.unknowns, Joint)
     tree = plan.unknowns.tree
-    closing = closure.closing(tree, machine.mechanism(), pose)
+    closing = closure.all_loops(tree, machine.mechanism(), pose)
     _value, by_parameters = slopes(
-        lambda p: closure.closing(tree, machine.moved(p), pose).gap, jnp.zeros(plan.parameters)
+        lambda p: closure.all_loops(tree, machine.moved(p), pose).gap, jnp.zeros(plan.parameters)
     )
     return closing.gap, closing.rows, by_parameters
 

@@ -1,5 +1,6 @@
 """Loops of a tree in its coordinates: which motions leave them closed, and the equations of motion along these.
 
+Only rigid joints have to be closed; what compliant ones do is a matter of forces (:mod:`giving`).
 Some of the d coordinates are *independent*; W picks them. With the rows C of the loops' gaps c and
 
     K = CᵀC + s² WᵀW,
@@ -50,11 +51,18 @@ class Closing(PyTree):
     """Of the bodies."""
 
 
-def closing(tree: Tree, mechanism: Mechanism, motion: Pose) -> Closing:
-    """The loops at motions of the tree's joints."""
+def all_loops(tree: Tree, mechanism: Mechanism, motion: Pose) -> Closing:
+    """The loops at motions of the tree's joints, those of compliant joints included."""
     closers, placed = loops.closing(tree, mechanism), forward_kinematics(tree, mechanism, motion)
     rows = loops.jacobian(closers, placed.pose, placed.twists)
     return Closing(gap_values(closers, placed.pose), rows, placed.twists, placed.pose)
+
+
+def closing(tree: Tree, mechanism: Mechanism, motion: Pose) -> Closing:
+    """The loops that have to be closed, at motions of the tree's joints."""
+    whole = all_loops(tree, mechanism, motion)
+    held = ~np.array(loops.yielding_rows(tree, mechanism), bool)
+    return Closing(whole.gap[held], whole.rows[held], whole.twists, whole.pose)
 
 
 class Independence(PyTree):
@@ -79,7 +87,7 @@ def independence(independent: tuple[int, ...], rows: Float[Array, "m d"]) -> Ind
     """With given places of the independent coordinates."""
     count, size = rows.shape
     picked = np.eye(size)[np.array(independent, int)].reshape(-1, size)
-    scale = jnp.sum(rows**2) / count
+    scale: Array = jnp.sum(rows**2) / count if count else jnp.ones(())
     inverse = small_solve(rows.T @ rows + scale * picked.T @ picked, jnp.eye(size), definite=True)
     return Independence(rows, inverse, scale * inverse @ picked.T)
 

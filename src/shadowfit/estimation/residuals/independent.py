@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from shadowfit.errors import MechanismError
 
@@ -24,6 +24,8 @@ SINGULAR = 1e-4
 ALMOST = 0.3
 # A gap larger than this part of the mechanism (m for lengths of a metre, rad) is not closed.
 CLOSED = 1e-3
+# The same for compliant joints, which may carry a load wherever the machine is.
+ASSEMBLED = 0.02
 # A parameter pulls redundant loops apart if this part of what it does to the gaps cannot be closed.
 PULLS = 1e-5
 # Effects of parameters below this, relative to those of coordinates, are rounding: centres of mass have none on gaps.
@@ -42,11 +44,17 @@ class Closings:
     joints: tuple[str, ...]
     """Joint of each row."""
 
+    def part(self, chosen: Bool[np.ndarray, " m"]) -> Closings:
+        """Some of the rows."""
+        joints = tuple(joint for joint, one in zip(self.joints, chosen, strict=True) if one)
+        parts = self.gap[:, chosen], self.rows[:, chosen], self.by_parameters[:, chosen]
+        return Closings(*parts, self.time, joints)
+
 
 def independent_coordinates(closings: Sequence[Closings], preferred: Sequence[int]) -> tuple[int, ...]:
     """Places of the independent coordinates, in order; ``preferred`` are all coordinates, those with a name first."""
     for one in closings:
-        _check_closed(one)
+        _check_closed(one, CLOSED)
     values = [np.linalg.svd(one.rows, compute_uv=False) for one in closings]
     largest = max(float(singular.max()) for singular in values)
     rank = max(int(np.sum(singular > REDUNDANT * largest, axis=1).max()) for singular in values)
@@ -81,10 +89,16 @@ def check_parameters(closings: Closings, names: Sequence[str]) -> None:
         )
 
 
-def _check_closed(closings: Closings) -> None:
+def check_assembled(closings: Closings) -> None:
+    """Raise where compliant joints would have to be far open for the readings to be what they are."""
+    if closings.joints:
+        _check_closed(closings, ASSEMBLED)
+
+
+def _check_closed(closings: Closings, most: float) -> None:
     size = max(1.0, float(np.max(np.abs(closings.rows))))
     worst = np.max(np.abs(closings.gap), axis=1)
-    if not np.all(worst <= CLOSED * size):
+    if not np.all(worst <= most * size):
         at = int(np.nanargmax(worst)) if np.isfinite(worst).any() else 0
         row = int(np.nanargmax(np.abs(closings.gap[at]))) if np.isfinite(closings.gap[at]).any() else 0
         raise MechanismError(

@@ -83,7 +83,7 @@ def _response(tree: Tree, mechanism: Mechanism, now: Placed, timestep: Float[Arr
 def _mass(tree: Tree, elements: Elements, now: Placed) -> Float[Array, "d d"]:
     """Inertia of the coordinates, shafts included."""
     inertia = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, now.pose))
-    turning = _on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
+    turning = on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
     return jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists) + jnp.diag(turning)
 
 
@@ -113,10 +113,10 @@ def _along_axes(
         rubbing = balance.Turning(mobilities)
         friction = balance.friction_impulse(group, axis, loads, rubbing, step.command, step.timestep)
         impulses.append(laws + friction)
-    return _on_axes(tree, elements, impulses)
+    return on_axes(tree, elements, impulses)
 
 
-def _on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:
+def on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:
     """Values of the joints with an axis, at their coordinates; zero for all others."""
     spread = jnp.zeros(tree.size)
     for group, of_group in zip(elements.groups, values, strict=True):

@@ -1,8 +1,8 @@
 """Rows of a time step in joint coordinates whose tree has loops: the equations of motion along what they leave free.
 
-:mod:`closure` has the equations. The loops' impulses λ are eliminated inside the step. Where joints rub in proportion
-to what they carry, r depends on λ, which is then found in a few rounds: friction changes the loads by some per cent of
-themselves.
+:mod:`closure` has the equations of rigid loops, :mod:`giving` those of compliant ones. The loops' impulses λ are
+eliminated inside the step. Where joints rub in proportion to what they carry, r depends on λ, which is then found in a
+few rounds: friction changes the loads by some per cent of themselves.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
-from shadowfit.dynamics.loops import row_count
-from shadowfit.dynamics.tree import Tree
+from shadowfit.dynamics import loops
+from shadowfit.dynamics.tree import Tree, forward_kinematics
+from shadowfit.dynamics.yielding import loop_law
 from shadowfit.estimation.linear.front import Rows
-from shadowfit.estimation.residuals import joint_transition
-from shadowfit.estimation.residuals.closure import ROUNDS, closing, independence, tangent
+from shadowfit.estimation.residuals import giving, joint_transition
+from shadowfit.estimation.residuals.closure import ROUNDS, all_loops, independence, tangent
+from shadowfit.estimation.residuals.giving import Giving, reference_inertia
 from shadowfit.estimation.residuals.unknowns.interface import Step
+from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 
 
@@ -27,32 +30,62 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step) -> Rows:
     nodes, bodies = poses.position.shape[:2]
     width = nodes * size
     mechanism = machine.mechanism()
+    law = loop_law(tree, loops.closing(tree, mechanism), step.timestep)
+    gives, holds = law.gives, law.holds
     moves = [tangent(tree, independent, machine, poses[i]) for i in range(nodes)]
-    held = independence(independent, closing(tree, mechanism, poses[1]).rows)
+    now = all_loops(tree, mechanism, poses[1])
+    held = independence(independent, now.rows[holds])
     rubs = any(joint.friction is not None for joint in mechanism.joints.values)
+    springs = None
+    if tree.yielding:
+        ahead = all_loops(tree, mechanism, poses[2]).rows[gives] @ moves[2].by_unknowns
+        inertia = held.moving.T @ reference_inertia(tree, machine, now.twists) @ held.moving
+        springs = Giving.at(law.part(gives), (now.rows[gives] @ held.moving).T, ahead, inertia)
 
-    def missing(increments: Array, reaction: Array) -> Float[Array, "d"]:
+    def moved(increments: Array) -> tuple[Pose, Array]:
         unknowns, parameters = increments[:width].reshape(nodes, size), increments[width:]
         spread = jnp.stack(
             [m.by_unknowns @ u + m.by_parameters @ parameters for m, u in zip(moves, unknowns, strict=True)]
         )
-        moved = poses.plus((spread @ tree.selection()).reshape(nodes, bodies, 6))
+        return poses.plus((spread @ tree.selection()).reshape(nodes, bodies, 6)), parameters
+
+    def missing(increments: Array, reaction: Array) -> Float[Array, "d"]:
+        motion, parameters = moved(increments)
         acting = step.command + step.command_slopes @ parameters[np.array(machine.layout.inputs, int)]
-        return joint_transition.residual(tree, machine.moved(parameters), moved, acting, step.timestep, reaction)
+        return joint_transition.residual(tree, machine.moved(parameters), motion, acting, step.timestep, reaction)
+
+    def defect(increments: Array, reaction: Array) -> Float[Array, "y"]:
+        motion, parameters = moved(increments)
+        changed = machine.moved(parameters)
+        before, here, after = (forward_kinematics(tree, changed, motion[i]).pose for i in range(nodes))
+        open_by = giving.defect(tree, changed, (before, here, after), reaction[gives], step.timestep)
+        assert springs is not None
+        return open_by + springs.firmness * reaction[gives]
+
+    def taken(increments: Array, reaction: Array, left: Float[Array, "d"]) -> Float[Array, "m"]:
+        """What the joints that close loops take beside what they do."""
+        more = jnp.zeros(len(reaction))
+        if springs is not None:
+            yielded = springs.more(defect(increments, reaction), held.moving.T @ left)
+            more, left = more.at[gives].set(yielded), left - now.rows[gives].T @ yielded
+        return more.at[holds].set(held.reaction(left)) if len(holds) else more
 
     still = jnp.zeros(width + machine.layout.size)
-    reaction = jnp.zeros(row_count(tree, mechanism))
+    reaction = jnp.zeros(len(law.yielding))
     for _ in range(ROUNDS if rubs else 1):
-        reaction = reaction + held.reaction(missing(still, reaction))
+        reaction = reaction + taken(still, reaction, missing(still, reaction))
 
     def along(increments: Array) -> Float[Array, "n"]:
         reactions = reaction
         left = missing(increments, reactions)
-        # Loads move with the increments, and friction with them; without friction λ may as well stand.
+        # Loads move with the increments, and friction with them; without friction rigid joints' λ may as well stand.
         for _ in range(2 if rubs else 0):
-            reactions = reactions + held.reaction(left)
+            reactions = reactions + taken(increments, reactions, left)
             left = missing(increments, reactions)
-        return held.moving.T @ left
+        free = held.moving.T @ left
+        if springs is None:
+            return free
+        return free - springs.along @ springs.more(defect(increments, reactions), free)
 
     value, table = slopes(along, still)
     return Rows(table[:, :width].reshape(size, nodes, size), table[:, width:], value)

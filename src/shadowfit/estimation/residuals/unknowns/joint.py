@@ -17,7 +17,7 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.dynamics.contact_law import contact_points
 from shadowfit.dynamics.elements import assemble
-from shadowfit.dynamics.loops import row_joints
+from shadowfit.dynamics.loops import row_joints, yielding_rows
 from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.state import Instant, State, with_world
 from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, forward_kinematics, motions, tree_of
@@ -26,7 +26,12 @@ from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import joint_transition, loop_transition
 from shadowfit.estimation.residuals.closure import closing, independence, tangent
 from shadowfit.estimation.residuals.equations import Equations
-from shadowfit.estimation.residuals.independent import Closings, check_parameters, independent_coordinates
+from shadowfit.estimation.residuals.independent import (
+    Closings,
+    check_assembled,
+    check_parameters,
+    independent_coordinates,
+)
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected_motion
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised
@@ -81,7 +86,7 @@ class Joint(Unknowns):
         _check_contacts(tree, mechanism)
         _check_shafts(tree, mechanism)
         # What is independent in loops depends on where they move (`suited`).
-        independent = () if tree.loops else tuple(range(tree.size))
+        independent = () if tree.rigid_loops else tuple(range(tree.size))
         return cls(len(mechanism.bodies), tree, independent, len(mechanism.contacts) > 0)
 
     # --- nodes ---
@@ -102,7 +107,7 @@ class Joint(Unknowns):
         return increments @ self.tree.selection()[list(self.independent)]
 
     def moves(self, machine: Parametrised, poses: Pose) -> Moves:
-        if not self.tree.loops:
+        if not self.tree.rigid_loops:
             return super().moves(machine, poses)
         count = poses.position.shape[0]
         tangents = [tangent(self.tree, self.independent, machine, poses[i]) for i in range(count)]
@@ -122,10 +127,10 @@ class Joint(Unknowns):
     # --- loops ---
 
     def constraints(self, mechanism: Mechanism, pose: Pose) -> Float[Array, "m"]:
-        return closing(self.tree, mechanism, pose).gap if self.tree.loops else jnp.zeros(0)
+        return closing(self.tree, mechanism, pose).gap if self.tree.rigid_loops else jnp.zeros(0)
 
     def closed(self, poses: Pose, here: Evaluations) -> Pose:
-        if not self.tree.loops:
+        if not self.tree.rigid_loops:
             return poses
         for _ in range(CLOSING_ROUNDS):
             poses, gap = here.closer(poses)
@@ -150,8 +155,13 @@ class Joint(Unknowns):
     def suited(self, mechanism: Mechanism, parameters: Sequence[str], along: Sequence[Along]) -> Joint:
         if not self.tree.loops:
             return self
-        joints = row_joints(self.tree, mechanism)
-        closings = [Closings(*each.here.closings(each.poses), each.time, joints) for each in along]
+        joints, gives = row_joints(self.tree, mechanism), np.array(yielding_rows(self.tree, mechanism))
+        whole = [Closings(*each.here.closings(each.poses), each.time, joints) for each in along]
+        for one in whole:
+            check_assembled(one.part(gives))
+        if not self.tree.rigid_loops:
+            return self
+        closings = [one.part(~gives) for one in whole]
         chosen = independent_coordinates(closings, self._by_preference(mechanism))
         for one in closings:
             check_parameters(one, parameters)
@@ -235,7 +245,7 @@ class Joint(Unknowns):
 
     def placed(self, mechanism: Mechanism, pose: Pose) -> Placed:
         whole = forward_kinematics(self.tree, mechanism, pose)
-        if not self.tree.loops:
+        if not self.tree.rigid_loops:
             return whole
         rows = closing(self.tree, mechanism, pose).rows
         return Placed(whole.pose, whole.twists @ independence(self.independent, rows).moving, whole.centers)
