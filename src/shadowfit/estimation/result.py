@@ -253,7 +253,8 @@ class Estimate(Ended):
         if not self.problem.plan.unknowns.scope.rigid:
             return {}
         given, scales = self.problem.given, scales_of(self.problem.given)
-        names = [f"{name}.compliance.{kind}" for name in given.joints for kind in ("linear", "rotational")]
+        taken = [name for name, joint in given.joints.items() if not joint.compliant]
+        names = [f"{name}.compliance.{kind}" for name in taken for kind in ("linear", "rotational")]
         rigid = {name: RIGID * scales.of(given.unit(name)) for name in names}
         return {name: value for name, value in rigid.items() if given.get(name) > value}
 

@@ -35,7 +35,8 @@ def giving_joints(estimate: Estimate) -> list[tuple[float, str]]:
     text = (
         f"joints are taken as rigid, but the model says that {name} gives: inertias may be off by "
         f"{100.0 * effects[name]:.2g} %, {effects[name] / min(known):.1f} of their standard deviations. If it does "
-        "give, fit with poses of the bodies (`--unknowns configuration`); if not, lower its compliance"
+        "give, say so in the model file (`compliant = true`), or fit with poses of the bodies (`--unknowns "
+        "configuration`); if not, lower its compliance"
     )
     return [(effects[name], text)]
 
@@ -47,6 +48,8 @@ def _effects(estimate: Estimate) -> dict[str, float]:
     change = np.diff(velocity, axis=0) / estimate.problem.timestep
     effects = {}
     for name, joint in given.joints.items():
+        if joint.compliant:
+            continue
         carried = joint.child if joint.child != WORLD else joint.parent
         place, body = given.bodies.index(carried), given.bodies[carried]
         inertia = max(float(getattr(body.inertia, axis)) for axis in ("xx", "yy", "zz"))

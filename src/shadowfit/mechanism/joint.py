@@ -78,12 +78,6 @@ class Joint(PyTree):
             raise MechanismError(f"{name}.dry_radius must be positive: a slider's friction divides torques by it")
         if isinstance(self.kind, joint_types.Distance) and not float(self.kind.length) > 0.0:
             raise MechanismError(f"{name}.length must be positive")
-        for way in ("linear", "rotational"):
-            if self.compliant and not float(getattr(self.compliance, way)) > 0.0:
-                raise MechanismError(
-                    f"joint {name!r} is said to be compliant, and {name}.compliance.{way} is zero; give a positive one "
-                    "(1e-9 is fine), or leave 'compliant' out for a rigid joint"
-                )
 
 
 def connect(

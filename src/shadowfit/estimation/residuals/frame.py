@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -14,6 +15,10 @@ from shadowfit.estimation.residuals.element_slopes import axis_rows
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 from shadowfit.pytrees import PyTree
+
+
+# Damping of redundant constraints, relative to the others.
+REDUNDANT = 1e-10
 
 
 class Frame(PyTree):
@@ -33,6 +38,26 @@ def frame(machine: Parametrised, pose: Pose) -> Frame:
     inertia = _inertia(elements, pose)
     weighing = inertia / machine.reference().ravel()
     return Frame(gap_jacobian(elements, pose), inertia, weighing)
+
+
+def moving_part(
+    jacobian: Float[np.ndarray, "n+2 g r"], inertia: Float[np.ndarray, "n r r"], impulses: Float[np.ndarray, "n r c"]
+) -> Float[np.ndarray, "n r c"]:
+    """Impulses less what the joints take up of them; the rows of gaps are those of one configuration more at each end.
+
+    ``A w = p − G_kᵀ μ`` with ``G_{k+1} w = 0``.
+    """
+    here, following = jacobian[1:-1], jacobian[2:]
+    count, columns = here.shape[1], impulses.shape[2]
+    if count == 0:
+        return impulses
+    velocity = np.linalg.solve(inertia, np.concatenate([impulses, here.mT], axis=2))
+    closing = following @ velocity
+    coupling = closing[..., columns:]
+    # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
+    trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
+    taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :columns])
+    return impulses - here.mT @ taken
 
 
 def _inertia(elements: Elements, pose: Pose) -> Float[Array, "r r"]:

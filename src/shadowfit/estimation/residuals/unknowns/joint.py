@@ -26,6 +26,7 @@ from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import joint_transition, loop_transition
 from shadowfit.estimation.residuals.closure import closing, independence, tangent
 from shadowfit.estimation.residuals.equations import Equations
+from shadowfit.estimation.residuals.frame import moving_part
 from shadowfit.estimation.residuals.independent import (
     Closings,
     check_assembled,
@@ -279,7 +280,13 @@ class Joint(Unknowns):
     def residuals_of(
         self, impulses: Float[np.ndarray, "n d"], around: Pose, here: Evaluations
     ) -> Float[np.ndarray, "n d"]:
-        return impulses
+        """Of machines with compliant joints the part that leaves these as they are, as with poses of bodies."""
+        if not self.tree.yielding:
+            return impulses
+        placed = here.placed(around)
+        frames, moving = here.frames(placed.pose), np.asarray(placed.twists).reshape(len(impulses) + 2, -1, self.node_size)
+        inertia = moving[1:-1].mT @ frames.inertia[1:-1] @ moving[1:-1]
+        return moving_part(frames.jacobian @ moving, inertia, impulses[..., None])[..., 0]
 
     def impulses_on_bodies(
         self, errors: Float[np.ndarray, "n d"], poses: Pose, reference: Float[np.ndarray, "bodies 6"], here: Evaluations

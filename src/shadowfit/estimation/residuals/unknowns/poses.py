@@ -16,16 +16,13 @@ from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import transition
 from shadowfit.estimation.residuals.equations import Equations
-from shadowfit.estimation.residuals.frame import Frame
+from shadowfit.estimation.residuals.frame import moving_part
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected
 from shadowfit.estimation.residuals.start_state import Distance
 from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Start, Step, Unknowns
 from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
-
-# Damping of redundant constraints, relative to the others.
-REDUNDANT = 1e-10
 
 
 class PoseUnknowns(Unknowns):
@@ -81,7 +78,7 @@ class PoseUnknowns(Unknowns):
         no physics.)
         """
         frames = here.frames(around)
-        moving = _moving(frames, np.asarray(frames.inertia[1:-1]), impulses[..., None])
+        moving = moving_part(np.asarray(frames.jacobian), np.asarray(frames.inertia[1:-1]), impulses[..., None])
         return np.linalg.solve(frames.weighing[1:-1], moving)[..., 0]
 
     def axis_names(self, mechanism: Mechanism) -> tuple[str, ...]:
@@ -100,7 +97,7 @@ class PoseUnknowns(Unknowns):
         braked = np.asarray(free.directions).mT @ (0.5 * timestep * free.drag[..., None] * free.directions)
         inertia = np.asarray(frames.inertia[1:-1] + braked)
         reference = np.linalg.solve(frames.weighing[1:-1], frames.inertia[1:-1])
-        return reference @ np.linalg.solve(inertia, _moving(frames, inertia, impulses))
+        return reference @ np.linalg.solve(inertia, moving_part(np.asarray(frames.jacobian), inertia, impulses))
 
     def impulses_on_bodies(
         self, errors: Float[np.ndarray, "n r"], poses: Pose, reference: Float[np.ndarray, "bodies 6"], here: Evaluations
@@ -115,23 +112,6 @@ class PoseUnknowns(Unknowns):
         project: Callable[[Float[np.ndarray, "n r"]], Float[np.ndarray, "n j"]],
     ) -> Float[np.ndarray, "n j"]:
         return project(impulses)
-
-
-def _moving(
-    frames: Frame, inertia: Float[np.ndarray, "n r r"], impulses: Float[np.ndarray, "n r c"]
-) -> Float[np.ndarray, "n r c"]:
-    """Impulses less what the joints take up of them; ``frames`` has one configuration more at each end."""
-    jacobian, following = frames.jacobian[1:-1], frames.jacobian[2:]
-    count, columns = jacobian.shape[1], impulses.shape[2]
-    if count == 0:
-        return impulses
-    velocity = np.linalg.solve(inertia, np.concatenate([impulses, jacobian.mT], axis=2))
-    closing = following @ velocity
-    coupling = closing[..., columns:]
-    # Redundant rows of closed loops: their impulses do nothing, and a trace of damping makes them finite.
-    trace = REDUNDANT * np.trace(coupling, axis1=1, axis2=2) / count
-    taken = np.linalg.solve(coupling + trace[:, None, None] * np.eye(count), closing[..., :columns])
-    return impulses - jacobian.mT @ taken
 
 
 class Velocities(PyTree):
