@@ -8,7 +8,7 @@ along its independent coordinates; p are the impulses along the coordinates of t
 gaps, ``Cᵀλ``, and of laws and friction along their own axes. Only p and the gaps are written out, which are small: they
 know nothing of masses. Where joints rub in proportion to what they carry, each joint of the tree carries the wrench of
 what hangs on it less that of the loops; r then depends on λ, which is found in a few rounds as in
-:mod:`loop_transition`, whose rows these are.
+:mod:`loop_transition`, whose rows these are. Impulses of compliant joints are those of :mod:`giving`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ from shadowfit.arrays import Array
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Tree, forward_kinematics
-from shadowfit.estimation.residuals.closure import ROUNDS, closing
+from shadowfit.dynamics.yielding import LoopLaw, loop_law
+from shadowfit.estimation.residuals import giving
+from shadowfit.estimation.residuals.closure import ROUNDS, all_loops
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
+from shadowfit.estimation.residuals.giving import Giving, reference_inertia
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.estimation.residuals.recursion.lanes import POSE
@@ -45,12 +48,44 @@ class _Closed:
 
     rows: Float[np.ndarray, "steps m d"]
     """C of the middle nodes."""
-    reacting: Float[np.ndarray, "steps m d"]
-    """``C K⁻¹``, which gives λ."""
+    reacting: Float[np.ndarray, "steps h d"]
+    """``C K⁻¹`` of rigid rows, which gives λ."""
     moving: Float[np.ndarray, "nodes d n"]
     """Z."""
     following: Float[np.ndarray, "nodes d p"]
     """How coordinates follow the parameters."""
+    gives: np.ndarray
+    """Places of the compliant rows,"""
+    holds: np.ndarray
+    """and of the others."""
+    springs: Giving | None
+    """Compliant rows of the middle nodes, over time."""
+
+    def taken(
+        self, left: Float[np.ndarray, "steps d x"], defect: Float[np.ndarray, "steps y x"]
+    ) -> Float[np.ndarray, "steps m x"]:
+        """What the joints that close loops take beside what they do; or the derivatives of that."""
+        more = np.zeros((len(left), self.rows.shape[1], left.shape[2]))
+        if self.springs is not None:
+            more[:, self.gives] = self.yielded(left, defect)
+            left = left - np.swapaxes(self.rows[:, self.gives], 1, 2) @ more[:, self.gives]
+        more[:, self.holds] = self.reacting @ left
+        return more
+
+    def yielded(
+        self, left: Float[np.ndarray, "steps d x"], defect: Float[np.ndarray, "steps y x"]
+    ) -> Float[np.ndarray, "steps y x"]:
+        """What of it compliant joints take."""
+        assert self.springs is not None
+        free = np.swapaxes(self.moving[1:-1], 1, 2) @ left
+        return self.springs.inverse @ (self.springs.across @ free - defect)
+
+    def free(
+        self, left: Float[np.ndarray, "steps d x"], defect: Float[np.ndarray, "steps y x"]
+    ) -> Float[np.ndarray, "steps n x"]:
+        """What is missing along the independent coordinates."""
+        along = np.swapaxes(self.moving[1:-1], 1, 2) @ left
+        return along if self.springs is None else along - self.springs.along @ self.yielded(left, defect)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +96,8 @@ class _Pushed:
     """p, or its derivatives by three configurations, parameters and λ."""
     carried: Float[np.ndarray, "steps k 6 *x"]
     """Wrench on what hangs on each joint that rubs, about the world's origin; or its derivatives."""
+    defect: Float[np.ndarray, "steps y *x"]
+    """``Σ λ + d`` of compliant rows (:mod:`giving`); or its derivatives."""
 
 
 class LoopRows:
@@ -76,6 +113,7 @@ class LoopRows:
             if link.joint is not None and mechanism.joints.values[link.joint].friction is not None
         ]
         self.count = loops.row_count(tree, mechanism)
+        self.gives = np.flatnonzero(loops.yielding_rows(tree, mechanism))
         self._settings = [np.asarray(leaf) for leaf in jax.tree.leaves(mechanism)]
         self._made: dict[str, OverTime] = {}
         self._lock = threading.Lock()
@@ -91,9 +129,9 @@ class LoopRows:
 
     def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
         """Change of each coordinate's speed by an impulse along it, in the closed mechanism."""
-        steps = len(poses.position) - 2
         at = self.open.outwards(values, poses, command, timestep)
-        return np.diagonal(self._response(at, values, poses, self._closed(values, poses), steps)[0], axis1=1, axis2=2)
+        closed = self._closed(values, poses, timestep)
+        return np.diagonal(self._response(at, values, poses, closed, timestep)[0], axis1=1, axis2=2)
 
     def rows(
         self,
@@ -107,18 +145,18 @@ class LoopRows:
         del fading  # not held
         steps = len(poses.position) - 2
         at = self.open.outwards(values, poses, command[0], timestep)
-        closed = self._closed(values, poses)
+        closed = self._closed(values, poses, timestep)
         wrenches, _ = self.open.carried(at)
         easily, own_easily = np.zeros((self.tree.size, at.steps)), np.zeros((steps, 0))
         if self.rubs:
-            response, own_easily = self._response(at, values, poses, closed, steps)
+            response, own_easily = self._response(at, values, poses, closed, timestep)
             easily[:, :steps] = np.diagonal(response, axis1=1, axis2=2).T
         unlimited = np.full(self.tree.size, np.inf)
 
         def push(reaction: np.ndarray, slopes_wanted: bool) -> _Pushed:
             windows = [windowed(np.asarray(x), TIMES, steps) for x in (poses.position, poses.orientation)]
             varying = [*windows, *command, reaction, own_easily]
-            return self._pushed(values, timestep, varying, slopes_wanted)
+            return self._pushed(values, timestep, varying, slopes_wanted, closed)
 
         def rub(pushed: _Pushed) -> list[np.ndarray | None]:
             reduced = wrenches.copy()
@@ -133,13 +171,14 @@ class LoopRows:
             whole = self._inertial(at, wrenches, steps)
             for _ in range(ROUNDS):
                 missing = whole - self._along(axes, steps) - pushed.along
-                reaction = reaction + np.einsum("kmd,kd->km", closed.reacting, missing)
+                reaction = reaction + closed.taken(missing[..., None], pushed.defect[..., None])[..., 0]
                 pushed = push(reaction, False)
                 axes = rub(pushed)
             rows = self.open.together(at, axes, command[1], steps)
         else:
             rows = self.open.together(at, axes, command[1], steps)
-            reaction = np.einsum("kmd,kd->km", closed.reacting, rows[:, :, -1] - pushed.along)
+            missing = rows[:, :, -1] - pushed.along
+            reaction = closed.taken(missing[..., None], pushed.defect[..., None])[..., 0]
             pushed = push(reaction, False)
         return self._projected(rows, pushed, push(reaction, True), axes, closed)
 
@@ -166,7 +205,8 @@ class LoopRows:
             slopes[:, self._first(link)] += np.einsum(
                 "kc,kcx->kx", self._by_wrench(axes[link], link, steps), changed.carried[:, k]
             )
-        width, middle = TIMES * size, closed.moving[1:-1]
+        slopes = np.concatenate([slopes, changed.defect], axis=1)
+        width = TIMES * size
         by_parameters = slopes[:, :, width : -self.count].copy()
         parts = []
         for t in range(TIMES):
@@ -179,10 +219,11 @@ class LoopRows:
             # Loads move along, and friction with them.
             reaction = np.zeros((steps, self.count, moved.shape[2]))
             for _ in range(2):
-                reaction = reaction + closed.reacting @ left
+                reaction = reaction + closed.taken(left[:, :size], left[:, size:])
                 left = moved + by_reaction @ reaction
-        missing = rows[:, :, -1] - pushed.along
-        return np.swapaxes(middle, 1, 2) @ np.concatenate([left, missing[:, :, None]], axis=2)
+        value = np.concatenate([rows[:, :, -1] - pushed.along, pushed.defect], axis=1)
+        whole = np.concatenate([left, value[:, :, None]], axis=2)
+        return closed.free(whole[:, :size], whole[:, size:])
 
     # --- the tree ---
 
@@ -220,9 +261,10 @@ class LoopRows:
         return axis[:steps, first : first + 6]
 
     def _response(
-        self, at: Outwards, values: Values, poses: Pose, closed: _Closed, steps: int
+        self, at: Outwards, values: Values, poses: Pose, closed: _Closed, timestep: float
     ) -> tuple[Float[np.ndarray, "steps d d"], Float[np.ndarray, "steps a"]]:
         """Changes of the rates by impulses along the coordinates, and the mobilities of the loops' own axes."""
+        steps = len(poses.position) - 2
         inner = [poses.position[1:-1], poses.orientation[1:-1]]
         rows, inertia = self._run("axes", _axes, values, [], inner)
         mass = np.swapaxes(rows, 1, 2) @ (inertia[:, :, None] * rows)
@@ -237,26 +279,52 @@ class LoopRows:
             mass[np.ix_(range(steps), places, places)] += twists @ inertia @ np.swapaxes(twists, 1, 2)
             if len(link.freedom) == 1:
                 mass[:, self._first(i), self._first(i)] += at.links[i][1 : steps + 1, -1]
-        (response,) = self._run("response", _response_of, values, [], [mass, closed.rows])
+        (response,) = self._run("response", _response_of, values, [np.asarray(timestep)], [mass, closed.rows])
         return response, np.einsum("kad,kde,kae->ka", rows, response, rows)
 
     # --- the loops ---
 
-    def _closed(self, values: Values, poses: Pose) -> _Closed:
+    def _closed(self, values: Values, poses: Pose, timestep: float) -> _Closed:
         """Loops along the nodes; see :mod:`closure` for the equations."""
-        rows, by_parameters = self._run("closed", _closings, values, [], [poses.position, poses.orientation])
-        size, scale = self.tree.size, np.sum(rows**2, axis=(1, 2))[:, None, None] / self.count
+        whole, changes = self._run("closed", _closings, values, [], [poses.position, poses.orientation])
+        holds = np.setdiff1d(np.arange(self.count), self.gives)
+        rows, by_parameters = whole[:, holds], changes[:, holds]
+        size, scale = self.tree.size, np.ones((len(rows), 1, 1))
+        if len(holds):
+            scale = np.sum(rows**2, axis=(1, 2))[:, None, None] / len(holds)
         picked = np.eye(size)[list(self.independent)]
         across = np.swapaxes(rows, 1, 2)
         inverse = np.linalg.inv(across @ rows + scale * picked.T @ picked)
         following = -inverse @ (across @ by_parameters)
-        return _Closed(rows[1:-1], (rows @ inverse)[1:-1], scale * inverse @ picked.T, following)
+        moving = scale * inverse @ picked.T
+        springs = self._springs(values, poses, timestep, whole, moving) if len(self.gives) else None
+        return _Closed(whole[1:-1], (rows @ inverse)[1:-1], moving, following, self.gives, holds, springs)
 
-    def _pushed(self, values: Values, timestep: float, varying: Sequence[Array], slopes_wanted: bool) -> _Pushed:
+    def _springs(
+        self, values: Values, poses: Pose, timestep: float, rows: np.ndarray, moving: Float[np.ndarray, "nodes d n"]
+    ) -> Giving:
+        """Compliant rows of the middle nodes."""
+        (inertia,) = self._run("inertia", _inertia, values, [], [poses.position[1:-1], poses.orientation[1:-1]])
+        middle, given = moving[1:-1], rows[:, self.gives]
+        along, ahead = np.swapaxes(given[1:-1] @ middle, 1, 2), given[2:] @ moving[2:]
+        varying = [along, ahead, np.swapaxes(middle, 1, 2) @ inertia @ middle]
+        return Giving(*self._run("springs", _springs_of, values, [np.asarray(timestep)], varying))
+
+    def _pushed(
+        self, values: Values, timestep: float, varying: Sequence[Array], slopes_wanted: bool, closed: _Closed
+    ) -> _Pushed:
         steps, size, k = len(varying[0]), self.tree.size, len(self.rubbing)
         name, function = ("pushes", _pushes) if slopes_wanted else ("push", _push)
         (pushed,) = self._run(name, function, values, [np.asarray(timestep)], varying)
-        return _Pushed(pushed[:, :size], pushed[:, size:].reshape(steps, k, 6, *pushed.shape[2:]))
+        along, carried, defect = np.split(pushed, [size, size + 6 * k], axis=1)
+        if closed.springs is not None:
+            firm = closed.springs.firmness
+            if slopes_wanted:
+                places = self.gives - self.count + defect.shape[2]
+                defect[:, np.arange(len(places)), places] += firm
+            else:
+                defect = defect + firm * varying[4][:, self.gives]
+        return _Pushed(along, carried.reshape(steps, k, 6, *pushed.shape[2:]), defect)
 
     def _run(
         self,
@@ -291,9 +359,9 @@ class LoopRows:
 def _closings(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
     """C at one node, and derivatives of the gaps by the parameters."""
     motion = Pose(*varying)
-    rows = closing(loop.tree, machine.mechanism(), motion).rows
+    rows = all_loops(loop.tree, machine.mechanism(), motion).rows
     _gap, by_parameters = slopes(
-        lambda p: closing(loop.tree, machine.moved(p), motion).gap, jnp.zeros(loop.layout.size)
+        lambda p: all_loops(loop.tree, machine.moved(p), motion).gap, jnp.zeros(loop.layout.size)
     )
     return rows, by_parameters
 
@@ -306,9 +374,24 @@ def _axes(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any
     return rows @ now.twists.reshape(-1, loop.tree.size), inertia
 
 
-def _response_of(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> Array:
-    del loop, machine
-    return loops.response(*varying)
+def _law(loop: LoopRows, machine: Parametrised, timestep: Array) -> LoopLaw:
+    return loop_law(loop.tree, loops.closing(loop.tree, machine.mechanism()), timestep)
+
+
+def _response_of(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
+    return loops.response(*varying, _law(loop, machine, constants[0]))
+
+
+def _inertia(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> Array:
+    """B at one node."""
+    now = forward_kinematics(loop.tree, machine.mechanism(), Pose(*varying))
+    return reference_inertia(loop.tree, machine, now.twists)
+
+
+def _springs_of(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> list[Array]:
+    """Compliant rows of a step, from ``C_kᵀ``, ``C_{k+1}`` and B."""
+    own = _law(loop, machine, constants[0]).part(loop.gives)
+    return jax.tree.leaves(Giving.at(own, *varying))
 
 
 def _push(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
@@ -326,8 +409,11 @@ def _width(loop: LoopRows) -> int:
 
 def _on_tree(
     loop: LoopRows, machine: Parametrised, timestep: Array, varying: list[Any], increments: Array
-) -> Float[Array, "d+6*k"]:
-    """Impulses of the joints that close loops along the coordinates, and wrenches on what hangs on joints that rub."""
+) -> Float[Array, "d+6*k+y"]:
+    """Impulses of the joints that close loops along the coordinates, and wrenches on what hangs on joints that rub.
+
+    Behind them the defects of compliant joints.
+    """
     position, orientation, command, command_slopes, reaction, mobility = varying
     tree, width = loop.tree, TIMES * loop.tree.size
     moves, parameters, more = jnp.split(increments, [width, width + loop.layout.size])
@@ -342,4 +428,8 @@ def _on_tree(
     pushed = loops.on_bodies(closers, now.pose, acted, axes)
     about = jnp.concatenate([pushed[:, :3], pushed[:, 3:] + jnp.cross(now.pose.position, pushed[:, :3])], axis=1)
     carried = [about[np.array(tree.hanging_on(tree.links[link].body))].sum(0) for link in loop.rubbing]
-    return jnp.concatenate([jnp.einsum("bid,bi->d", now.twists, pushed), *carried])
+    open_by: list[Array] = []
+    if tree.yielding:
+        bodies = (before.pose, now.pose, after.pose)
+        open_by = [giving.defect(tree, mechanism, bodies, acted[loop.gives], timestep)]
+    return jnp.concatenate([jnp.einsum("bid,bi->d", now.twists, pushed), *carried, *open_by])
