@@ -12,7 +12,8 @@ soft. Where it is stiff, ρ along the motions Z that leave the loops closed is t
 these it is the rate at which they open, as an impulse. B only says which impulse that is, and must not move with the
 parameters: a fit could else lower the cost by shrinking inertias. It is the inertia of the coordinates with the
 reference mass of the bodies (:mod:`reference_mass`) and the shafts of the start values. B and C are held in
-derivatives, to which ρ times their changes would add.
+derivatives, to which ρ times their changes would add. In other words ``ρ = N (r − C_kᵀ λ(u))`` with
+``N = 1 − C_kᵀ (Σ + C_{k+1} B⁻¹ C_kᵀ)⁻¹ C_{k+1} B⁻¹``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_values
 from shadowfit.dynamics.tree import Tree
 from shadowfit.dynamics.yielding import LoopLaw, loop_law
+from shadowfit.estimation.residuals.closure import all_loops, independence
 from shadowfit.estimation.residuals.joint_transition import on_axes
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
@@ -42,8 +44,10 @@ class Giving(PyTree):
     """``C_kᵀ``, along the unknowns."""
     across: Float[Array, "y n"]
     """``C_{k+1} B⁻¹``."""
+    softness: Float[Array, "y"]
+    """Σ,"""
     firmness: Float[Array, "y"]
-    """What redundant rows need beside Σ."""
+    """of which this is what redundant rows need beside their own."""
     inverse: Float[Array, "y y"]
     """Of ``Σ + C_{k+1} B⁻¹ C_kᵀ``."""
 
@@ -56,11 +60,34 @@ class Giving(PyTree):
         mobility = across @ along
         soft = law.softness(mobility)
         inverse = small_solve(mobility + jnp.diag(soft), jnp.eye(len(soft)))
-        return jax.lax.stop_gradient(cls(along, across, soft - law.sigma, inverse))
+        return jax.lax.stop_gradient(cls(along, across, soft, soft - law.sigma, inverse))
 
     def more(self, defect: Float[Array, "y *x"], missing: Float[Array, "n *x"]) -> Float[Array, "y *x"]:
         """Change of λ from what is left of ``Σ λ + d`` and of the missing impulses, or of their derivatives."""
         return self.inverse @ (self.across @ missing - defect)
+
+    @property
+    def through(self) -> Float[Array, "n n"]:
+        """N, which makes ρ of ``r − C_kᵀ λ(u)``."""
+        return jnp.eye(len(self.along)) - self.along @ self.inverse @ self.across
+
+    def unheld(self) -> Giving:
+        """The same without N: λ(u) in place of λ(φ), for what acts beside these joints (contacts)."""
+        return Giving(self.along, 0.0 * self.across, self.softness, self.firmness, jnp.diag(1.0 / self.softness))
+
+
+def springs_of(
+    tree: Tree, independent: tuple[int, ...], machine: Parametrised, poses: Pose, timestep: Float[Array, ""]
+) -> Giving:
+    """Compliant rows of the step between three nodes, along the independent coordinates."""
+    mechanism = machine.mechanism()
+    law = loop_law(tree, loops.closing(tree, mechanism), timestep)
+    now, after = (all_loops(tree, mechanism, poses[i]) for i in (1, 2))
+    moving, ahead = (independence(independent, each.rows[law.holds]).moving for each in (now, after))
+    inertia = moving.T @ reference_inertia(tree, machine, now.twists) @ moving
+    rows = (each.rows[law.gives] for each in (now, after))
+    along, closing = (own @ freely for own, freely in zip(rows, (moving, ahead), strict=True))
+    return Giving.at(law.part(law.gives), along.T, closing, inertia)
 
 
 def defect(

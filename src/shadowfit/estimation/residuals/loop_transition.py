@@ -18,14 +18,17 @@ from shadowfit.dynamics.yielding import loop_law
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import giving, joint_transition
 from shadowfit.estimation.residuals.closure import ROUNDS, all_loops, independence, tangent
-from shadowfit.estimation.residuals.giving import Giving, reference_inertia
+from shadowfit.estimation.residuals.giving import springs_of
 from shadowfit.estimation.residuals.unknowns.interface import Step
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 
 
-def rows(tree: Tree, independent: tuple[int, ...], step: Step) -> Rows:
-    """Residuals ρ of a step with their derivatives by the independent coordinates of three nodes and the parameters."""
+def rows(tree: Tree, independent: tuple[int, ...], step: Step, touches: bool = False) -> Rows:
+    """Residuals ρ of a step with their derivatives by the independent coordinates of three nodes and the parameters.
+
+    Where the machine ``touches`` something, without what :mod:`giving` multiplies them with: contacts come first.
+    """
     machine, poses, size = step.machine, step.nodes.pose, len(independent)
     nodes, bodies = poses.position.shape[:2]
     width = nodes * size
@@ -36,11 +39,9 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step) -> Rows:
     now = all_loops(tree, mechanism, poses[1])
     held = independence(independent, now.rows[holds])
     rubs = any(joint.friction is not None for joint in mechanism.joints.values)
-    springs = None
-    if tree.yielding:
-        ahead = all_loops(tree, mechanism, poses[2]).rows[gives] @ moves[2].by_unknowns
-        inertia = held.moving.T @ reference_inertia(tree, machine, now.twists) @ held.moving
-        springs = Giving.at(law.part(gives), (now.rows[gives] @ held.moving).T, ahead, inertia)
+    springs = springs_of(tree, independent, machine, poses, step.timestep) if tree.yielding else None
+    if springs is not None and touches:
+        springs = springs.unheld()
 
     def moved(increments: Array) -> tuple[Pose, Array]:
         unknowns, parameters = increments[:width].reshape(nodes, size), increments[width:]

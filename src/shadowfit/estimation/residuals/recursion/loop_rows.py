@@ -390,8 +390,8 @@ def _inertia(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[
 
 def _springs_of(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> list[Array]:
     """Compliant rows of a step, from ``C_kᵀ``, ``C_{k+1}`` and B."""
-    own = _law(loop, machine, constants[0]).part(loop.gives)
-    return jax.tree.leaves(Giving.at(own, *varying))
+    springs = Giving.at(_law(loop, machine, constants[0]).part(loop.gives), *varying)
+    return jax.tree.leaves(springs.unheld() if len(loop.mechanism.contacts) else springs)
 
 
 def _push(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:

@@ -33,6 +33,7 @@ from shadowfit.estimation.residuals.independent import (
     check_parameters,
     independent_coordinates,
 )
+from shadowfit.estimation.residuals.giving import springs_of
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected_motion
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised
@@ -213,12 +214,16 @@ class Joint(Unknowns):
             rates = selected @ moved[2].minus(moved[1]).ravel() / timestep
             return Seen(points.as_seen(now.twists.reshape(-1, size), new.ravel(), rates), rates)
 
-        return touched(seen_at, width + machine.layout.size, step)
+        contact = touched(seen_at, width + machine.layout.size, step)
+        if not self.tree.yielding:
+            return contact
+        into = springs_of(self.tree, self.independent, machine, poses, timestep).through
+        return Touched(into @ contact.through, contact.pushed, into @ contact.residual)
 
     def _free_rows(self, step: Step) -> Rows:
         """Rows without contacts."""
         if self.tree.loops:
-            return loop_transition.rows(self.tree, self.independent, step)
+            return loop_transition.rows(self.tree, self.independent, step, self.touches)
         machine, size = step.machine, self.tree.size
         width = self.reach * size
 
