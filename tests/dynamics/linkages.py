@@ -1,5 +1,7 @@
 """Machines with closed loops, in the x–z plane with spatial hinges about y, all rods along x at zero."""
 
+import dataclasses
+
 from shadowfit.mechanism import (
     Coulomb,
     Input,
@@ -11,6 +13,8 @@ from shadowfit.mechanism import (
     slider,
 )
 from shadowfit.mechanism.body import Body
+from shadowfit.mechanism.joint import Compliance
+from shadowfit.mechanism.leaves import Parts
 
 STIFF = {"compliance": 1e-12}
 Y = {"axis": (0.0, 1.0, 0.0), **STIFF}
@@ -98,3 +102,11 @@ def standing(mechanism, angle=-1.0):
     """Positions of a parallelogram with its bars side by side and the beam level."""
     bars = [name for name in mechanism.bodies if name.startswith("bar")]
     return {**{f"{name}_foot": angle for name in bars}, "bar0_head": -angle}
+
+
+def giving(mechanism, joint, compliance, damping=0.02):
+    """The mechanism with a joint that gives in joint coordinates."""
+    joints = dict(mechanism.joints.items())
+    changes = {"compliance": Compliance(compliance, compliance), "damping": damping, "compliant": True}
+    joints[joint] = dataclasses.replace(joints[joint], **changes)
+    return mechanism.having(joints=Parts(joints))

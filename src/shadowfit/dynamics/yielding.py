@@ -58,6 +58,20 @@ class LoopLaw(PyTree):
         """What must be ``−h Σ λ`` [m, rad], from the gaps of three times."""
         return after + jnp.where(np.array(self.yielding, bool), self.upsilon * (3.0 * now + before) - now, 0.0)
 
+    def mean_defect(
+        self, before: Float[Array, "m"], now: Float[Array, "m"], after: Float[Array, "m"]
+    ) -> Float[Array, "m"]:
+        """The same of compliant rows with means of g and ġ over the step, the hat from ``−h`` to ``h``.
+
+        The stepper's τ ġ is that of the second half of the step, which is stable, and half a step late.
+        """
+        resting = self.upsilon * (after + 10.0 * now + before) / 3.0
+        return resting + 0.5 * (1.0 - self.upsilon) * (after - before)
+
+    def mean_slope(self) -> Float[Array, "m"]:
+        """Change of that by the last gap, where the defect itself changes by as much as the gap does."""
+        return self.upsilon / 3.0 + 0.5 * (1.0 - self.upsilon)
+
     def softness(self, mobility: Float[Array, "m m"]) -> Float[Array, "m"]:
         """Σ, with as much as makes it and the rows' mobility ``C M⁻¹ Cᵀ`` regular: rows may be redundant."""
         diagonal = jnp.diag(mobility)

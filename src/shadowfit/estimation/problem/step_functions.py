@@ -46,7 +46,7 @@ def touched(
     """What contacts make of the rows of a step by recursion, from its derivatives by new rates and its residual."""
     assert isinstance(plan.unknowns, Joint)
     nodes, by_rates, missing = moving
-    contact = plan.unknowns.touched(machine, nodes.pose, timestep, Free(by_rates, missing))
+    contact = plan.unknowns.touched(plan.equations, machine, nodes.pose, timestep, Free(by_rates, missing))
     return contact.through, contact.pushed, contact.residual
 
 

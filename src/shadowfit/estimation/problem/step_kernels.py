@@ -135,7 +135,7 @@ class StepKernels:
     @functools.cached_property
     def recursion(self) -> Recursion | None:
         """What gives the dynamics of many steps by sweeps over the machine, where their code is not written out."""
-        return self.plan.unknowns.recursion(self.plan.layout, self.mechanism)
+        return self.plan.unknowns.recursion(self.plan.layout, self.plan.equations, self.mechanism)
 
     def _swept(self, recursion: Recursion, chunk: Chunk) -> np.ndarray:
         """Weighted rows of the dynamics by recursion."""

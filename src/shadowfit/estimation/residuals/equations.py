@@ -21,4 +21,4 @@ class Equations:
     discretization: Discretization
     """``exact`` or ``spook``."""
     friction: Friction
-    """Dry friction as the stepper has it, or a mean over the step."""
+    """Dry friction as the stepper has it, or a mean over the step; dampers of compliant loops likewise."""

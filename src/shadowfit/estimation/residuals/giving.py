@@ -14,6 +14,9 @@ parameters: a fit could else lower the cost by shrinking inertias. It is the ine
 reference mass of the bodies (:mod:`reference_mass`) and the shafts of the start values. B and C are held in
 derivatives, to which ρ times their changes would add. In other words ``ρ = N (r − C_kᵀ λ(u))`` with
 ``N = 1 − C_kᵀ (Σ + C_{k+1} B⁻¹ C_kᵀ)⁻¹ C_{k+1} B⁻¹``.
+
+Like dry friction in fits with deferred correction, which are after the machine's own parameters rather than the
+stepper's, d is then a mean over the step; C_{k+1} has its slope.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from shadowfit.dynamics.kinematics import gap_values
 from shadowfit.dynamics.tree import Tree
 from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.estimation.residuals.closure import all_loops, independence
+from shadowfit.estimation.residuals.equations import Friction
 from shadowfit.estimation.residuals.joint_transition import on_axes
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
@@ -53,9 +57,16 @@ class Giving(PyTree):
 
     @classmethod
     def at(
-        cls, law: LoopLaw, along: Float[Array, "n y"], ahead: Float[Array, "y n"], inertia: Float[Array, "n n"]
+        cls,
+        law: LoopLaw,
+        along: Float[Array, "n y"],
+        ahead: Float[Array, "y n"],
+        inertia: Float[Array, "n n"],
+        friction: Friction,
     ) -> Giving:
         """From the compliant rows ``C_k``, transposed, and ``C_{k+1}``, and B."""
+        if friction == "mean":
+            ahead = law.mean_slope()[:, None] * ahead
         across = small_solve(inertia, ahead.T, definite=True).T
         mobility = across @ along
         soft = law.softness(mobility)
@@ -77,7 +88,12 @@ class Giving(PyTree):
 
 
 def springs_of(
-    tree: Tree, independent: tuple[int, ...], machine: Parametrised, poses: Pose, timestep: Float[Array, ""]
+    tree: Tree,
+    independent: tuple[int, ...],
+    machine: Parametrised,
+    poses: Pose,
+    timestep: Float[Array, ""],
+    friction: Friction,
 ) -> Giving:
     """Compliant rows of the step between three nodes, along the independent coordinates."""
     mechanism = machine.mechanism()
@@ -87,7 +103,7 @@ def springs_of(
     inertia = moving.T @ reference_inertia(tree, machine, now.twists) @ moving
     rows = (each.rows[law.gives] for each in (now, after))
     along, closing = (own @ freely for own, freely in zip(rows, (moving, ahead), strict=True))
-    return Giving.at(law.part(law.gives), along.T, closing, inertia)
+    return Giving.at(law.part(law.gives), along.T, closing, inertia, friction)
 
 
 def defect(
@@ -96,6 +112,7 @@ def defect(
     bodies: tuple[Pose, Pose, Pose],
     impulses: Float[Array, "y"],
     timestep: Float[Array, ""],
+    friction: Friction,
 ) -> Float[Array, "y"]:
     """``Σ λ + d`` [m/s, rad/s] of the compliant rows, from the bodies at three times."""
     closers = loops.closing(tree, mechanism)
@@ -103,7 +120,8 @@ def defect(
     gives = law.gives
     before, now, after = (gap_values(closers, pose)[gives] for pose in bodies)
     own = law.part(gives)
-    return own.sigma * impulses + own.defect(before, now, after) / timestep
+    open_by = own.defect if friction == "stepper" else own.mean_defect
+    return own.sigma * impulses + open_by(before, now, after) / timestep
 
 
 def reference_inertia(tree: Tree, machine: Parametrised, twists: Float[Array, "bodies 6 d"]) -> Float[Array, "d d"]:

@@ -18,13 +18,14 @@ from shadowfit.dynamics.yielding import loop_law
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import giving, joint_transition
 from shadowfit.estimation.residuals.closure import ROUNDS, all_loops, independence, tangent
+from shadowfit.estimation.residuals.equations import Friction
 from shadowfit.estimation.residuals.giving import springs_of
 from shadowfit.estimation.residuals.unknowns.interface import Step
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 
 
-def rows(tree: Tree, independent: tuple[int, ...], step: Step, touches: bool = False) -> Rows:
+def rows(tree: Tree, independent: tuple[int, ...], step: Step, friction: Friction, touches: bool = False) -> Rows:
     """Residuals ρ of a step with their derivatives by the independent coordinates of three nodes and the parameters.
 
     Where the machine ``touches`` something, without what :mod:`giving` multiplies them with: contacts come first.
@@ -39,7 +40,7 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step, touches: bool = F
     now = all_loops(tree, mechanism, poses[1])
     held = independence(independent, now.rows[holds])
     rubs = any(joint.friction is not None for joint in mechanism.joints.values)
-    springs = springs_of(tree, independent, machine, poses, step.timestep) if tree.yielding else None
+    springs = springs_of(tree, independent, machine, poses, step.timestep, friction) if tree.yielding else None
     if springs is not None and touches:
         springs = springs.unheld()
 
@@ -59,7 +60,7 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step, touches: bool = F
         motion, parameters = moved(increments)
         changed = machine.moved(parameters)
         before, here, after = (forward_kinematics(tree, changed, motion[i]).pose for i in range(nodes))
-        open_by = giving.defect(tree, changed, (before, here, after), reaction[gives], step.timestep)
+        open_by = giving.defect(tree, changed, (before, here, after), reaction[gives], step.timestep, friction)
         assert springs is not None
         return open_by + springs.firmness * reaction[gives]
 

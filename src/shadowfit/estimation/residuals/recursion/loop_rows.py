@@ -30,6 +30,7 @@ from shadowfit.dynamics.tree import Tree, forward_kinematics
 from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.estimation.residuals import giving
 from shadowfit.estimation.residuals.closure import ROUNDS, all_loops
+from shadowfit.estimation.residuals.equations import Friction
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.giving import Giving, reference_inertia
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
@@ -103,8 +104,17 @@ class _Pushed:
 class LoopRows:
     """The dynamics of one tree with loops and free parameters."""
 
-    def __init__(self, layout: Layout, tree: Tree, independent: tuple[int, ...], mechanism: Mechanism) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        tree: Tree,
+        independent: tuple[int, ...],
+        mechanism: Mechanism,
+        friction: Friction = "stepper",
+    ) -> None:
+        """``friction`` is that of :class:`Equations`, and says how dampers of compliant loops act."""
         self.layout, self.tree, self.independent, self.mechanism = layout, tree, independent, mechanism
+        self.friction: Friction = friction
         self.open = TreeRows(layout, tree, mechanism)
         self.rubs = any(joint.friction is not None for joint in mechanism.joints.values)
         self.rubbing = [
@@ -346,7 +356,7 @@ class LoopRows:
                     return function(self, machine, constants[2:], varying)
 
                 key = (
-                    f"loop {name} {self.tree} {self.independent} {self.layout} {structure}"
+                    f"loop {name} {self.tree} {self.independent} {self.friction} {self.layout} {structure}"
                     if is_own(self.mechanism)
                     else None
                 )
@@ -390,7 +400,7 @@ def _inertia(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[
 
 def _springs_of(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> list[Array]:
     """Compliant rows of a step, from ``C_kᵀ``, ``C_{k+1}`` and B."""
-    springs = Giving.at(_law(loop, machine, constants[0]).part(loop.gives), *varying)
+    springs = Giving.at(_law(loop, machine, constants[0]).part(loop.gives), *varying, loop.friction)
     return jax.tree.leaves(springs.unheld() if len(loop.mechanism.contacts) else springs)
 
 
@@ -431,5 +441,5 @@ def _on_tree(
     open_by: list[Array] = []
     if tree.yielding:
         bodies = (before.pose, now.pose, after.pose)
-        open_by = [giving.defect(tree, mechanism, bodies, acted[loop.gives], timestep)]
+        open_by = [giving.defect(tree, mechanism, bodies, acted[loop.gives], timestep, loop.friction)]
     return jnp.concatenate([jnp.einsum("bid,bi->d", now.twists, pushed), *carried, *open_by])

@@ -237,7 +237,7 @@ class Unknowns(abc.ABC):
 
     # --- rows ---
 
-    def recursion(self, layout: Layout, mechanism: Mechanism) -> Recursion | None:
+    def recursion(self, layout: Layout, equations: Equations, mechanism: Mechanism) -> Recursion | None:
         """The same rows as `step_rows` of many steps, where writing out the code of a step would take too long."""
         return None
 

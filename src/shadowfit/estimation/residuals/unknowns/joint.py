@@ -178,21 +178,23 @@ class Joint(Unknowns):
 
     # --- rows ---
 
-    def recursion(self, layout: Layout, mechanism: Mechanism) -> TreeRows | LoopRows | None:
+    def recursion(
+        self, layout: Layout, equations: Equations, mechanism: Mechanism
+    ) -> TreeRows | LoopRows | None:
         size = self.tree.size
         operations = OPERATIONS * self.bodies * size * (self.reach * size + layout.size)
         if operations <= LARGEST_STEP:
             return None
         if self.tree.loops:
-            return LoopRows(layout, self.tree, self.independent, mechanism)
+            return LoopRows(layout, self.tree, self.independent, mechanism, equations.friction)
         return TreeRows(layout, self.tree, mechanism)
 
     def step_rows(self, equations: Equations, step: Step) -> Rows:
-        rows = self._free_rows(step)
+        rows = self._free_rows(equations, step)
         if not self.touches:
             return rows
         size = self.node_size
-        contact = self.touched(step.machine, step.nodes.pose, step.timestep, Free.of(rows, step.timestep))
+        contact = self.touched(equations, step.machine, step.nodes.pose, step.timestep, Free.of(rows, step.timestep))
         states, parameters = jnp.split(contact.pushed, [self.reach * size], axis=1)
         return Rows(
             jnp.einsum("ij,jwk->iwk", contact.through, rows.states - states.reshape(rows.states.shape)),
@@ -200,7 +202,9 @@ class Joint(Unknowns):
             contact.residual,
         )
 
-    def touched(self, machine: Parametrised, poses: Pose, timestep: Float[Array, ""], step: Free) -> Touched:
+    def touched(
+        self, equations: Equations, machine: Parametrised, poses: Pose, timestep: Float[Array, ""], step: Free
+    ) -> Touched:
         size, width = self.node_size, self.reach * self.node_size
         moves, selected = self.moves(machine, poses), self.tree.selection()[list(self.independent)]
 
@@ -217,13 +221,13 @@ class Joint(Unknowns):
         contact = touched(seen_at, width + machine.layout.size, step)
         if not self.tree.yielding:
             return contact
-        into = springs_of(self.tree, self.independent, machine, poses, timestep).through
+        into = springs_of(self.tree, self.independent, machine, poses, timestep, equations.friction).through
         return Touched(into @ contact.through, contact.pushed, into @ contact.residual)
 
-    def _free_rows(self, step: Step) -> Rows:
+    def _free_rows(self, equations: Equations, step: Step) -> Rows:
         """Rows without contacts."""
         if self.tree.loops:
-            return loop_transition.rows(self.tree, self.independent, step, self.touches)
+            return loop_transition.rows(self.tree, self.independent, step, equations.friction, self.touches)
         machine, size = step.machine, self.tree.size
         width = self.reach * size
 

@@ -1,0 +1,157 @@
+"""Compliant joints in joint coordinates: as with poses of all bodies, down to the rigid limit, in loops and elsewhere."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dynamics.linkages import fourbar, giving, parallelogram, rubbing_fourbar, slider_crank, standing
+from dynamics.scenes import orders, with_joints
+from quick import quick
+from shadowfit.dynamics import loops, place, rigid, simulate
+from shadowfit.dynamics.kinematics import gap_values
+from shadowfit.dynamics.requests import step_commands
+from shadowfit.dynamics.tree import coordinate_names, motions, tree_of
+from shadowfit.dynamics.yielding import loop_law
+from shadowfit.estimation.residuals import joint_transition
+from shadowfit.geometry import Pose
+from shadowfit.kernels.along import along
+from shadowfit.mechanism import Body, JointPosition, Mechanism, hinge, lock
+
+H = 4e-3
+SCENES = {
+    "fourbar": (fourbar, "d", {"a": -1.0}, {"a": 5.0}),
+    "slider_crank": (slider_crank, "bore", {"shaft": 0.7}, {"shaft": 12.0}),
+    "three bars": (lambda: parallelogram(3), "bar2_head", standing(parallelogram(3)), {"bar0_foot": 2.0}),
+}
+
+
+def footed(compliance=1e-3):
+    """A heavy base on soft feet that carries a swinging arm: a compliant joint that closes no loop."""
+    return Mechanism(
+        {"base": Body(5.0, (0.1, 0.1, 0.1)), "arm": Body(1.0, (0.01, 0.02, 0.02))},
+        {
+            "feet": lock("world", "base", compliance=compliance, damping=5e-3, compliant=True),
+            "pin": hinge(
+                "base", "arm", axis=(0, 1, 0), parent_point=(0, 0, 0.2), child_point=(-0.3, 0, 0), compliance=1e-12
+            ),
+        },
+        sensors={"angle": JointPosition("pin", 1e-3)},
+        name="footed",
+    )
+
+
+def drive(mechanism, steps, size=0.05):
+    return {name: size * np.sin(0.1 * np.arange(steps)) for name in mechanism.inputs}
+
+
+def away(mechanism, start, timestep, duration=0.2):
+    """Largest differences from stiff joints with poses of all bodies: of readings and of gaps, relative."""
+    steps = round(duration / timestep)
+    signal = {name: np.sin(20.0 * timestep * np.arange(steps)) * 0.05 for name in mechanism.inputs}
+    options = {"timestep": timestep, "steps": steps, "diagnostics": True}
+    ours = simulate(mechanism, start, signal, joints="rigid", **options)
+    theirs = simulate(mechanism, start, signal, **options)
+    pairs = [(np.asarray(ours.readings[s]), np.asarray(theirs.readings[s])) for s in mechanism.sensors]
+    reading = max(np.max(np.abs(a - b)) / np.ptp(b) for a, b in pairs)
+    gaps = np.asarray(theirs.diagnostics.gap)
+    return reading, np.max(np.abs(ours.diagnostics.gap - gaps)) / np.max(gaps)
+
+
+@pytest.mark.parametrize("name", quick([*SCENES, "footed"], "footed"))
+def test_as_with_poses_of_all_bodies(name):
+    """Other joints are stiff; what is left is that the two start half a step apart, to second order."""
+    if name == "footed":
+        mechanism = footed()
+        start = place(mechanism, {"pin": 0.5})
+    else:
+        build, joint, positions, speeds = SCENES[name]
+        mechanism = giving(build(), joint, 1e-3)
+        start = place(mechanism, positions, speeds)
+    found = [away(mechanism, start, timestep) for timestep in (2e-3, 1e-3)]
+    assert max(found[-1]) < 1e-3
+    assert found[-1][0] < found[0][0] / 3.0 or found[-1][0] < 1e-9
+
+
+@pytest.mark.parametrize("name", quick(SCENES))
+def test_tends_to_the_rigid_loop(name):
+    """With a tenth of the compliance a tenth of the gaps, and of the change of the motion, is left."""
+    build, joint, positions, speeds = SCENES[name]
+    mechanism, steps = build(), 200
+    start = place(mechanism, positions, speeds)
+    options = {"timestep": 1e-3, "steps": steps, "diagnostics": True, "joints": "rigid"}
+    inputs = drive(mechanism, steps)
+    limit = simulate(mechanism, start, inputs, **options)
+    apart, open_by = [], []
+    for compliance in (1e-4, 1e-5, 1e-6):
+        run = simulate(giving(mechanism, joint, compliance), start, inputs, **options)
+        pairs = [(np.asarray(run.readings[s]), np.asarray(limit.readings[s])) for s in mechanism.sensors]
+        apart.append(max(np.max(np.abs(soft - stiff)) / np.ptp(stiff) for soft, stiff in pairs))
+        open_by.append(np.max(run.diagnostics.gap))
+    if name != "three bars":  # a third bar of the right length changes nothing
+        assert np.all(np.divide(apart[:-1], apart[1:]) > 8.0)
+    np.testing.assert_allclose(np.divide(open_by[:-1], open_by[1:]), 10.0, rtol=0.1)
+
+
+def test_without_compliance_a_redundant_loop_goes_as_the_rigid_one():
+    """Five rows of a planar loop, of which two count; the gap is closed over the relaxation time in place of at once."""
+    mechanism = giving(fourbar(), "d", 0.0)
+    start = place(mechanism, {"a": -1.0}, {"a": 5.0})
+    options = {"timestep": 1e-3, "steps": 200, "joints": "rigid"}
+    ours, limit = simulate(mechanism, start, **options), simulate(fourbar(), start, **options)
+    np.testing.assert_allclose(ours.readings["last_angle"], limit.readings["last_angle"], atol=1e-5)
+
+
+@pytest.mark.parametrize("build", quick([fourbar, rubbing_fourbar], fourbar), ids=["smooth", "rubbing"])
+def test_forward_then_inverse_leaves_nothing(build):
+    """The residual of fits, written another way, vanishes with impulses that are those of springs and dampers."""
+    mechanism, steps = giving(build(), "d", 1e-4), 40
+    tree = tree_of(mechanism)
+    start = place(mechanism, {"a": -1.0}, {"a": 5.0})
+    signals = np.stack(list(drive(mechanism, steps).values()))
+    command = np.asarray(step_commands(mechanism, signals, H, "exact"))
+    found = rigid.run(tree, mechanism, start, command, H)
+    assert not np.any(found.status)
+
+    def missing(mechanism, position, orientation, command, reaction):
+        motion = [motions(tree, mechanism, Pose(position[i], orientation[i])) for i in range(3)]
+        window = jax.tree.map(lambda *x: jnp.stack(x), *motion)
+        closers = loops.closing(tree, mechanism)
+        gaps = [gap_values(closers, Pose(position[i], orientation[i])) for i in range(3)]
+        law = loop_law(tree, closers, jnp.asarray(H))
+        residual = joint_transition.residual(tree, mechanism, window, command, jnp.asarray(H), reaction)
+        return [residual, law.defect(*gaps) + H * law.sigma * reaction]
+
+    windows = [np.stack([x[i : i + steps - 1] for i in range(3)], axis=1) for x in (found.position, found.orientation)]
+    left, open_by = along(missing, mechanism, [*windows, command[1:steps], found.reaction[1:steps]])
+    assert np.max(np.abs(left)) < 1e-13
+    assert np.max(np.abs(open_by)) < 1e-13
+
+
+def test_energy_of_a_spring_without_damping_is_kept():
+    """Bodies, gravity, and g²/2ε of the loop's own gaps; the error is of second order."""
+    plain = with_joints(fourbar(), viscous=0.0).set({"d.spring.damping": 0.0, "d.spring.stiffness": 0.0})
+    compliance = 1e-2
+    mechanism = giving(plain, "d", compliance, 0.0)
+    closers = loops.closing(tree_of(mechanism), mechanism)
+    drifts = []
+    for timestep in (2e-3, 1e-3):
+        start = place(mechanism, {"a": -1.0}, {"a": 5.0})
+        run = simulate(
+            mechanism, start, timestep=timestep, steps=round(0.2 / timestep), joints="rigid", diagnostics=True
+        )
+        gaps = np.asarray(jax.jit(jax.vmap(lambda pose: gap_values(closers, pose)))(run.states.pose))
+        stored = 0.5 * np.sum(gaps**2, axis=1) / compliance
+        assert np.max(stored) > 1e-3
+        whole = np.asarray(run.diagnostics.kinetic + run.diagnostics.potential) + stored
+        drifts.append(np.ptp(whole[1:-1]) / np.max(stored))
+    assert drifts[-1] < 0.05
+    assert min(orders(drifts)) > 1.7
+
+
+def test_compliant_joints_hold_no_body_of_the_tree():
+    tree = tree_of(giving(fourbar(), "a", 1e-4))
+    assert (tree.loops, tree.yielding, tree.rigid_loops) == ((0,), (0,), ())
+    mixed = tree_of(giving(parallelogram(3), "bar0_head", 1e-4))
+    assert (len(mixed.loops), len(mixed.rigid_loops)) == (2, 1)
+    assert coordinate_names(tree_of(footed()), footed())[-2:] == ("base.rz", "pin")
