@@ -2,8 +2,9 @@
 
 Every body is first placed along a spanning tree of the joints from the world; bodies that no joint ties to the world
 stay where they are told (or at the origin). Where joints close loops, a Gauss–Newton iteration then moves the bodies as
-little as possible until all gaps are zero, holding the joint positions that were asked for. All of this happens once
-for a simulation, on the host.
+little as possible until all gaps are zero, holding the joint positions that were asked for. Joints that are said to be
+compliant may stay a little open where others leave them no choice. All of this happens once for a simulation, on the
+host.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ LOOP_ITERATIONS = 30
 RANK_TOLERANCE = 1e-9
 # A loop that leaves a gap (or a speed of opening) larger than this [m, rad, 1/s] cannot be closed.
 CLOSED = 1e-8
+# The same for compliant joints, which may carry a load wherever the machine is [m, rad],
+OPEN = 0.02
+# and how little their rows count beside those of others.
+GIVING = 1e-4
 # Gaps below this are rounding errors.
 SETTLED = 1e-14
 
@@ -254,6 +259,8 @@ def _close_loops(mechanism: Mechanism, elements: Elements, pose: Pose, targets: 
     wanted = np.array(list(targets.values()))
     rotary = np.array([mechanism.joints[name].kind.axis_kind == "rotation" for name in targets])
     increment = np.zeros((elements.body_count, 6))
+    joints = _gap_joints(mechanism, elements)
+    weights = _weights(mechanism, joints, len(wanted))
     for _ in range(LOOP_ITERATIONS):
         pose, here = _move(mechanism, elements, pose, increment, targets)
         away = here.position - wanted
@@ -261,13 +268,29 @@ def _close_loops(mechanism: Mechanism, elements: Elements, pose: Pose, targets: 
         error = np.concatenate([here.gap, away])
         if np.max(np.abs(error)) < SETTLED:
             break
-        increment = np.linalg.lstsq(here.jacobian(), -error, rcond=RANK_TOLERANCE)[0].reshape(-1, 6)
-    if np.max(np.abs(error)) > CLOSED:
+        weighted = weights[:, None] * here.jacobian()
+        increment = np.linalg.lstsq(weighted, -weights * error, rcond=RANK_TOLERANCE)[0].reshape(-1, 6)
+    over = np.abs(error) / np.where(weights < 1.0, OPEN, CLOSED)
+    if not np.max(over) <= 1.0:
+        worst = int(np.argmax(np.nan_to_num(over[: len(joints)], nan=np.inf)))
         raise MechanismError(
-            f"the joints cannot all be closed at these positions ({np.max(np.abs(error)):.3g} m or rad remain); "
-            "check the lengths, or start from positions nearer to an assembled configuration"
+            f"the joints cannot all be closed at these positions ({np.max(np.abs(error)):.3g} m or rad remain, "
+            f"{abs(error[worst]):.3g} in joint {joints[worst]!r}); check the lengths, or start from positions nearer "
+            "to an assembled configuration"
         )
     return pose
+
+
+def _gap_joints(mechanism: Mechanism, elements: Elements) -> list[str]:
+    """Joint of each gap row of `_Rows`."""
+    names = zip(mechanism.joints.names, elements.joint_places, strict=True)
+    return [name for name, (place, _) in names for _ in range(elements.groups[place].gap_rows)]
+
+
+def _weights(mechanism: Mechanism, joints: list[str], positions: int) -> Float[np.ndarray, "g+p"]:
+    """Of the rows: those of compliant joints give way to the others."""
+    giving = [GIVING if mechanism.joints[name].compliant else 1.0 for name in joints]
+    return np.array([*giving, *np.ones(positions)])
 
 
 def _consistent_velocity(
@@ -277,12 +300,17 @@ def _consistent_velocity(
     _, here = _move(mechanism, elements, pose, np.zeros_like(velocity), speeds)
     matrix = here.jacobian()
     wanted = np.concatenate([np.zeros(len(here.gap)), list(speeds.values())])
-    change = np.linalg.lstsq(matrix, wanted - matrix @ velocity.ravel(), rcond=RANK_TOLERANCE)[0]
+    joints = _gap_joints(mechanism, elements)
+    weights = _weights(mechanism, joints, len(speeds))
+    missing = weights * (wanted - matrix @ velocity.ravel())
+    change = np.linalg.lstsq(weights[:, None] * matrix, missing, rcond=RANK_TOLERANCE)[0]
     velocity = velocity + change.reshape(-1, 6)
-    remaining = np.max(np.abs(matrix @ velocity.ravel() - wanted), initial=0.0)
+    left = np.where(weights < 1.0, 0.0, np.abs(matrix @ velocity.ravel() - wanted))
+    remaining = np.max(left, initial=0.0)
     if remaining > CLOSED * (1.0 + np.max(np.abs(velocity))):
+        worst = (joints + list(speeds))[int(np.argmax(left))]
         raise MechanismError(
-            f"the joints cannot all move at these speeds ({remaining:.3g} m/s or rad/s remain); "
+            f"the joints cannot all move at these speeds ({remaining:.3g} m/s or rad/s remain in joint {worst!r}); "
             "in a loop, give the speeds of as many joints as it has degrees of freedom"
         )
     return velocity

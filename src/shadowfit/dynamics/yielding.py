@@ -52,9 +52,7 @@ class LoopLaw(PyTree):
         """Places of the rigid rows."""
         return np.flatnonzero(~np.array(self.yielding, bool))
 
-    def defect(
-        self, before: Float[Array, "m"], now: Float[Array, "m"], after: Float[Array, "m"]
-    ) -> Float[Array, "m"]:
+    def defect(self, before: Float[Array, "m"], now: Float[Array, "m"], after: Float[Array, "m"]) -> Float[Array, "m"]:
         """What must be ``−h Σ λ`` [m, rad], from the gaps of three times."""
         return after + jnp.where(np.array(self.yielding, bool), self.upsilon * (3.0 * now + before) - now, 0.0)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -23,6 +24,9 @@ from shadowfit.mechanism.sensors import View
 
 # Gaps weigh this much more than readings, so that they are closed to rounding where both can be met.
 GAP_WEIGHT = 1e3
+# Gaps of compliant joints weigh as readings do, and next to nothing where ways to assemble a machine are compared: they
+# may be open, and should not be closed by another way.
+OPEN_WEIGHT = 1e-4
 # Pull towards the pose before, relative to the readings: decides only what nothing else does.
 STAY_WEIGHT = 1e-5
 # Longest rotation [rad] of one iteration.
@@ -52,7 +56,7 @@ def corrected(mechanism: Mechanism, pose: Pose, target: Target, weights: Float[A
         return _reading_errors(mechanism, view, target, weights)
 
     gap, gap_slope = gap_values(elements, pose), gap_jacobian(elements, pose)
-    increment, error = _step(errors, GAP_WEIGHT * gap_slope, GAP_WEIGHT * gap)
+    increment, error = _step(errors, GAP_WEIGHT * gap_slope, GAP_WEIGHT * gap, GAP_WEIGHT * gap)
     return Iterate(_limited(pose, increment.reshape(bodies, 6)), error)
 
 
@@ -63,16 +67,21 @@ def corrected_motion(
     bodies = len(tree.links)
     gap: Array = jnp.zeros(0)
     slope: Array = jnp.zeros((0, tree.size))
+    counted: Array = gap
     if tree.loops:
         closers, placed = loops.closing(tree, mechanism), forward_kinematics(tree, mechanism, motion)
         gap, slope = gap_values(closers, placed.pose), loops.jacobian(closers, placed.pose, placed.twists)
+        gives = np.array(loops.yielding_rows(tree, mechanism), bool)
+        weight = np.where(gives, 1.0, GAP_WEIGHT)
+        counted = np.where(gives, OPEN_WEIGHT, GAP_WEIGHT) * gap
+        gap, slope = weight * gap, weight[:, None] * slope
 
     def errors(increment: Array) -> Array:
         moved = motion.plus((increment @ tree.selection()).reshape(bodies, 6))
         view = MotionView(tree, mechanism, State(moved, jnp.zeros((bodies, 6))))
         return _reading_errors(mechanism, view, target, weights)
 
-    increment, error = _step(errors, GAP_WEIGHT * slope, GAP_WEIGHT * gap)
+    increment, error = _step(errors, slope, gap, counted)
     return Iterate(_limited(motion, (increment @ tree.selection()).reshape(bodies, 6)), error)
 
 
@@ -86,14 +95,14 @@ def _reading_errors(mechanism: Mechanism, view: View, target: Target, weights: F
 
 
 def _step(
-    errors: Callable[[Array], Array], gap_slope: Float[Array, "g n"], gap: Float[Array, "g"]
+    errors: Callable[[Array], Array], gap_slope: Float[Array, "g n"], gap: Float[Array, "g"], counted: Float[Array, "g"]
 ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-    """Minimise the squares of linearised errors and gaps; with the sum of squares before that."""
+    """Minimise the squares of linearised errors and gaps; with the sum of squares before that, gaps as ``counted``."""
     size = gap_slope.shape[1]
     reading, slope = slopes(errors, jnp.zeros(size))
     normal = slope.T @ slope + gap_slope.T @ gap_slope + STAY_WEIGHT**2 * jnp.eye(size)
     gradient = slope.T @ reading + gap_slope.T @ gap
-    return -small_solve(normal, gradient[:, None], definite=True)[:, 0], jnp.sum(reading**2) + jnp.sum(gap**2)
+    return -small_solve(normal, gradient[:, None], definite=True)[:, 0], jnp.sum(reading**2) + jnp.sum(counted**2)
 
 
 def _limited(pose: Pose, increment: Float[Array, "bodies 6"]) -> Pose:

@@ -178,9 +178,7 @@ class Joint(Unknowns):
 
     # --- rows ---
 
-    def recursion(
-        self, layout: Layout, equations: Equations, mechanism: Mechanism
-    ) -> TreeRows | LoopRows | None:
+    def recursion(self, layout: Layout, equations: Equations, mechanism: Mechanism) -> TreeRows | LoopRows | None:
         size = self.tree.size
         operations = OPERATIONS * self.bodies * size * (self.reach * size + layout.size)
         if operations <= LARGEST_STEP:
@@ -293,7 +291,10 @@ class Joint(Unknowns):
         if not self.tree.yielding:
             return impulses
         placed = here.placed(around)
-        frames, moving = here.frames(placed.pose), np.asarray(placed.twists).reshape(len(impulses) + 2, -1, self.node_size)
+        frames, moving = (
+            here.frames(placed.pose),
+            np.asarray(placed.twists).reshape(len(impulses) + 2, -1, self.node_size),
+        )
         inertia = moving[1:-1].mT @ frames.inertia[1:-1] @ moving[1:-1]
         return moving_part(frames.jacobian @ moving, inertia, impulses[..., None])[..., 0]
 
