@@ -1,4 +1,4 @@
-"""Compliant joints in joint coordinates: as with poses of all bodies, down to the rigid limit, in loops and elsewhere."""
+"""Compliant joints in joint coordinates: as with poses of all bodies, down to the rigid limit."""
 
 import jax
 import jax.numpy as jnp
@@ -129,7 +129,7 @@ def test_tends_to_the_rigid_loop(name):
 
 
 def test_without_compliance_a_redundant_loop_goes_as_the_rigid_one():
-    """Five rows of a planar loop, of which two count; the gap is closed over the relaxation time in place of at once."""
+    """Five rows of a planar loop, of which two count; gaps are closed over the relaxation time, not at once."""
     mechanism = giving(fourbar(), "d", 0.0)
     start = place(mechanism, {"a": -1.0}, {"a": 5.0})
     options = {"timestep": 1e-3, "steps": 200, "joints": "rigid"}

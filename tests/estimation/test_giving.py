@@ -1,4 +1,4 @@
-"""Compliant joints in joint coordinates: rows vanish along simulations, have their derivatives, find planted numbers."""
+"""Compliant joints in joint coordinates: rows vanish along simulations, have their derivatives, find truths."""
 
 import numpy as np
 import pytest
@@ -164,7 +164,7 @@ def test_planted_compliances_are_found_from_half_as_much_again(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("compliance", [1e-3, 1e-4])
 def test_a_noisy_fourbar_with_plain_defaults_is_without_bias(compliance):
-    """Of a machine that moves in continuous time: the damper of a stepper as long as the fit's acts half a step late."""
+    """Of a machine that moves in continuous time: with the fit's steps the stepper's damper acts half a step late."""
     mechanism, steps, timestep, finer = giving(fourbar(), "d", compliance), 400, 0.01, 40
     push = pulses(steps, timestep, 0.02)
     start = place(mechanism, *SPUN["fourbar"])

@@ -1,8 +1,8 @@
 """Joints that close loops of a tree: their gaps as functions of the tree's coordinates, and what they do to its bodies.
 
 The gaps c(q) [m, rad] of the m rows of these joints must be zero, but for those of compliant joints (:mod:`yielding`).
-With ``C = ∂c/∂q`` their impulses λ act along ``Cᵀ``. Rows are often redundant (a planar linkage of spatial hinges closes its loop with five rows, of which two count), so
-that nothing here takes C to have full rank.
+With ``C = ∂c/∂q`` their impulses λ act along ``Cᵀ``. Rows are often redundant (a planar linkage of spatial hinges
+closes its loop with five rows, of which two count), so that nothing here takes C to have full rank.
 """
 
 from __future__ import annotations

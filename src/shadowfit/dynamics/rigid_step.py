@@ -13,9 +13,9 @@ tree: ``τ_j = s_jᵀ Σ W_b``, with W_b the impulse missing at a body as a wren
 of coordinate j; and ``∂τ_j/∂δ_i = s_jᵀ (Σ C_b) s̃_i / h``, with s̃ the twists at ``q_{k+1}`` and C_b how the wrench
 depends on them (:mod:`composites`). Coordinates on different branches do not meet; eliminated from the leaves inwards,
 the matrix stays as sparse as it is. Joints that close loops add impulses, which act on their bodies like any force, and
-the condition that their gaps are zero at ``q_{k+1}``, or give as compliant ones do (:mod:`loop_step`). Contacts and end stops add impulses that are
-piecewise linear in the new velocities (:mod:`joint_contacts`): every round finds out which points touch and slide, and
-the step ends where they do.
+the condition that their gaps are zero at ``q_{k+1}``, or give as compliant ones do (:mod:`loop_step`). Contacts and end
+stops add impulses that are piecewise linear in the new velocities (:mod:`joint_contacts`): every round finds out which
+points touch and slide, and the step ends where they do.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 from shadowfit.pytrees import PyTree
 
-
 # Damping of redundant constraints, relative to the others.
 REDUNDANT = 1e-10
 

@@ -389,7 +389,8 @@ def _law(loop: LoopRows, machine: Parametrised, timestep: Array) -> LoopLaw:
 
 
 def _response_of(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
-    return loops.response(*varying, _law(loop, machine, constants[0]))
+    mass, closed = varying
+    return loops.response(mass, closed, _law(loop, machine, constants[0]))
 
 
 def _inertia(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> Array:
@@ -400,7 +401,9 @@ def _inertia(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[
 
 def _springs_of(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> list[Array]:
     """Compliant rows of a step, from ``C_kᵀ``, ``C_{k+1}`` and B."""
-    springs = Giving.at(_law(loop, machine, constants[0]).part(loop.gives), *varying, loop.friction)
+    along, ahead, inertia = varying
+    own = _law(loop, machine, constants[0]).part(loop.gives)
+    springs = Giving.at(own, along, ahead, inertia, loop.friction)
     return jax.tree.leaves(springs.unheld() if len(loop.mechanism.contacts) else springs)
 
 

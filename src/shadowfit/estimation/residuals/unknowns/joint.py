@@ -27,13 +27,13 @@ from shadowfit.estimation.residuals import joint_transition, loop_transition
 from shadowfit.estimation.residuals.closure import closing, independence, tangent
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.frame import moving_part
+from shadowfit.estimation.residuals.giving import springs_of
 from shadowfit.estimation.residuals.independent import (
     Closings,
     check_assembled,
     check_parameters,
     independent_coordinates,
 )
-from shadowfit.estimation.residuals.giving import springs_of
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected_motion
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised
@@ -296,7 +296,7 @@ class Joint(Unknowns):
             np.asarray(placed.twists).reshape(len(impulses) + 2, -1, self.node_size),
         )
         inertia = moving[1:-1].mT @ frames.inertia[1:-1] @ moving[1:-1]
-        return moving_part(frames.jacobian @ moving, inertia, impulses[..., None])[..., 0]
+        return moving_part(np.asarray(frames.jacobian) @ moving, inertia, impulses[..., None])[..., 0]
 
     def impulses_on_bodies(
         self, errors: Float[np.ndarray, "n d"], poses: Pose, reference: Float[np.ndarray, "bodies 6"], here: Evaluations
