@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from shadowfit.geometry import rotations
 from shadowfit.mechanism import JointType, PlaneContact, leaves
-from shadowfit.models import ModelFileError, load_model, notation, parse_model, read_model, vocabulary
+from shadowfit.models import ModelFileError, format_model, load_model, notation, parse_model, read_model, vocabulary
 from shadowfit.models.catalogue import builtin_text, library
 from shadowfit.models.places import parse
 from shadowfit.models.table import Table
@@ -115,6 +115,13 @@ def test_axis_and_zero_rotation_are_the_frames():
 def test_one_number_is_both_compliances():
     mechanism = read(changed('child = "arm"', 'child = "arm"\ncompliance = 1e-7'))
     assert mechanism.get("pivot.compliance.linear") == mechanism.get("pivot.compliance.rotational") == 1e-7
+
+
+def test_joints_are_rigid_in_joint_coordinates_unless_they_are_said_to_give():
+    for text, gives in (("", False), ("\ncompliant = false", False), ("\ncompliant = true", True)):
+        mechanism = read(changed('child = "arm"', 'child = "arm"' + text))
+        assert mechanism.joints["pivot"].compliant is gives
+        assert ("compliant = true" in format_model(mechanism).splitlines()) is gives
 
 
 def test_a_normal_is_the_x_axis_of_the_plane():
@@ -321,6 +328,12 @@ MISTAKES = {
         "[state]\npivot.angle = 1\n[inputs.u]",
         "pivot.angle",
         "there are: position, speed",
+    ),
+    "neither true nor false": (
+        'child = "arm"',
+        'child = "arm"\ncompliant = "yes"',
+        "compliant",
+        "joints.pivot.compliant must be true or false, not 'yes'",
     ),
     "state that is no table": (
         "[inputs.u]",

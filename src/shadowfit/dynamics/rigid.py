@@ -97,7 +97,7 @@ def multipliers(
 
 
 def weakest_loop(tree: Tree, mechanism: Mechanism, pose: Pose) -> tuple[float, str]:
-    """How much the weakest row of rigid loops counts, relative to the strongest, redundant ones aside; and its joint."""
+    """How much the weakest row of rigid loops counts that is not redundant, relative to all, and its joint."""
     given = [np.asarray(x)[None] for x in (pose.position, pose.orientation)]
     motion = along(_motions, mechanism, given, tree)
     (rows,) = (x[0] for x in along(_loop_rows, mechanism, motion, tree))

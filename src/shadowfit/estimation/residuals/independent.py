@@ -117,6 +117,6 @@ def _check_regular(closings: Closings, values: Float[np.ndarray, "n k"], rank: i
         row = int(np.argmax(np.abs(vectors[:, rank - 1])))
         raise MechanismError(
             f"the loop of joint {closings.joints[row]!r} is in a singular configuration at {closings.time[at]:.4g} s: "
-            "it can go on in more than one way there; use a part of the recording without it, or compliant joints "
-            "(unknowns 'configuration')"
+            "it can go on in more than one way there; use a part of the recording without it, or let the joint give "
+            "(compliant = true in the model file)"
         )
