@@ -18,7 +18,7 @@ from shadowfit.arrays import Array
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, rows
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
-from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
+from shadowfit.dynamics.kinematics import gap_jacobian
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Tree
 from shadowfit.dynamics.yielding import LoopLaw
@@ -71,11 +71,6 @@ def yielding_rows(tree: Tree, mechanism: Mechanism) -> tuple[bool, ...]:
     """Whether each row is one of a compliant joint."""
     giving = [mechanism.joints.names[i] for i in tree.yielding]
     return tuple(joint in giving for joint in row_joints(tree, mechanism))
-
-
-def gaps(tree: Tree, mechanism: Mechanism, pose: Pose) -> Float[Array, "m"]:
-    """c at poses of the bodies."""
-    return gap_values(closing(tree, mechanism), pose)
 
 
 def jacobian(closers: Elements, pose: Pose, velocities: Float[Array, "bodies 6 d"]) -> Float[Array, "m d"]:

@@ -23,6 +23,7 @@ from jaxtyping import Float
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.problem.options import ProblemError
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import default_weights, unit_weights
@@ -181,7 +182,9 @@ def look(
 
 def forces_along(here: Estimate) -> list[Forces]:
     """The forces along each joint in each recording; empty for machines that are not looked at joint by joint."""
-    if tree_behind(here.problem) is None:
+    tree = tree_behind(here.problem)
+    if tree is None or tree.yielding:
+        # Readings do not say by how much joints give, and so not what these carry.
         return []
     problem, point = here.problem, here.outcome.linearisation.point
     with one_thread():
@@ -312,15 +315,14 @@ def _mirrored(here: Estimate, balances: list[list[Balance]], options: Options) -
     Light coupling leaves most of the forces explained with the wrong sign, too. All signs but one are turned: those of
     all positions together say nothing of what joints do to each other.
     """
-    return any(
-        _unexplained(_altered(here, alteration, options)) < MUCH_LESS * _unexplained(balances)
-        for alteration in mirrored_positions(here.problem.given)[1:]
-    )
+    mirrored = [_altered(here, alteration, options) for alteration in mirrored_positions(here.problem.given)[1:]]
+    return any(_unexplained(one) < MUCH_LESS * _unexplained(balances) for one in mirrored if one is not None)
 
 
 def _remedies(here: Estimate, balances: list[list[Balance]], options: Options) -> list[Notice]:
     """What would make the recordings ones of this machine: a sign, a unit, an order of columns."""
-    remedies = [(_altered(here, alteration, options), alteration) for alteration in alterations(here.problem.given)]
+    tried = [(_altered(here, alteration, options), alteration) for alteration in alterations(here.problem.given)]
+    remedies = [(balances, alteration) for balances, alteration in tried if balances is not None]
     possible = [one for one in remedies if not any(_turned(balance) for of_one in one[0] for balance in of_one)]
     if not possible:
         return []
@@ -338,12 +340,15 @@ def _remedies(here: Estimate, balances: list[list[Balance]], options: Options) -
     ]
 
 
-def _altered(here: Estimate, alteration: Alteration, options: Options) -> list[list[Balance]]:
-    """Forces along the joints with recordings that are altered."""
+def _altered(here: Estimate, alteration: Alteration, options: Options) -> list[list[Balance]] | None:
+    """Forces along the joints with recordings that are altered; None where the machine could not have them (loops)."""
     altered = [alteration.apply(track.recording) for track in here.problem.tracks]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said of the recordings as they are
-        other = build_problem(here.problem.given, altered, here.problem.parameters, options)
+        try:
+            other = build_problem(here.problem.given, altered, here.problem.parameters, options)
+        except ProblemError:
+            return None
     return [forces.balances for forces in forces_along(at_start(other))]
 
 

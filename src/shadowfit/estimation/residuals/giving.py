@@ -101,9 +101,8 @@ def springs_of(
     now, after = (all_loops(tree, mechanism, poses[i]) for i in (1, 2))
     moving, ahead = (independence(independent, each.rows[law.holds]).moving for each in (now, after))
     inertia = moving.T @ reference_inertia(tree, machine, now.twists) @ moving
-    rows = (each.rows[law.gives] for each in (now, after))
-    along, closing = (own @ freely for own, freely in zip(rows, (moving, ahead), strict=True))
-    return Giving.at(law.part(law.gives), along.T, closing, inertia, friction)
+    along, opening = now.rows[law.gives] @ moving, after.rows[law.gives] @ ahead
+    return Giving.at(law.part(law.gives), along.T, opening, inertia, friction)
 
 
 def defect(
