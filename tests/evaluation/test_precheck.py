@@ -5,8 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from dynamics.linkages import fourbar, giving
+from estimation.test_loops import SPUN, recorded
 from shadowfit.dynamics import simulate
 from shadowfit.estimation import Free
+from shadowfit.evaluation import precheck
 from shadowfit.evaluation.check_page import check_page
 from shadowfit.evaluation.notices import colour
 from shadowfit.evaluation.precheck import check, surely_wrong
@@ -152,3 +155,20 @@ def test_roughness_is_one_for_noise_and_small_for_motion():
     turns = 0.1 * np.arange(5000)
     assert roughness(np.angle(np.exp(1j * turns)), wraps=True) < 0.01
     assert roughness(np.ones(10)) == 0.0
+
+
+@pytest.mark.slow
+def test_readings_that_a_loop_could_not_have_are_no_remedy(monkeypatch):
+    """Of a linkage whose readings are explained: with another sign its loop cannot be closed at all."""
+    monkeypatch.setattr(precheck, "POOR", 2.0)
+    monkeypatch.setattr(precheck, "CURED", 2.0)
+    looked = precheck.look(fourbar(), [recorded(fourbar(), *SPUN["fourbar"])], {})
+    assert looked.forces
+    assert not any("instead of" in notice.text for notice in looked.notices)
+
+
+@pytest.mark.slow
+def test_machines_with_joints_that_give_are_not_looked_at_joint_by_joint():
+    mechanism = giving(fourbar(), "d", 1e-3)
+    looked = precheck.look(mechanism, [recorded(mechanism, *SPUN["fourbar"])], {})
+    assert not looked.forces
