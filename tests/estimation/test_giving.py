@@ -76,8 +76,9 @@ def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residua
         np.testing.assert_allclose(own, numeric, rtol=0.0, atol=exact * np.max(np.abs(numeric)), err_msg=label)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correction", ["none", "deferred"])
-@pytest.mark.parametrize("name", quick(["fourbar", "rubbing", "one of two loops"]))
+@pytest.mark.parametrize("name", ["fourbar", "rubbing", "one of two loops"])
 def test_recursion_gives_the_rows_that_are_written_out(name, correction, monkeypatch):
     build, motion, _ = SCENES[name]
     mechanism = build()
@@ -94,6 +95,7 @@ def test_recursion_gives_the_rows_that_are_written_out(name, correction, monkeyp
         np.testing.assert_allclose(own, other, rtol=0.0, atol=1e-9 * np.max(np.abs(other)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compliance", [1e-3, 1e-8])
 def test_what_is_missing_along_closed_motions_is_that_of_the_rigid_loop(compliance):
     """``Zᵀ ρ = Zᵀ r`` whatever the joint's stiffness: its impulses open the loop, and do nothing else."""
@@ -188,6 +190,7 @@ def test_a_noisy_fourbar_with_plain_defaults_is_without_bias(compliance):
     assert np.all(np.abs(np.mean(distances, axis=0)) < 3.0 / np.sqrt(3.0))
 
 
+@pytest.mark.slow
 def test_a_joint_that_does_not_give_ends_without_compliance():
     """Zero is an ordinary value, also where the loop's rows are redundant."""
     recording = recorded(fourbar(), *SPUN["fourbar"])
