@@ -14,6 +14,7 @@ from shadowfit.estimation.uncertainty import latent_search, state_functions
 from shadowfit.mechanism import (
     Body,
     Coulomb,
+    DcMotor,
     Input,
     JointPosition,
     Mechanism,
@@ -250,13 +251,13 @@ def driven_mass(what, seed=0, finer=8):
         "mass",
         axis=(1.0, 0.0, 0.0),
         viscous=0.5,
-        laws={"spring": Spring(8.0), "motor": TorqueMotor(0.8, input="u")},
+        laws={"spring": Spring(8.0), "motor": DcMotor(torque_constant=0.8, back_emf=0.0, resistance=1.0, input="u")},
     )
     mechanism = Mechanism(
         {"mass": Body(MASS, (1.0, 1.0, 1.0))},
         {"rail": rail},
         sensors={"x": JointPosition(joint="rail", std=NOISE, rotary=False)},
-        inputs={"u": Input(unit="N")},
+        inputs={"u": Input(unit="V")},
     )
     at, fine = STEP * np.arange(COUNT), STEP / finer * np.arange(COUNT * finer)
     drive = 1.5 * np.sin(2.3 * at) + 1.0 * np.sin(5.1 * at + 1.0) + 0.7 * np.sin(0.9 * at)
@@ -272,13 +273,13 @@ def driven_mass(what, seed=0, finer=8):
         place = system[0] @ place + system[1][:, 0] * force
     noise = NOISE * np.random.default_rng(seed).standard_normal(COUNT)
     x = np.array(states)[::finer] + noise
-    return mechanism, Recording(at, {"x": x, "u": drive}, units={"x": "m", "u": "N"})
+    return mechanism, Recording(at, {"x": x, "u": drive}, units={"x": "m", "u": "V"})
 
 
 @pytest.mark.parametrize("what", ["drive", "late", "nothing"])
 def test_a_drive_that_is_not_what_its_input_says_is_found(what):
     mechanism, recording = driven_mass(what)
-    free = ["rail.spring.stiffness", "rail.viscous", "rail.motor.gain"]
+    free = ["rail.spring.stiffness", "rail.viscous", "rail.motor.torque_constant"]
     estimate = fit(mechanism, recording, free, options=Options(timestep=STEP))
     found = kinds(estimate) & {"drive", "late"}
     assert found == ({what} if what != "nothing" else set())

@@ -30,7 +30,7 @@ from jaxtyping import Bool, Float
 
 from shadowfit.estimation.linear.projection import Follower, Projection
 from shadowfit.estimation.problem import rows
-from shadowfit.estimation.problem.drives import driven_by_force
+from shadowfit.estimation.problem.drives import driven_by_force, is_led
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
@@ -378,8 +378,12 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
 
 
 def _drives(problem: Problem, point: Point) -> dict[str, list[Float[np.ndarray, " n"]]]:
-    """Impulses that known forces give each joint that they drive, in each recording."""
-    driven = driven_by_force(problem)
+    """Impulses that known forces give each joint that they drive, in each recording; none of a machine that is led.
+
+    Forces along a path that a controller holds are those that the machine needed: they have friction and all that the
+    model lacks in them, and as functions of these would take its place.
+    """
+    driven = set() if is_led(problem) else driven_by_force(problem)
     places = [(joint, name) for joint, name in enumerate(problem.level_names or ()) if name in driven]
     if not places:
         return {}
