@@ -47,6 +47,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 )
 from shadowfit.estimation.solve.prediction import Prediction
 from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.estimation.solve.undriven import proportioned
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.file_prior import file_spread, settled
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
@@ -102,6 +103,8 @@ def estimate_noise(
     scan = Scan(problem, settings, progress)
     led = is_led(problem)
     weights = first_weights(problem, start)
+    if led:
+        weights = proportioned(problem, start, weights)
     best = scan.fitted(start, levels_at_start(problem, start, weights, led), first=True)
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None

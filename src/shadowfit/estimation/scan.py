@@ -22,6 +22,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 )
 from shadowfit.estimation.solve.prediction import simulation_errors
 from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.estimation.solve.undriven import proportioned, settled_at
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.likelihood import deviance
 
@@ -103,6 +104,8 @@ class Scan:
             settings = dataclasses.replace(settings.warm(), max_iterations=min(most, self.left))
         # The errors along the first states, which follow the noise, are not worth computing.
         start = point if first else self._with_errors(point)
+        if weights.proportion is not None:
+            weights = proportioned(self.problem, start, weights)
         number = self.log[-1].number if self.log else 0
         outcome = minimise(self.problem, start, weights, settings, self.progress, number)
         self.log.extend(outcome.log[0 if first else 1 :])
@@ -111,6 +114,7 @@ class Scan:
             self.stopped = outcome
         if not usable(outcome):
             return Candidate(self.problem, outcome, weights, np.inf)
+        weights = settled_at(self.problem, weights, outcome.linearisation.point.values)
         value, scale = deviance(self.problem, outcome.linearisation, weights, adapt)
         return Candidate(self.problem, outcome, with_given(self.problem, _rescaled(weights, scale)), value)
 

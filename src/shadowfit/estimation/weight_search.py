@@ -22,7 +22,7 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.estimation.problem.drives import all_driven
+from shadowfit.estimation.problem.drives import is_driven
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.scan import Candidate, Scan, mean_logarithm, usable
@@ -68,8 +68,12 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
         return WeightSearch(likely)
     along = likely.point
     tried = [(1.0, predict(problem, along, along.values))]
+    # In which proportion the forces of a loose joint stand to the others' is told by how well those are known. Weight
+    # on all equations alike would drown that.
+    if likely.weights.proportion is not None:
+        return WeightSearch(likely, tuple(tried))
     # Errors of forces that were read have a memory without being functions of the state.
-    by_chance = not smooth or all_driven(problem)
+    by_chance = not smooth or is_driven(problem)
     current, worthy = likely, [likely]
     draws: chance.Chance | None = None
     misses = 0

@@ -51,3 +51,5 @@ class Chunk:
     """Over what speeds dry friction reverses."""
     shaping: Shaping | None = None
     """What brings the weighted rows of each step to one level; None: they are."""
+    proportion: Float[np.ndarray, "r p"] | None = None
+    """``d log F`` of residuals in proportion to their forces (:mod:`proportion`), by the recording's increments."""

@@ -1,4 +1,10 @@
-"""Which joints are driven, and by what."""
+"""Which joints are driven, and by what.
+
+A machine whose drives outnumber the coordinates that nothing drives is *led*: its controller answers to every error of
+the drives' forces, and what hangs loose on it (a wrist without a motor, a hook) is carried along. Where half of the
+coordinates or more are left to themselves (a pendulum on a cart or an arm), they answer to the machine instead, and are
+what was recorded for.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +15,29 @@ from shadowfit.mechanism.laws import DcMotor, PositionMotor, TorqueMotor
 
 
 def is_led(problem: Problem) -> bool:
-    """Whether the force of every joint is known, so that a controller may have led the machine along its path."""
-    return problem.plan.unknowns.reach == 3 and all_driven(problem, TorqueMotor)
+    """Whether the drives' forces are known and lead the machine, so that a controller may have held it on its path."""
+    return problem.plan.unknowns.reach == 3 and is_driven(problem, TorqueMotor)
 
 
 def passes_rest(problem: Problem) -> bool:
-    """Whether drives lead every joint through rest, by a known torque or towards a known target."""
-    return problem.plan.unknowns.reach == 3 and all_driven(problem, TorqueMotor | PositionMotor)
+    """Whether drives lead the machine through rest, by a known torque or towards a known target."""
+    return problem.plan.unknowns.reach == 3 and is_driven(problem, TorqueMotor | PositionMotor)
 
 
-def all_driven(problem: Problem, kind: type | types.UnionType = object) -> bool:
-    """Whether every joint has a motor (of a kind) that follows an input."""
-    return len(_driven(problem, kind)) == problem.plan.node_size
+def is_driven(problem: Problem, kind: type | types.UnionType = object) -> bool:
+    """Whether motors (of a kind) that follow an input drive more coordinates than they leave."""
+    return 2 * len(driven(problem, kind)) > problem.plan.node_size
 
 
-def driven_by_force(problem: Problem) -> set[str]:
+def driven_by_force(problem: Problem) -> frozenset[str]:
     """Joints with a motor whose input is a force, but for what the speed takes of it; a target is none."""
-    return _driven(problem, TorqueMotor | DcMotor)
+    return driven(problem, TorqueMotor | DcMotor)
 
 
-def _driven(problem: Problem, kind: type | types.UnionType) -> set[str]:
-    """Joints with a motor of a kind that follows an input."""
-    return {
+def driven(problem: Problem, kind: type | types.UnionType = object) -> frozenset[str]:
+    """Joints with a motor (of a kind) that follows an input."""
+    return frozenset(
         name
         for name, joint in problem.mechanism.joints.items()
         if any(isinstance(law, kind) and getattr(law, "input", None) is not None for law in joint.laws.values)
-    }
+    )

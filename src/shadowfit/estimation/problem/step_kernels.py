@@ -109,7 +109,11 @@ class StepKernels:
             moving = self._swept(self.recursion, chunk)
         if chunk.shaping is not None:
             moving = chunk.shaping.times(moving)
-        return RowTable(moving, self.plan.unknowns.reach, self.plan.node_size)
+        table = RowTable(moving, self.plan.unknowns.reach, self.plan.node_size)
+        if chunk.proportion is not None:
+            rows = table.rows
+            np.subtract(rows.parameters, rows.residual[..., None] * chunk.proportion, out=rows.parameters)
+        return table
 
     def residuals(self, chunk: Chunk) -> np.ndarray:
         """Weighted residuals of the dynamics and of the observations of each step, without derivatives."""

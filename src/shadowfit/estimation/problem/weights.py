@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.proportion import Proportion
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Weights:
     axis_std: tuple[float, ...] = ()
     """Where residuals are those of bodies: given standard deviations of impulses along the axes of joints [N m s, N s],
     which make a weight of its own for each step (:mod:`axis_noise`)."""
+    proportion: Proportion | None = None
+    """Where a joint that nothing drives hangs on a machine that is led: its equation is measured by its forces."""
 
     @property
     def state_weight(self) -> float:
@@ -91,7 +94,7 @@ class Weights:
         # √W = σ₀/σ for each impulse: σ₀ changes with the sensors.
         dynamics = self.dynamics * (reference / self.reference) / np.asarray(impulses)
         std = tuple((std / reference).tolist())
-        return Weights(dynamics, std, reference, file_spread=self.file_spread)
+        return Weights(dynamics, std, reference, file_spread=self.file_spread, proportion=self.proportion)
 
 
 def default_weights(problem: Problem, state_weight: float) -> Weights:

@@ -35,6 +35,11 @@ class RecordingRows:
         self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
         self.fading = PRESENT if point.fading is None else point.fading[index]
         self.shaping = shaping(point, weights, index)
+        self.dynamics_weight, self.proportion = weights.dynamics, None
+        if weights.proportion is not None:
+            factor, slope = weights.proportion.at(problem.parameters, point.values)
+            self.dynamics_weight = factor[:, None] * weights.dynamics
+            self.proportion = slope[:, problem.parameters.places(index)]
         self.length = chunk_length(problem, index)
         self.starts = range(0, self.track.steps, self.length)
         """First step of each chunk."""
@@ -47,11 +52,12 @@ class RecordingRows:
             self.values,
             jax.tree.map(lambda x: x[begin:last_node], self.nodes),
             _chunk_data(self.track, self.commands, self.weights.std, self.known, slice(begin, end)),
-            self.weights.dynamics,
+            self.dynamics_weight,
             self.problem.timestep,
             self.weights.reference,
             self.fading.between(begin, end),
             None if self.shaping is None else self.shaping.between(begin, end),
+            self.proportion,
         )
 
     def tables(self, begin: int, end: int | None = None) -> tuple[front.RowTable, front.RowTable]:

@@ -65,7 +65,9 @@ def acting_share(problem: Problem, point: Point, weights: Weights) -> Float[np.n
         shared -= np.sum(change * known, axis=0)
     least = np.finfo(float).tiny
     read = np.clip(shared / np.maximum(changes, least), 0.0, 1.0)
-    return np.where(products < MEMORY * squares, 1.0 - read, 0.0)
+    share = np.where(products < MEMORY * squares, 1.0 - read, 0.0)
+    # Measured by its forces, an equation does not gain by light bodies.
+    return share if weights.proportion is None else np.where(weights.proportion.measured, 0.0, share)
 
 
 def log_volume(problem: Problem, point: Point) -> float:

@@ -383,7 +383,7 @@ def _drives(problem: Problem, point: Point) -> dict[str, list[Float[np.ndarray, 
     Forces along a path that a controller holds are those that the machine needed: they have friction and all that the
     model lacks in them, and as functions of these would take its place.
     """
-    driven = set() if is_led(problem) else driven_by_force(problem)
+    driven: frozenset[str] = frozenset() if is_led(problem) else driven_by_force(problem)
     places = [(joint, name) for joint, name in enumerate(problem.level_names or ()) if name in driven]
     if not places:
         return {}

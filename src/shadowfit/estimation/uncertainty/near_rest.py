@@ -17,6 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.estimation.problem.drives import driven
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
@@ -53,10 +54,17 @@ def fading(problem: Problem, point: Point, weights: Weights) -> Problem:
 
 
 def _rubbing(problem: Problem) -> Mapping[str, int]:
-    """Joints with dry friction and their places among the coordinates."""
-    names = problem.level_names or ()
+    """Driven joints with dry friction and their places among the coordinates.
+
+    A joint that nothing drives comes to rest where gravity and friction let it, and sticks there.
+    """
+    names, moved = problem.level_names or (), driven(problem)
     joints = problem.mechanism.joints.items()
-    return {name: names.index(name) for name, joint in joints if joint.friction is not None and name in names}
+    return {
+        name: names.index(name)
+        for name, joint in joints
+        if joint.friction is not None and name in names and name in moved
+    }
 
 
 def _deviances(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:

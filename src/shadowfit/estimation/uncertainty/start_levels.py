@@ -77,13 +77,15 @@ def of_each_joint(problem: Problem, start: Point, weights: Weights) -> Weights:
     The first weights go by the inertial impulses that readings show, which tell little about errors of the torque: a
     slow joint of an arm may have a thousand times what its equation is off by. What the step leaves of its equations,
     ``√(S/D)``, is what least squares on the torques would leave. Sensors begin halfway (in decades) between what their
-    readings show and what is stated: at either end they would tell nothing about their own level.
+    readings show and what is stated: at either end they would tell nothing about their own level. Of a loose joint no
+    torque was read wrongly: its equation is believed at first, or what it leaves would be the noise of its encoder.
     """
     if len(weights.dynamics) == 1:
         return weights
     shown = shown_ratio(problem)
     now = np.array(weights.std) * weights.reference / stated_std(problem)
     weights = weights.with_levels(np.ones(len(weights.dynamics)), np.sqrt(shown) / now)
+    loose = weights.proportion.measured if weights.proportion else np.zeros(len(weights.dynamics), bool)
     for _ in range(ROUNDS):
         step = propose(problem, objective.linearise(problem, start, weights), WARM_DAMPING, "scaled")
         if step is None:
@@ -91,7 +93,7 @@ def of_each_joint(problem: Problem, start: Point, weights: Weights) -> Weights:
         point = objective.plus(problem, start, step.states, step.parameters)
         dynamics = gather(problem, objective.linearise(problem, point, weights), weights).noise[0]
         squares, degrees = np.diagonal(dynamics.squares) / weights.reference**2, np.diagonal(dynamics.freedom)
-        known = (degrees > LEAST_DEGREES) & (squares > 0.0)
+        known = (degrees > LEAST_DEGREES) & (squares > 0.0) & ~loose
         ratio = np.sqrt(np.where(known, squares / np.where(known, degrees, 1.0), 1.0))
         weights = weights.with_levels(ratio, np.ones(len(weights.std)))
         if np.all(np.abs(np.log(ratio)) < np.log(SETTLED)):
