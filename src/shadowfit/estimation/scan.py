@@ -11,6 +11,7 @@ from jaxtyping import Float
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights, with_given
+from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import (
     Iteration,
@@ -123,6 +124,12 @@ class Scan:
         if self._renewed is None or self._renewed[0] is not self.problem or self._renewed[1] is not point:
             self._renewed = self.problem, point, renewed(self.problem, point)
         return self._renewed[2]
+
+    def unsettled(self, candidate: Candidate) -> float:
+        """Factor by which the cost of a fit grows with the discretisation errors of its own motion."""
+        before = candidate.outcome.linearisation.cost.total
+        again = objective.held(self.problem, self._with_errors(candidate.point), candidate.weights)
+        return objective.linearise(self.problem, again, candidate.weights).cost.total / before
 
     def finished(self, point: Point, weights: Weights) -> Outcome:
         """The fit at the final levels, to its end."""

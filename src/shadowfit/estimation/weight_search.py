@@ -44,6 +44,10 @@ ALIKE = 0.01
 FOLLOWS_ALIKE = 1.3
 # Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
 FOLLOWED = 0.3
+# Equations of a driven machine may be stiff: a position loop is faster than the time-step. If the cost of a fit grows
+# by more than this with the discretisation errors of its own motion, those that it was made with had nothing to do with
+# it, and with more weight the next one would chase them. (Drives in torque loops have 1 to 5, legs with gains 20,000.)
+UNSETTLED = 100.0
 # Below so many degrees of freedom the equations of motion already hold exactly, and weight by prediction is not asked
 # for; below so many more weight changes nothing but the digits that are lost.
 RIGID, EXACT = 3.0, 0.1
@@ -81,6 +85,8 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
         current = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False, most=ITERATIONS)
         # Beyond the digits of the numbers states are not told any more, and error bars would be rounding.
         if not usable(current.outcome) or not current.evidence.settled:
+            break
+        if is_driven(problem) and scan.unsettled(current) > UNSETTLED:
             break
         best = min(prediction.score for _, prediction in tried)
         # With enough freedom some simulation follows any path; of a led machine one along the path itself has to.

@@ -76,19 +76,25 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
     kinds = "; ".join(described(estimate))
     reason = "most likely of smooth functions of speed, position, time and readings"
     made.append(Choice("errors that are not white", kinds or "none", f"{reason}, for error bars alone"))
-    made.append(_weight(choice))
+    made.append(_weight(choice, estimate.weights.proportion is not None))
     return made
 
 
-def _weight(choice: NoiseChoice) -> Choice:
-    """The weight that was added to the equations of motion, by how well models predict."""
+def _weight(choice: NoiseChoice, loose: bool) -> Choice:
+    """The weight that was added to the equations of motion, by how well models predict.
+
+    ``loose``: whether a joint of a machine that is led is not driven.
+    """
     what = "weight added to the equations of motion"
+    if loose:
+        reason = "a joint that nothing drives is measured by its own forces, whose scale the torques of the others tell"
+        return Choice(what, "none", reason)
     if len(choice.predictions) < 2:
         return Choice(
             what, "none", "their errors look white, or are below what the sensors tell: the likelihood is right"
         )
     if choice.led and choice.added_weight == 1.0:
-        reason = "all joints' torques are known, and no simulation from them alone follows the motion: forces count"
+        reason = "the drives' torques are known, and no simulation from them alone follows the motion: forces count"
         return Choice(what, "none", reason)
     gain = choice.predictions[0][1].score - min(prediction.score for _, prediction in choice.predictions)
     tried = f"predictions over long horizons would get better by {_percent(gain)}"

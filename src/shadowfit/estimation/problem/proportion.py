@@ -9,7 +9,8 @@ counted in proportion to the forces that balance,
     ρ = r F₀/F(χ),        F² = Σ_g mean over steps of f_g² = uᵀ Q u,        f_g = Σ_p (∂r/∂u_p)_g u_p,
 
 for the groups g of its forces: weight, inertia, and all others (friction, springs). u are the free numbers, of a whole
-body its moments, on which r depends linearly. F₀ = F where the weights were found: their level is an impulse there. Along a common factor of all u the rows then hold nothing, and error bars say so:
+body its moments, on which r depends linearly. F₀ = F where the weights were found: their level is an impulse there.
+Along a common factor of all u the rows then hold nothing, and error bars say so:
 
     dρ = F₀/F (dr − r d log F).
 
