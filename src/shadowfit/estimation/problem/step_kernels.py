@@ -111,8 +111,8 @@ class StepKernels:
             moving = chunk.shaping.times(moving)
         table = RowTable(moving, self.plan.unknowns.reach, self.plan.node_size)
         if chunk.proportion is not None:
-            rows = table.rows
-            np.subtract(rows.parameters, rows.residual[..., None] * chunk.proportion, out=rows.parameters)
+            width = table.window * table.node_size
+            moving[:, :, width:-1] -= moving[:, :, -1:] * chunk.proportion
         return table
 
     def residuals(self, chunk: Chunk) -> np.ndarray:
