@@ -9,7 +9,7 @@ from estimation.scenes import spring_slider
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.estimation.uncertainty.evidence import gather
-from shadowfit.estimation.uncertainty.levels import level_step
+from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.recordings import Recording
 
@@ -71,3 +71,15 @@ def test_slopes_are_those_of_the_likelihood(recording):
     for i, direction in enumerate(np.eye(2)):
         up, down = (at(*(sign * shift * direction))[2] for sign in (1.0, -1.0))
         assert slopes[i] == pytest.approx((up - down) / (2.0 * shift), rel=0.02, abs=1.0)
+
+
+def test_parts_of_a_step_make_up_the_whole():
+    """In the logarithms of the levels: a quarter of it and three quarters lead where it leads."""
+    step = LevelStep(np.array([0.5, 4.0]), np.array([9.0]), np.ones(3), 8.0)
+    quarter, rest = step.shortened(0.25), step.shortened(0.75)
+    np.testing.assert_allclose(quarter.impulses * rest.impulses, step.impulses)
+    np.testing.assert_allclose(quarter.sensors * rest.sensors, step.sensors)
+    assert step.largest == pytest.approx(9.0)
+    assert quarter.largest == pytest.approx(9.0**0.25)
+    # A parabola that falls by 8 at its end has fallen by less than half of that after a quarter, by most after three.
+    assert 0.0 < quarter.gain < 0.5 * step.gain < rest.gain < step.gain

@@ -59,8 +59,9 @@ from shadowfit.estimation.weight_search import RIGID, predictive
 
 # Of two values of κ whose −2 log L differs by less than this the larger one is preferred: it leaves fewer unknowns.
 INDIFFERENCE = 0.5
-# Most Newton steps of the levels.
-REFINEMENTS = 4
+# Most fits on the way to the levels of single joints and sensors. A Newton step that makes the data less likely has gone
+# too far and is shortened by the factor, unless it changes no level by more than so much: it cannot have gone far.
+REFINEMENTS, SHORTER, SHORT = 8, 0.25, 1.5
 # Most times that the distance from the model file's bodies is found anew.
 SPREADS = 4
 # Most times that the pull of acting forces is found anew (it depends on the inertias that it moves), until they move by
@@ -195,18 +196,24 @@ def _preferred(tried: list[Candidate]) -> Candidate:
 
 
 def _refined(scan: Scan, candidate: Candidate) -> tuple[Candidate, bool]:
-    """Newton steps to the most likely level of each joint and sensor, which have no limits; and whether they ended."""
-    problem = scan.problem
+    """Newton steps to the most likely level of each joint and sensor, which have no limits; and whether they ended.
+
+    Where a joint's errors and its encoder's noise look alike, a step from far away moves both past the best ones.
+    """
+    problem, step = scan.problem, None
     for _ in range(REFINEMENTS):
         if not scan.has_time:
             break
-        step = level_step(problem, candidate.weights, candidate.evidence)
+        step = step or level_step(problem, candidate.weights, candidate.evidence)
         if not step.gain > INDIFFERENCE:
             return candidate, True
         moved = scan.fitted(candidate.point, _at_levels(problem, candidate.weights, step), adapt=False)
-        if not usable(moved.outcome) or moved.deviance > candidate.deviance + EVIDENCE:
+        if usable(moved.outcome) and moved.deviance <= candidate.deviance + EVIDENCE:
+            candidate, step = moved, None
+        elif step.largest > SHORT:
+            step = step.shortened(SHORTER)
+        else:
             return candidate, True
-        candidate = moved
     return candidate, False
 
 

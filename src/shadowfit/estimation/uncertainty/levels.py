@@ -43,6 +43,16 @@ class LevelStep:
     gain: float
     """Expected decrease of −2 log L."""
 
+    @property
+    def largest(self) -> float:
+        """Largest factor, or one over the smallest."""
+        return float(np.exp(np.max(np.abs(np.log(np.concatenate([self.impulses, self.sensors]))))))
+
+    def shortened(self, part: float) -> LevelStep:
+        """A part of the step, in the logarithms of the levels."""
+        expected = self.gain * part * (2.0 - part)  # of a parabola
+        return dataclasses.replace(self, impulses=self.impulses**part, sensors=self.sensors**part, gain=expected)
+
 
 def level_step(problem: Problem, weights: Weights, evidence: Evidence) -> LevelStep:
     """The step from the present levels; one group for all impulses unless they are those of joints."""
