@@ -59,8 +59,8 @@ from shadowfit.estimation.weight_search import RIGID, predictive
 
 # Of two values of κ whose −2 log L differs by less than this the larger one is preferred: it leaves fewer unknowns.
 INDIFFERENCE = 0.5
-# Most fits on the way to the levels of single joints and sensors. A Newton step that makes the data less likely has gone
-# too far and is shortened by the factor, unless it changes no level by more than so much: it cannot have gone far.
+# Most fits on the way to the levels of single joints and sensors. A Newton step that makes the data less likely has
+# gone too far and is shortened by the factor, unless it changes no level by more than so much: it cannot have gone far.
 REFINEMENTS, SHORTER, SHORT = 8, 0.25, 1.5
 # Most times that the distance from the model file's bodies is found anew.
 SPREADS = 4
