@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from rigs.comparison import Differences, differences, halves, timed, told
+from rigs.comparison import Differences, repeats_and_halves
+from rigs.driven_pendulum import driven_pendulum
 from rigs.integration import GRAVITY, integrated
 
-from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
+from shadowfit.estimation import Estimate
 from shadowfit.recordings import Recording
 
 ROTOR, LOAD = 2e-3, 8e-3
@@ -38,30 +39,12 @@ def driven(seed: int = 0, duration: float = 15.0, interval: float = 0.004) -> Re
     return Recording(at, {"theta": np.round(angle / COUNTS) * COUNTS, "u": torque}, units={"theta": "rad", "u": "N m"})
 
 
-def pendulum() -> Mechanism:
-    """One body, viscous and Coulomb friction."""
-    swing = hinge(
-        "world",
-        "arm",
-        axis=(0.0, 1.0, 0.0),
-        child_point=(0.0, 0.0, LENGTH),
-        viscous=0.005,
-        friction=Coulomb(coulomb=0.02),
-        laws={"motor": TorqueMotor(1.0, input="u")},
-    )
-    sensors = {"theta": JointPosition(joint="hinge", std=COUNTS / np.sqrt(12.0))}
-    bodies = {"arm": Body(MASS, (5e-3, 5e-3, 5e-3))}
-    return Mechanism(bodies, {"hinge": swing}, sensors=sensors, inputs={"u": Input(unit="N m")})
-
-
 def study() -> Differences:
     """Repeats, halves."""
-    pair = []
-    for seed in (0, 1):
-        estimate, seconds = timed(pendulum(), driven(seed), FREE)
-        told(f"belt {seed}", estimate, seconds)
+
+    def truth(estimate: Estimate) -> str:
         whole = estimate.values["arm.inertia.yy"] + estimate.values["arm.mass"] * LENGTH**2
-        print(f"    with rotor {whole:.5g} kg m², truth {ROTOR + LOAD}; {MASS} kg, 0.01 N m s/rad, 0.05 N m together")
-        pair.append(estimate)
-    rows = [("repeats", *row) for row in differences(*pair)]
-    return rows + [("halves", *row) for row in halves(pendulum(), driven(0), FREE)]
+        return f"with rotor {whole:.5g} kg m², truth {ROTOR + LOAD}; {MASS} kg, 0.01 N m s/rad, 0.05 N m together"
+
+    pendulum = driven_pendulum(MASS, LENGTH, 5e-3, 0.005, 0.02, COUNTS)
+    return repeats_and_halves("belt", pendulum, driven, FREE, truth)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from rigs.comparison import Differences, differences, halves, timed, told
+from rigs.comparison import Differences, repeats_and_halves
+from rigs.driven_pendulum import driven_pendulum
 from rigs.integration import GRAVITY, integrated
 
-from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.recordings import Recording
 
 MASS, LENGTH, INERTIA, VISCOUS = 0.5, 0.25, 0.012, 0.02
@@ -38,29 +38,8 @@ def driven(seed: int = 0, duration: float = 20.0, interval: float = 0.01) -> Rec
     return Recording(at, channels, units={"theta": "rad", "u": "N m"})
 
 
-def pendulum() -> Mechanism:
-    """Viscous and Coulomb friction; mass and length are known."""
-    swing = hinge(
-        "world",
-        "arm",
-        axis=(0.0, 1.0, 0.0),
-        child_point=(0.0, 0.0, LENGTH),
-        viscous=0.01,
-        friction=Coulomb(coulomb=0.05),
-        laws={"motor": TorqueMotor(1.0, input="u")},
-    )
-    sensors = {"theta": JointPosition(joint="hinge", std=COUNTS / np.sqrt(12.0))}
-    bodies = {"arm": Body(MASS, (0.02, 0.02, 0.02))}
-    return Mechanism(bodies, {"hinge": swing}, sensors=sensors, inputs={"u": Input(unit="N m")})
-
-
 def study() -> Differences:
     """Repeats, halves."""
-    pair = []
-    for seed in (0, 1):
-        estimate, seconds = timed(pendulum(), driven(seed), FREE)
-        told(f"bristles {seed}", estimate, seconds)
-        print(f"    truth {INERTIA} kg m², {VISCOUS} N m s/rad, {SLIDING} N m when sliding")
-        pair.append(estimate)
-    rows = [("repeats", *row) for row in differences(*pair)]
-    return rows + [("halves", *row) for row in halves(pendulum(), driven(0), FREE)]
+    pendulum = driven_pendulum(MASS, LENGTH, 0.02, 0.01, 0.05, COUNTS)
+    truth = f"truth {INERTIA} kg m², {VISCOUS} N m s/rad, {SLIDING} N m when sliding"
+    return repeats_and_halves("bristles", pendulum, driven, FREE, lambda _: truth)

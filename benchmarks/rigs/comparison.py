@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -53,3 +53,21 @@ def timed(
     began = time.process_time()
     estimate = fit(mechanism, recording, list(free), options=Options(timestep=step))
     return estimate, time.process_time() - began
+
+
+def repeats_and_halves(
+    title: str,
+    mechanism: Mechanism,
+    recorded: Callable[[int], Recording],
+    free: Sequence[str],
+    truth: Callable[[Estimate], str],
+) -> Differences:
+    """Two recordings fitted and printed with a line about the truth, and compared; and the halves of the first."""
+    pair = []
+    for seed in (0, 1):
+        estimate, seconds = timed(mechanism, recorded(seed), free)
+        told(f"{title} {seed}", estimate, seconds)
+        print(f"    {truth(estimate)}")
+        pair.append(estimate)
+    rows = [("repeats", *row) for row in differences(*pair)]
+    return rows + [("halves", *row) for row in halves(mechanism, recorded(0), free)]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from rigs.comparison import Differences, differences, halves, timed, told
+from rigs.comparison import Differences, repeats_and_halves
 from rigs.integration import GRAVITY, integrated
 
+from shadowfit.estimation import Estimate
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.recordings import Recording
 
@@ -88,15 +89,13 @@ FURUTA_FREE = (
 )
 
 
+def truth(estimate: Estimate) -> str:
+    """What the pendulum tells best, beside the truth."""
+    inertia = estimate.values["rod.inertia.xx"] + ROD_MASS * ROD**2
+    ratio = ROD_MASS * GRAVITY * ROD / np.array([inertia, ROD_INERTIA])
+    return f"mgl/J {ratio[0]:.2f}, truth {ratio[1]:.2f}; arm {ARM}, gain {GAIN}"
+
+
 def study() -> Differences:
     """The rotary pendulum: repeats, halves."""
-    pair = []
-    for seed in (0, 1):
-        estimate, seconds = timed(furuta(), spun(seed), FURUTA_FREE)
-        told(f"furuta {seed}", estimate, seconds)
-        inertia = estimate.values["rod.inertia.xx"] + ROD_MASS * ROD**2
-        ratio = ROD_MASS * GRAVITY * ROD / np.array([inertia, ROD_INERTIA])
-        print(f"    mgl/J {ratio[0]:.2f}, truth {ratio[1]:.2f}; arm {ARM}, gain {GAIN}")
-        pair.append(estimate)
-    rows = [("repeats", *row) for row in differences(*pair)]
-    return rows + [("halves", *row) for row in halves(furuta(), spun(0), FURUTA_FREE)]
+    return repeats_and_halves("furuta", furuta(), spun, FURUTA_FREE, truth)

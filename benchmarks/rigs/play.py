@@ -5,9 +5,11 @@ In every swing motor and arm are apart for a while, and the model has them as on
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
-from rigs.comparison import Differences, differences, halves, timed, told
-from rigs.furuta import ARM, AXIAL, FURUTA_FREE, GAIN, REACH, ROD, ROD_INERTIA, ROD_MASS, furuta
+from rigs.comparison import Differences, repeats_and_halves
+from rigs.furuta import ARM, AXIAL, FURUTA_FREE, GAIN, REACH, ROD, ROD_INERTIA, ROD_MASS, furuta, truth
 from rigs.integration import GRAVITY, integrated
 
 from shadowfit.recordings import Recording
@@ -55,14 +57,4 @@ def driven(gear: str, seed: int = 0, duration: float = 10.0, interval: float = 0
 
 def study(gear: str) -> Differences:
     """Repeats, halves."""
-    pair = []
-    for seed in (0, 1):
-        estimate, seconds = timed(furuta(), driven(gear, seed), FURUTA_FREE)
-        told(f"{gear} {seed}", estimate, seconds)
-        ratio = (
-            ROD_MASS * GRAVITY * ROD / (np.array([estimate.values["rod.inertia.xx"] + ROD_MASS * ROD**2, ROD_INERTIA]))
-        )
-        print(f"    mgl/J {ratio[0]:.2f}, truth {ratio[1]:.2f}; arm with rotor {ARM}, gain {GAIN}")
-        pair.append(estimate)
-    rows = [("repeats", *row) for row in differences(*pair)]
-    return rows + [("halves", *row) for row in halves(furuta(), driven(gear, 0), FURUTA_FREE)]
+    return repeats_and_halves(gear, furuta(), functools.partial(driven, gear), FURUTA_FREE, truth)
