@@ -30,6 +30,7 @@ from shadowfit.estimation.solve.prediction import Prediction, predict, predict_a
 from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.start_levels import STRIDE, within
+from shadowfit.mechanism.laws import PositionMotor
 
 # Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent) and than
 # by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
@@ -44,9 +45,9 @@ ALIKE = 0.01
 FOLLOWS_ALIKE = 1.3
 # Error over the whole recording, relative to how much readings vary, below which a simulation follows the motion.
 FOLLOWED = 0.3
-# Equations of a driven machine may be stiff: a position loop is faster than the time-step. If the cost of a fit grows
+# Equations of a machine in position loops may be stiff: a loop is faster than the time-step. If the cost of a fit grows
 # by more than this with the discretisation errors of its own motion, those that it was made with had nothing to do with
-# it, and with more weight the next one would chase them. (Drives in torque loops have 1 to 5, legs with gains 20,000.)
+# it, and with more weight the next one would chase them. (Legs with stiff gains have 20,000.)
 UNSETTLED = 100.0
 # Below so many degrees of freedom the equations of motion already hold exactly, and weight by prediction is not asked
 # for; below so many more weight changes nothing but the digits that are lost.
@@ -86,7 +87,7 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
         # Beyond the digits of the numbers states are not told any more, and error bars would be rounding.
         if not usable(current.outcome) or not current.evidence.settled:
             break
-        if is_driven(problem) and scan.unsettled(current) > UNSETTLED:
+        if is_driven(problem, PositionMotor) and scan.unsettled(current) > UNSETTLED:
             break
         best = min(prediction.score for _, prediction in tried)
         # With enough freedom some simulation follows any path; of a led machine one along the path itself has to.
