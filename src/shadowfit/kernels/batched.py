@@ -90,7 +90,7 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
 def _in_a_row(values: np.ndarray, within: int) -> np.ndarray:
     """Two axes of time as one; the second has so many times, or one where values are the same for all of these."""
     whole = np.broadcast_to(values, (len(values), within, *values.shape[2:]))
-    return whole.reshape(-1, *values.shape[2:])
+    return whole.reshape(len(values) * within, *values.shape[2:])
 
 
 def _filled_up(times: int) -> int:
