@@ -1,6 +1,7 @@
 """The optimiser: descent, stopping rules, the log, interruption, and the damped step."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from shadowfit.estimation import Free, LevenbergMarquardt, Status, fit
 from shadowfit.estimation.fit import solve, start_point
 from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.levenberg_marquardt import minimise
+from shadowfit.estimation.solve.levenberg_marquardt import descend, minimise
 from shadowfit.estimation.solve.system import propose
 from shadowfit.models import builtin
 
@@ -136,3 +137,42 @@ def test_steps_stay_in_the_box_all_the_way(problem):
     for line in bounded.log:
         assert 0.008 <= line.parameters["pendulum.inertia.yy"] <= 0.02
         assert 0.0 <= line.parameters["hinge.dry"] <= 1e-3
+
+
+class Bend:
+    """A system whose steps lead uphill below a damping, and do what they promise from it on."""
+
+    parameters = SimpleNamespace(labels=lambda: (), vector=lambda values: np.zeros(0))
+    samples, recordings, holds = 1, 1, False
+    enough = 1e-10
+
+    def __init__(self):
+        self.tried = []
+
+    def linearise(self, point):
+        return self.at(point)
+
+    def at(self, cost):
+        named = SimpleNamespace(total=cost, dynamics=(0.0,), observation=cost)
+        return SimpleNamespace(point=SimpleNamespace(values=None), cost=named)
+
+    def propose(self, here, alpha, damping, guess, near):
+        self.tried.append(alpha)
+        change = -0.1 * here.cost.total if alpha >= self.enough else -0.2 * here.cost.total
+        return SimpleNamespace(change=change, size=1.0, box=None, worth=0.0, curvature=None, alpha=alpha)
+
+    def follow(self, here, proposal):
+        good = proposal.alpha >= self.enough
+        return self.at(here.cost.total + proposal.change if good else 2.0 * here.cost.total)
+
+    def seen(self, here):
+        return None
+
+
+def test_a_damping_that_was_refused_is_remembered():
+    """Relaxed to the last digit after each accepted step, the damping would be refused before every next one."""
+    system = Bend()
+    outcome = descend(system, 1.0, LevenbergMarquardt(max_iterations=40, start_damping=1e-9))
+    assert len(outcome.log) == 41
+    # A refused step is looked at twice (the watchdog): without a memory there would be two for each iteration.
+    assert sum(alpha < Bend.enough for alpha in system.tried) <= 40

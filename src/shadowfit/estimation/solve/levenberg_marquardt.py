@@ -54,6 +54,9 @@ REFUSED_DAMPING = (1e-9, 1e-6)
 WATCHED, KEPT = 2, 0.25
 # Least factor on α after an accepted step, where the scaled model predicted it to the last digit.
 LEAST_RELAXATION = 1e-3
+# A damping that was refused is kept in mind, and counts this much less with every search: relaxed as if nothing had
+# happened, the next one would begin with the same refused steps, and end with the same short one.
+FORGOTTEN = 0.1
 # What is held while a fit moves (widths of dry friction) is found anew after a step that leaves less than this part of
 # the cost, unless all of it is within a part of what it was: fitted to what a wild start makes of it, states go a long
 # way round.
@@ -198,14 +201,14 @@ def descend(
     start_trial = _Trial(here, None, alpha, np.nan, np.nan, 0, None)
     log = [_log(system.parameters, first_number, here, start_trial, began)]
     status, last, small, creeps, near = Status.ITERATIONS, None, 0, 0, settings.starts_near
-    curvature = None
+    curvature, refused = None, 0.0
     try:
         _report(progress, log[-1], system, here)
         for number in range(first_number + 1, first_number + settings.max_iterations + 1):
             if settings.gradient_tolerance > 0.0 and system.gradient_norm(here) <= settings.gradient_tolerance:
                 status = Status.GRADIENT
                 break
-            trial = _search(system, here, alpha, settings, last, near)
+            trial = _search(system, here, alpha, settings, last, near, refused)
             if trial.accepted is None:
                 status = trial.ended or Status.STUCK
                 break
@@ -216,6 +219,7 @@ def descend(
             near = near or trial.damping < UNDAMPED or decrease <= NEARLY_THERE * share_of(system.samples, here)
             fast = system.holds and trial.accepted.cost.total < FAST * here.cost.total
             here, alpha, last, curvature = trial.accepted, trial.damping, trial.box, trial.curvature
+            refused = trial.refused
             if fast and (point := system.held(here.point, ALIKE)) is not here.point:
                 here = _linearise(system, point)
             log.append(_log(system.parameters, number, here, trial, began))
@@ -253,6 +257,8 @@ class _Trial:
     box: BoxStep | None
     worth: float = 0.0
     curvature: np.ndarray | None = None
+    refused: float = 0.0
+    """Largest damping that was not enough, of this search or, forgotten by and by, of those before."""
 
 
 def _search(
@@ -262,9 +268,11 @@ def _search(
     settings: LevenbergMarquardt,
     guess: BoxStep | None,
     near: bool,
+    refused: float,
 ) -> _Trial:
     """Raise the damping until a step decreases the cost."""
     grow, count, was_finite = 2.0, 0, False
+    refused *= FORGOTTEN
     least = iter(REFUSED_DAMPING)
     insignificant = _insignificant(system, here, settings)
     while alpha <= LARGEST_DAMPING:
@@ -287,13 +295,13 @@ def _search(
             was_finite |= finite
             gain = (here.cost.total - there.cost.total) / max(promised, np.finfo(float).tiny) if finite else -1.0
             if gain > (KEPT if further else 0.0):
-                relaxed = max(alpha * _relax(gain, settings.damping), SMALLEST_DAMPING)
-                step = proposal.size, count, proposal.box, proposal.worth, proposal.curvature
+                relaxed = max(alpha * _relax(gain, settings.damping), _between(refused, alpha), SMALLEST_DAMPING)
+                step = proposal.size, count, proposal.box, proposal.worth, proposal.curvature, refused
                 return _Trial(there, ended, relaxed, gain, *step)
             if ended is not None:
                 # The model promises next to nothing, and kinks of friction or rounding eat it up: this is the minimum.
                 return _Trial(None, ended, alpha, gain, proposal.size, count, proposal.box)
-        alpha = max(alpha * grow, next(least, 0.0))
+        refused, alpha = alpha, max(alpha * grow, next(least, 0.0))
         grow = min(2.0 * grow, LARGEST_DAMPING)
     return _Trial(None, Status.STUCK if was_finite else Status.NUMERICS, alpha, 0.0, np.nan, count, guess)
 
@@ -333,6 +341,11 @@ def _relax(gain: float, damping: Damping) -> float:
     if damping == "scaled" and 0.75 < gain < 1.5:
         return float(np.clip(abs(1.0 - gain), LEAST_RELAXATION, 0.1))
     return max(1.0 / 3.0, 1.0 - (2.0 * min(gain, 1.0) - 1.0) ** 3)
+
+
+def _between(refused: float, accepted: float) -> float:
+    """A damping half-way (in decades) from the one that was refused to the one that did; 0 where none was."""
+    return float(np.sqrt(refused * accepted)) if refused < accepted else 0.0
 
 
 def _start_damping(system: System, here: Any, settings: LevenbergMarquardt) -> float:
