@@ -36,7 +36,8 @@ from shadowfit.mechanism.laws import PositionMotor
 # by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
 # late.
 WORTHWHILE, PATIENCE = 0.003, 4
-# Most iterations with one weight: how well an unfinished fit predicts says nothing about its weight.
+# Most iterations with one weight: how well an unfinished fit predicts says nothing about its weight, and it is not
+# chosen. (Along a curved valley it would go on for hundreds, and end elsewhere.)
 ITERATIONS = 20
 # Of weights whose predictions differ by less than this (a per cent) the largest one leaves the fewest unknowns.
 ALIKE = 0.01
@@ -102,7 +103,8 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
         if by_chance and gain > WORTHWHILE:
             draws = draws or chance.drawn(problem, along, likely.weights, likely.evidence)
             draws = draws.tried(current.weights, current.evidence)
-        follows = not led or _follows(prediction, tried[0][1])
+        finished = current.outcome.status.converged
+        follows = finished and (not led or _follows(prediction, tried[0][1]))
         if follows and (not by_chance or (draws is not None and gain > max(WORTHWHILE, draws.gain))):
             closest = min(one.simulation_error for one in worthy)
             progress = prediction.score < best - WORTHWHILE or current.simulation_error < closest - WORTHWHILE
