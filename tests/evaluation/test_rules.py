@@ -9,6 +9,7 @@ import pytest
 from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Free, Options, fit
 from shadowfit.estimation.solve.levenberg_marquardt import Status
+from shadowfit.estimation.solve.prediction import Prediction
 from shadowfit.evaluation import rules, verdict
 from shadowfit.evaluation.notices import Notice, colour, from_json, ordered
 from shadowfit.evaluation.rules import disagreement, followed_readings, judge, told_parameters
@@ -220,3 +221,13 @@ def test_weights_beyond_the_digits_leave_no_error_bars_and_say_so(model, make_sw
     estimate = fit(model, make_swing(5, 2.0), FREE, options=Options(state_weight=weight))
     assert estimate.evidence.settled is not lost
     assert any("lost in rounding" in notice.text for notice in judge(estimate)) is lost
+
+
+@pytest.mark.parametrize(("added", "led", "says"), [(1.0, False, "1.6 s"), (100.0, False, None), (1.0, True, None)])
+def test_simulations_that_leave_the_motion_are_named_with_how_long_they_stay(added, led, says):
+    """Of the weight that was chosen, and not where a controller leads the machine."""
+    short, long = Prediction((16, 160, 1600), np.array([[0.01], [0.04], [0.5]])), Prediction((1600,), np.array([[0.1]]))
+    choice = SimpleNamespace(predictions=((1.0, short), (100.0, long)), added_weight=added, led=led)
+    problem = SimpleNamespace(timestep=0.01, given=SimpleNamespace(sensors={"x": None}))
+    told = list(followed_readings.simulations(SimpleNamespace(noise_choice=choice, problem=problem)))
+    assert [says in one.text and one.severity == "info" for one in told] == ([] if says is None else [True])

@@ -25,6 +25,8 @@ OFF, ONLY_NOISE = 0.05, 0.2
 COLOURED, STRONGLY_COLOURED = 2.0, 10.0
 # Correlation of a sensor's residuals with the sample before.
 NOT_WHITE = 0.5
+# Part of a sensor's spread by which simulations from the inputs alone may leave the motion.
+ASTRAY = 0.2
 
 
 def sensors(estimate: Estimate) -> Iterator[Notice]:
@@ -158,6 +160,29 @@ def _sensors_beyond(severity: Severity, rows: list[tuple[str, Sensor, float]]) -
         if severity == "amber"
         else f"These are better than the model says; stating it ({state}) spares the search",
     )
+
+
+def simulations(estimate: Estimate) -> Iterator[Notice]:
+    """How long simulations of the fitted model stay with the machine, where they do not to the end.
+
+    Of a machine that is led along a path nobody asks that: a controller answered to every error.
+    """
+    choice = estimate.noise_choice
+    if choice is None or choice.led or not choice.predictions:
+        return
+    _, chosen = min(choice.predictions, key=lambda row: abs(np.log(row[0] / choice.added_weight)))
+    times = estimate.problem.timestep * np.array(chosen.steps)
+    for name, errors in zip(estimate.problem.given.sensors, chosen.errors.T, strict=True):
+        if errors[-1] > ASTRAY:
+            follows = np.flatnonzero(errors <= OFF)
+            yield Notice(
+                "info",
+                f"simulations from the inputs alone leave {name}: in {times[-1]:.2g} s they are off by "
+                f"{_percent(errors[-1])} of its spread"
+                + (f", in {times[follows[-1]]:.2g} s by {_percent(errors[follows[-1]])}" if len(follows) else ""),
+                "Believe simulations for that long. A motion that is unstable leaves any model; else something acts "
+                "slowly that this one lacks (a tilt, a constant force): `shadowfit advise` names candidates",
+            )
 
 
 def unlike_noise(estimate: Estimate) -> Iterator[Notice]:
