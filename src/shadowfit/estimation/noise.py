@@ -48,6 +48,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 from shadowfit.estimation.solve.prediction import Prediction
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.solve.undriven import proportioned
+from shadowfit.estimation.uncertainty.delays import caught_up
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.file_prior import file_spread, settled
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
@@ -64,6 +65,8 @@ INDIFFERENCE = 0.5
 REFINEMENTS, SHORTER, SHORT = 8, 0.25, 1.5
 # Most times that the distance from the model file's bodies is found anew.
 SPREADS = 4
+# Most times that the forces of loose joints are found anew, until they change by less than this part.
+GROWTHS, GROWN = 10, 0.05
 # Most times that the pull of acting forces is found anew (it depends on the inertias that it moves), until they move by
 # less than a part of their standard deviations.
 PULLS, SETTLED = 10, 0.1
@@ -114,6 +117,8 @@ def estimate_noise(
     likely = _as_far_from_file(scan, _preferred(tried))
     # Fits that were left behind are not kept: each holds tens of megabytes.
     del best, tried
+    likely = _as_large_as_told(scan, likely)
+    likely = _caught_up(scan, likely)
     passing = passes_rest(problem)
     if passing:
         likely = _near_rest(scan, likely)
@@ -151,6 +156,36 @@ def _as_far_from_file(scan: Scan, candidate: Candidate) -> Candidate:
             break
         candidate = moved
     return candidate
+
+
+def _as_large_as_told(scan: Scan, candidate: Candidate) -> Candidate:
+    """The fit whose loose joints have forces as large as those of other joints say.
+
+    A common factor of all their numbers hardly shows, and what a fit holds (widths of friction) holds it back.
+    """
+    for _ in range(GROWTHS):
+        before = candidate.weights.proportion
+        if before is None or not scan.has_time:
+            break
+        moved = scan.fitted(candidate.point, candidate.weights, adapt=False)
+        after = moved.weights.proportion
+        if not usable(moved.outcome) or after is None:
+            break
+        candidate, measured = moved, before.measured
+        if np.all(np.abs(np.log(after.size[measured] / before.size[measured])) < GROWN):
+            break
+    return candidate
+
+
+def _caught_up(scan: Scan, likely: Candidate) -> Candidate:
+    """The fit with delays of drives in the time steps where they are most likely."""
+    if not (scan.has_time and usable(likely.outcome)):
+        return likely
+    point = caught_up(scan.problem, likely.point, likely.weights)
+    if point is likely.point:
+        return likely
+    moved = scan.fitted(point, likely.weights)
+    return moved if usable(moved.outcome) and likely.deviance - moved.deviance > EVIDENCE else likely
 
 
 def _near_rest(scan: Scan, likely: Candidate) -> Candidate:

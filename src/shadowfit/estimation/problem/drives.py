@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.mechanism.laws import DcMotor, PositionMotor, TorqueMotor
+from shadowfit.mechanism.laws import DcMotor, PositionMotor, TorqueMotor, VelocityMotor
 
 
 def is_led(problem: Problem) -> bool:
@@ -34,10 +34,22 @@ def driven_by_force(problem: Problem) -> frozenset[str]:
     return driven(problem, TorqueMotor | DcMotor)
 
 
+def targets(problem: Problem) -> dict[str, str]:
+    """Joints whose motor follows a target, a position or a speed, and the inputs that give it."""
+    return inputs_of(problem, PositionMotor | VelocityMotor)
+
+
 def driven(problem: Problem, kind: type | types.UnionType = object) -> frozenset[str]:
     """Joints with a motor (of a kind) that follows an input."""
-    return frozenset(
-        name
-        for name, joint in problem.mechanism.joints.items()
-        if any(isinstance(law, kind) and getattr(law, "input", None) is not None for law in joint.laws.values)
-    )
+    return frozenset(inputs_of(problem, kind))
+
+
+def inputs_of(problem: Problem, kind: type | types.UnionType = object) -> dict[str, str]:
+    """Joints with a law (of a kind) that follows an input, and this input."""
+    found: dict[str, str] = {}
+    for name, joint in problem.mechanism.joints.items():
+        for law in joint.laws.values:
+            source = getattr(law, "input", None)
+            if isinstance(law, kind) and source is not None:
+                found[name] = source
+    return found

@@ -30,7 +30,7 @@ from jaxtyping import Bool, Float
 
 from shadowfit.estimation.linear.projection import Follower, Projection
 from shadowfit.estimation.problem import rows
-from shadowfit.estimation.problem.drives import driven_by_force, is_led
+from shadowfit.estimation.problem.drives import driven_by_force, is_led, targets
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
@@ -356,7 +356,7 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
     slow = state_functions.of_time(steps)
     listed = []
     motions = [_motion(problem, point, i) for i in range(len(steps))]
-    drives = _drives(problem, point)
+    drives, aims = _drives(problem, point), _targets(problem, point)
     for joint, name in enumerate(problem.level_names or ()):
         position, speed = ([motion[i][:, joint] for motion in motions] for i in (0, 1))
         row = functools.partial(_impulse, problem, joint), joint
@@ -367,6 +367,8 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
         if name in drives:
             listed.append(_Candidate("drive", name, state_functions.of_drive(drives[name]), *row))
             listed.append(_Candidate("late", name, state_functions.of_delay(drives[name]), *row))
+        if name in aims:
+            listed.append(_Candidate("late", name, state_functions.of_lag(aims[name]), *row))
         listed.append(_Candidate("slow", name, slow, *row))
     for sensor, name in enumerate(problem.sensors):
         if problem.error_sizes[sensor] == 1:
@@ -389,6 +391,16 @@ def _drives(problem: Problem, point: Point) -> dict[str, list[Float[np.ndarray, 
         return {}
     known = [force for _, force in objective.missing_and_known(problem, point, unit_weights(problem))]
     return {name: [force[:, joint] for force in known] for joint, name in places}
+
+
+def _targets(problem: Problem, point: Point) -> dict[str, list[Float[np.ndarray, " n"]]]:
+    """Targets of the joints that follow one, in each recording."""
+    followed = targets(problem)
+    if not followed:
+        return {}
+    inputs = list(problem.mechanism.inputs)
+    tables = [problem.commands_at(point.values, i)[0] for i in range(len(problem.tracks))]
+    return {name: [table[:, inputs.index(source)] for table in tables] for name, source in followed.items()}
 
 
 def _impulse(

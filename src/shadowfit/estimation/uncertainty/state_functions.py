@@ -11,6 +11,8 @@ range, about the middle of it:
 * of the position: x², sin and cos of πx, 2πx, 3πx (springs and cables that are not linear, cogging, eccentric gears);
 * of the drive: f|f|, f³, tanh(f/0.3) and f² (a motor that saturates or has a dead band, an amplifier that pulls more to
   one side); and, by itself, ḟ (a drive that acts later or earlier than its input says);
+* of the target of a loop: what it is ahead of itself with a lag of 1, 3 and 10 time steps (a loop that answers with a
+  filter in it, through a gear that winds up, or at its own times);
 * of time: half waves cos πit/T over a recording, each smaller than the one before by as much as in a random walk. Most
   of such a change takes as long as the recording, and no time of correlation has to be chosen.
 
@@ -35,6 +37,8 @@ HARMONICS, QUICK, SLOW = 3, 0.03, 0.3
 WAVES = 12
 # Distances over which friction grows after a joint has turned, over half the range of its positions.
 DISTANCES = (0.003, 0.01, 0.03)
+# Lags of loops behind their targets, in time steps.
+LAGS = (1.0, 3.0, 10.0)
 
 Parts = tuple[Float[np.ndarray, "n f"], ...]
 
@@ -61,12 +65,18 @@ def _yielding(position: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n d"]:
     moved = np.diff(position)
     columns = []
     for distance in DISTANCES:
-        # z' = sign − (sign − z) kept, behind a number that nothing depends on.
-        kept, found = np.exp(-np.abs(moved) / distance), np.zeros(len(position) + 1)
-        found[2:] = np.sign(moved) * (1.0 - kept)
-        library("recur", len(moved), 1, 1, np.stack([np.zeros_like(kept), -kept], axis=1), found)
-        columns.append(found[1:])
+        # z' = sign − (sign − z) kept
+        kept = np.exp(-np.abs(moved) / distance)
+        columns.append(_recurred(kept, np.sign(moved) * (1.0 - kept)))
     return np.stack(columns, axis=1)
+
+
+def _recurred(kept: Float[np.ndarray, " n"], added: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n+1"]:
+    """``z_{i+1} = kept_i z_i + added_i`` from zero."""
+    # Behind a number that nothing depends on.
+    found = np.concatenate([[0.0, 0.0], added])
+    library("recur", len(added), 1, 1, np.stack([np.zeros_like(kept), -kept], axis=1), found)
+    return found[1:]
 
 
 def of_drive(force: Sequence[Float[np.ndarray, " n"]]) -> Parts:
@@ -79,6 +89,18 @@ def of_drive(force: Sequence[Float[np.ndarray, " n"]]) -> Parts:
 def of_delay(force: Sequence[Float[np.ndarray, " n"]]) -> Parts:
     """Change of the known force of a drive: what one that is a little late gives beside it."""
     return _split([np.concatenate([np.gradient(own) if len(own) > 1 else 0.0 * own for own in force])], force)
+
+
+def of_lag(target: Sequence[Float[np.ndarray, " n"]]) -> Parts:
+    """What targets are ahead of themselves with a lag: what a loop gives less that follows them so."""
+    columns = [np.concatenate([_ahead(own, lag) for own in target]) for lag in LAGS]
+    return _split(columns, target)
+
+
+def _ahead(target: Float[np.ndarray, " n"], lag: float) -> Float[np.ndarray, " n"]:
+    """``z' = z e^(−1/lag) + Δu``, from rest."""
+    changes = np.diff(target)
+    return _recurred(np.full(len(changes), np.exp(-1.0 / lag)), changes)
 
 
 def of_position(position: Sequence[Float[np.ndarray, " n"]]) -> Parts:
