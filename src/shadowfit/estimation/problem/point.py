@@ -35,3 +35,5 @@ class Point:
     answers: tuple[Float[Array, "steps r j"], ...] | None = None
     """What impulses along the joints' axes with given errors leave in the residuals of each recording, held
     (:mod:`axis_noise`); None: no errors are given, or residuals are the impulses of the joints."""
+    truncated_at: Values | None = None
+    """Parameters that the errors of the discretisation were found with."""

@@ -14,6 +14,10 @@ Along a common factor of all u the rows then hold nothing, and error bars say so
 
     dρ = F₀/F (dr − r d log F).
 
+Errors of the discretisation that are taken off r, and held while a fit moves, grow with the forces like all of it: E
+that was found where the forces were F' counts as E F/F'. (Held as they are, a fit that has twice the forces would have
+half of its errors left, and stays where it is but for a little in each round.)
+
 (Inertia in the place of F, which the determinant of acting forces amounts to, would reward a rotor without end where a
 joint creeps: what hardly accelerates does not feel it. And so would numbers in the place of forces, some of which
 cancel each other along any one motion.)

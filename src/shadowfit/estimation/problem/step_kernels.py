@@ -112,7 +112,9 @@ class StepKernels:
         table = RowTable(moving, self.plan.unknowns.reach, self.plan.node_size)
         if chunk.proportion is not None:
             width = table.window * table.node_size
-            moving[:, :, width:-1] -= moving[:, :, -1:] * chunk.proportion
+            # Errors of the discretisation grow with the forces, too.
+            whole = moving[:, :, -1] + chunk.data.truncation @ chunk.dynamics_weight.T
+            moving[:, :, width:-1] -= whole[:, :, None] * chunk.proportion
         return table
 
     def residuals(self, chunk: Chunk) -> np.ndarray:

@@ -68,7 +68,7 @@ def renewed(problem: Problem, point: Point) -> Point:
     if problem.options.correction == "none":
         return point
     errors = tuple(truncation(problem, point, recording) for recording in range(len(problem.tracks)))
-    return dataclasses.replace(point, truncation=errors)
+    return dataclasses.replace(point, truncation=errors, truncated_at=point.values)
 
 
 def _of_steps(problem: Problem, point: Point, recording: int, part: slice) -> Truncation:
