@@ -133,10 +133,8 @@ def published_bases(file: Path, folder: Path) -> None:
 
     saved = load_result(folder)
     start = np.array([saved.summary["parameters"][label]["value"] for label in saved.labels])
-    # The authors' numbers are those of the data alone; so are these bars, without what the file says about bodies.
-    known = np.nan_to_num(saved.covariance_of_data)
-    held = {label: own["at_bound"] for label, own in saved.summary["parameters"].items()}
-    known += np.diag([bar(saved.summary["parameters"][label]) ** 2 if held[label] else 0.0 for label in saved.labels])
+    # The authors' numbers are those of the data alone; so are these, without what the file says about bodies.
+    known, away = saved.covariance_of_data, saved.values_of_data - start
     distances = []
     print("published combination | published | found | difference in our bars")
     for line in file.read_text().splitlines():
@@ -159,7 +157,7 @@ def published_bases(file: Path, folder: Path) -> None:
                 for size, step in zip(steps, np.diag(steps), strict=True)
             ]
         )
-        found, own = combination(start), float(np.sqrt(slope @ known @ slope))
+        found, own = combination(start) + float(slope @ away), float(np.sqrt(slope @ known @ slope))
         given = abs(float(value)) * float(spread) / 100.0
         distances.append(abs(found - float(value)) / own)
         print(f"{text} | {value} ± {given:.2g} | {found:.4g} ± {own:.2g} | {distances[-1]:.1f}")

@@ -95,3 +95,40 @@ def test_the_covariance_of_the_data_knows_nothing_of_the_file(estimate):
     best = min(told, key=lambda one: one.std / abs(one.value))
     row = np.array([best.coefficients.get(name, 0.0) for name in linear.names])
     assert np.sqrt(row @ spread @ row) == pytest.approx(best.std, rel=0.05)
+
+
+def test_values_of_the_data_are_the_machines(estimate, truth):
+    """Combinations that the data tell, without the pull of the file, within bars that know nothing of it."""
+    found, _ = estimate
+    parameters = found.problem.parameters
+    values = parameters.vector(found.outcome.linearisation.point.values)
+    linear = linear_parameters(found.evidence, values, parameters.units())
+    by_values = np.linalg.inv(linear.jacobian_inverse)
+    right = np.array([float(truth[0].get(name)) for name in parameters.labels()])
+    wanted = linear_parameters(found.evidence, right, parameters.units()).values
+    alone = linear.values + by_values @ (found.values_of_data() - values)
+    spread = by_values @ found.covariance_of_data() @ by_values.T
+    off = []
+    for one in found.base_parameters.combinations:
+        row = np.array([one.coefficients.get(name, 0.0) for name in linear.names])
+        off.append(row @ (alone - wanted) / np.sqrt(row @ spread @ row))
+    assert np.sqrt(np.mean(np.square(off))) < 2.0
+
+
+@pytest.mark.slow
+def test_a_rotor_is_not_known_by_what_the_file_says_of_its_link(truth):
+    """The first rotor turns with its link alike: the file alone tells them apart, and its bodies are 1.3 times off."""
+    machine, recording = truth
+    free = ("*.inertial", "*.shaft_inertia", "*.viscous")
+    found = fit(scaled(machine, 1.3), recording, free, options=Options(correction="none"))
+    rows = {row.name: row for row in found.parameters}
+    rotors = [name for name in rows if name.endswith("shaft_inertia")]
+    assert rotors
+    assert not rows[rotors[0]].identifiable
+    alone, spread = np.sqrt(np.diagonal(found.covariance_of_data())), found.uncertainty().std
+    others = np.diagonal(found.evidence.file_prior) == 0.0
+    held = found.at_bound
+    assert np.all(spread[others & ~held] >= (1.0 - 1e-9) * alone[others & ~held])
+    for name, row in rows.items():
+        if name.endswith("viscous") and not row.at_bound:
+            assert abs(row.value - float(machine.get(name))) < 4.0 * row.std, name

@@ -143,7 +143,7 @@ def test_data_that_push_hard_against_a_bound_say_how_wrong_the_model_is(bars_bey
     bar = REFERENCE * np.sqrt(inverse[2, 2])
     distance = bars_beyond * bar
     known = SimpleNamespace(
-        labels=LABELS, at_bound=held, matrix=matrix, bread=bread, on_edge=False,
+        labels=LABELS, at_bound=held, matrix=matrix, bread=bread, on_edge=False, file_prior=np.zeros((3, 3)),
         gradient=np.array([0.0, 0.0, distance / inverse[2, 2]]),
         covariance=lambda _, free=~held: (REFERENCE**2 * bread(free), np.full(3, np.inf)),
     )  # fmt: skip
@@ -159,6 +159,11 @@ def test_data_that_push_hard_against_a_bound_say_how_wrong_the_model_is(bars_bey
         assert np.sqrt(added) == pytest.approx(0.45 * 0.69 * distance, rel=0.01)
     else:
         assert np.sqrt(added) < 0.45 * bar
+    # What the data tell of the first and the third together the bound does not touch.
+    whole, together = found.with_bounds, np.array([1.0, 0.0, 0.45])
+    assert together @ whole @ together == pytest.approx(REFERENCE**2 / 2.0)
+    assert whole[0, 0] == pytest.approx(found.std[0] ** 2)
+    assert whole[2, 2] > 0.0
 
 
 def test_intervals_beside_a_bound_span_what_the_bound_hides():

@@ -292,10 +292,12 @@ class Estimate(Ended):
 
     def uncertainty(self, kind: Kind = "blocks") -> Uncertainty:
         """Covariance, correlations and intervals of a kind (:mod:`uncertainty.covariance`)."""
+        return self._uncertainty(self.evidence, kind)
+
+    def _uncertainty(self, evidence: Evidence, kind: Kind) -> Uncertainty:
         parameters = self.problem.parameters
         values = parameters.vector(self.outcome.linearisation.point.values)
-        bounds = parameters.lower, parameters.upper
-        return Uncertainty(check_kind(kind), self.evidence, values, *bounds)
+        return Uncertainty(check_kind(kind), evidence, values, parameters.lower, parameters.upper)
 
     @functools.cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
@@ -303,8 +305,24 @@ class Estimate(Ended):
         return self.uncertainty("gauss-newton").covariance
 
     def covariance_of_data(self, kind: Kind = "blocks") -> Float[np.ndarray, "p p"]:
-        """Covariance by the data and what was given, without the model file's bodies (:mod:`file_prior`)."""
-        return self.evidence.without_file.covariance(check_kind(kind))[0]
+        """Covariance by the data and what was given, without the model file's bodies (:mod:`file_prior`).
+
+        With parameters that sit on a bound: their mean squares from there, and what others follow them by.
+        """
+        return self._uncertainty(self.evidence.without_file, kind).with_bounds
+
+    def values_of_data(self) -> Float[np.ndarray, " p"]:
+        """Values that the data and what was given ask for by themselves, to first order, without the edges of bodies.
+
+        Combinations that the data tell are then as free of the model file's bodies as :meth:`covariance_of_data` is. Of
+        what they do not tell these values say nothing.
+        """
+        evidence, values = self.evidence, self.outcome.linearisation.point.values
+        away, carried = self.problem.parameters.from_start(values)
+        known = self.problem.parameters.file_information / self.weights.file_spread**2
+        of_file = self.weights.reference**2 * carried.T @ known @ away
+        step = evidence.without_file.bread(~evidence.at_bound) @ (of_file - evidence.gradient)
+        return self.problem.parameters.vector(values) + step
 
     @property
     def findings(self) -> tuple[Finding, ...]:

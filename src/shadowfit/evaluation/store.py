@@ -84,7 +84,9 @@ class SavedResult:
     """Names of the parameters, in the order of ``covariance``."""
     covariance: Float[np.ndarray, "p p"]
     covariance_of_data: Float[np.ndarray, "p p"]
-    """Without what the model file says about bodies whose numbers are all free; else the same."""
+    """Without what the model file says about bodies whose numbers are all free, and with bounds; else the same."""
+    values_of_data: Float[np.ndarray, " p"]
+    """Values that go with it (:meth:`Estimate.values_of_data`)."""
 
     @property
     def converged(self) -> bool:
@@ -188,9 +190,9 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
         with np.load(io.BytesIO((source / "state.npz").read_bytes()), allow_pickle=False) as archive:
             states = {name: _states(archive, name) for name in names}
             labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
-            of_data = archive.get("covariance_of_data", spread)
+            of_data = archive.get("covariance_of_data", spread), archive.get("values_of_data", archive["values"])
         return SavedResult(
-            source, summary, tables, forces, torques, read_csv(source / "log.csv"), states, labels, spread, of_data
+            source, summary, tables, forces, torques, read_csv(source / "log.csv"), states, labels, spread, *of_data
         )
     except FileNotFoundError as error:
         missing = Path(error.filename).name
@@ -328,6 +330,7 @@ def _archive(estimate: Estimate, names: Sequence[str], kind: Kind) -> bytes:
     }
     if np.any(estimate.evidence.file_prior):
         arrays["covariance_of_data"] = estimate.covariance_of_data(kind)
+        arrays["values_of_data"] = estimate.values_of_data()
     for index, name in enumerate(names):
         states = start_states(estimate, index)
         arrays[f"{name}/time"] = estimate.problem.tracks[index].times(estimate.problem.timestep)

@@ -67,7 +67,22 @@ class Uncertainty:
     @functools.cached_property
     def _found(self) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
         with one_thread():
-            return self.evidence.covariance(self.kind)
+            covariance, degrees = self.evidence.covariance(self.kind)
+            factor = self._vouched_for_by_data(covariance)
+        return covariance * np.outer(factor, factor), degrees
+
+    def _vouched_for_by_data(self, covariance: Float[np.ndarray, "p p"]) -> Float[np.ndarray, " p"]:
+        """Factors on standard deviations of numbers that are no body's, but known by what the file says of bodies.
+
+        A rotor that turns with a link, and friction beside an offset that a weight hides, would be as sure as the
+        file's bodies, of which nobody has vouched for anything. Correlations stay.
+        """
+        evidence = self.evidence
+        if not evidence.file_prior.any():
+            return np.ones(len(covariance))
+        own, alone = (np.diagonal(one) for one in (covariance, evidence.without_file.covariance(self.kind)[0]))
+        others = (np.diagonal(evidence.file_prior) == 0.0) & (own > 0.0)
+        return np.sqrt(np.where(others, np.maximum(alone / np.where(others, own, 1.0), 1.0), 1.0))
 
     @property
     def covariance(self) -> Float[np.ndarray, "p p"]:
@@ -114,13 +129,43 @@ class Uncertainty:
 
     @functools.cached_property
     def _by_bounds(self) -> Float[np.ndarray, " p"]:
-        """Variance by what parameters on a bound may be instead."""
-        evidence, added = self.evidence, np.zeros(len(self.labels))
-        bread = evidence.bread(~evidence.at_bound)
-        for i in np.flatnonzero(evidence.at_bound & (self._std_beyond > 0.0)).tolist():
-            inside = self._std_beyond[i] ** 2 * square_beyond(self._beyond[i] / self._std_beyond[i])
-            added += (bread @ evidence.matrix[:, i]) ** 2 * inside
-        return added
+        """Variance by what others on a bound may be instead."""
+        return np.where(self.evidence.at_bound, 0.0, np.diagonal(self._followed(self._inside)))
+
+    @functools.cached_property
+    def _inside(self) -> Float[np.ndarray, " p"]:
+        """Mean squares of how far parameters on a bound may be off it, those on other bounds held; else zero."""
+        squares = np.zeros(len(self.labels))
+        for i in np.flatnonzero(self.evidence.at_bound & (self._std_beyond > 0.0)).tolist():
+            squares[i] = self._std_beyond[i] ** 2 * square_beyond(self._beyond[i] / self._std_beyond[i])
+        return squares
+
+    @functools.cached_property
+    def _inside_together(self) -> Float[np.ndarray, " p"]:
+        """The same if all of them were free: some share an effect, and one leaves its bound where the other may."""
+        evidence, squares, everything = self.evidence, self._inside.copy(), np.ones(len(self.labels), bool)
+        moved = -evidence.bread(everything) @ evidence.gradient
+        spread = np.sqrt(np.diagonal(evidence.covariance(self.kind, everything)[0]))
+        for i in np.flatnonzero(evidence.at_bound & (spread > 0.0)).tolist():
+            outwards = 1.0 if self.values[i] >= self.upper[i] else -1.0
+            squares[i] = max(squares[i], spread[i] ** 2 * square_beyond(outwards * moved[i] / spread[i]))
+        return squares
+
+    def _followed(self, squares: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        """Second moments of parameters on a bound that are off it by some mean squares, and of those that follow."""
+        evidence = self.evidence
+        bread, places = evidence.bread(~evidence.at_bound), np.flatnonzero(squares > 0.0)
+        answers = -bread @ evidence.matrix[:, places]
+        answers[places, np.arange(len(places))] = 1.0
+        return (answers * squares[places]) @ answers.T
+
+    @property
+    def with_bounds(self) -> Float[np.ndarray, "p p"]:
+        """The covariance with what parameters on a bound may be instead, and these themselves: for combinations."""
+        if not self.evidence.at_bound.any():
+            return self.covariance
+        with one_thread():
+            return self.covariance + self._followed(self._inside_together)
 
     @property
     def correlation(self) -> Float[np.ndarray, "p p"]:

@@ -301,10 +301,12 @@ class Evidence:
             return covariance, np.full(len(free), degrees)
         return self._widened(covariance, bread @ self.latent.variance @ bread, free, degrees)
 
-    @property
+    @functools.cached_property
     def without_file(self) -> Evidence:
         """What the data say, however little: without the model file's bodies, which nobody has vouched for."""
         nothing = np.zeros_like(self.file_prior)
+        if not self.file_prior.any():
+            return self
         return dataclasses.replace(self, prior=self.prior - self.file_prior, file_prior=nothing, least_told=HARDLY_ANY)
 
     def _less_pulled(
