@@ -11,7 +11,7 @@ range, about the middle of it:
 * of the position: x², sin and cos of πx, 2πx, 3πx (springs and cables that are not linear, cogging, eccentric gears);
 * of the drive: f|f|, f³, tanh(f/0.3) and f² (a motor that saturates or has a dead band, an amplifier that pulls more to
   one side); and, by itself, ḟ (a drive that acts later or earlier than its input says);
-* of the target of a loop: what it is ahead of itself with a lag of 1, 3 and 10 time steps (a loop that answers with a
+* of the target of a loop: what it is ahead of itself with a lag of 1 and 3 time steps (a loop that answers with a
   filter in it, through a gear that winds up, or at its own times);
 * of time: half waves cos πit/T over a recording, each smaller than the one before by as much as in a random walk. Most
   of such a change takes as long as the recording, and no time of correlation has to be chosen.
@@ -37,8 +37,8 @@ HARMONICS, QUICK, SLOW = 3, 0.03, 0.3
 WAVES = 12
 # Distances over which friction grows after a joint has turned, over half the range of its positions.
 DISTANCES = (0.003, 0.01, 0.03)
-# Lags of loops behind their targets, in time steps.
-LAGS = (1.0, 3.0, 10.0)
+# Lags of loops behind their targets, in time steps. (With longer ones they stand in for friction over a way.)
+LAGS = (1.0, 3.0)
 
 Parts = tuple[Float[np.ndarray, "n f"], ...]
 
