@@ -117,9 +117,10 @@ def step(
     """
     motion = moved(tree, carried.motion, carried.last)
     now = hang(tree, mechanism, motion)
-    velocity = now.pose.minus(carried.pose) / timestep
+    rate = 1.0 / timestep  # once a call: a division takes as long as several products
+    velocity = rate * now.pose.minus(carried.pose)
     after = hang(tree, mechanism, moved(tree, motion, trial.increment))
-    new_velocity = after.pose.minus(now.pose) / timestep
+    new_velocity = rate * after.pose.minus(now.pose)
     moving = Moving(now.pose, velocity, new_velocity, command, timestep)
     links, elements = _opened(tree, mechanism)
     response = _response(tree, mechanism, now, timestep)
@@ -319,9 +320,12 @@ def _matrix(
             elif bodies[i] in above[bodies[j]]:
                 entries[j][i] = dot(along_row, twists[i])
     for j, sides in enumerate(along.axes):
-        for body, axis in sides:
-            speed = along.slope[j] * maps.row(body, axis)
-            for i in range(size):
-                if bodies[i] in above[body]:
-                    entries[j][i] = entries[j][i] - dot(speed, twists[i])
+        speeds = [(body, along.slope[j] * maps.row(body, axis)) for body, axis in sides]
+        # What both sides hang on moves them together: their rows are added once, not once for each coordinate.
+        both = sum(speed for _, speed in speeds)
+        for i in range(size):
+            moved_sides = [speed for body, speed in speeds if bodies[i] in above[body]]
+            if moved_sides:
+                speed = moved_sides[0] if len(moved_sides) < len(speeds) else both
+                entries[j][i] = entries[j][i] - dot(speed, twists[i])
     return jnp.stack([jnp.stack(entry) for entry in entries]) if size else jnp.zeros((0, 0))

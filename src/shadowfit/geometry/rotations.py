@@ -37,7 +37,7 @@ def conjugate(e: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
 
 def normalise(e: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
     """Scale to unit length."""
-    return e / jnp.sqrt(jnp.sum(e * e, axis=-1, keepdims=True))
+    return e * (1.0 / jnp.sqrt(jnp.sum(e * e, axis=-1, keepdims=True)))
 
 
 def exp(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
@@ -59,8 +59,9 @@ def log(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
     sine = jnp.sqrt(jnp.where(small, 1.0, squared))
     # atan2 is regular at the half turn, where arccos has an infinite derivative.
     exact = 2.0 * jnp.arctan2(sine, scalar) / sine
-    cosine = jnp.where(small, scalar, 1.0)
-    series = 2.0 / cosine * (1.0 - squared / (3.0 * cosine**2) + (squared / cosine**2) ** 2 / 5.0)
+    inverse = 1.0 / jnp.where(small, scalar, 1.0)
+    tangent = squared * inverse**2
+    series = 2.0 * inverse * (1.0 - tangent / 3.0 + tangent**2 / 5.0)
     return jnp.where(small, series, exact) * vector
 
 

@@ -18,6 +18,7 @@ import concurrent.futures
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -86,27 +87,27 @@ class Sequence:
             single = self(settings, constants, [np.asarray(x)[None] for x in start], [x[None] for x in given])
             return [x[0] for x in single]
         count, times = given[0].shape[:2]
-        outputs = [np.empty((count, times, *shape)) for shape in code.shapes[self.layout.kept + 1 :]]
-        groups = [slice(i, i + LANES) for i in range(0, count, LANES)]
+        shapes = code.shapes[self.layout.kept + 1 :]
+        edges = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+        # One array, written once, in place: what is returned are views of it.
+        found = np.zeros((count if count == 1 else -(-count // LANES) * LANES, times, edges[-1]))
 
-        def run(group: slice) -> None:
-            some = [x[group] for x in start], [x[group] for x in given], [x[group] for x in outputs]
-            self._run(settings, constants, *some)
+        def run(first: int) -> None:
+            group = slice(first, first + LANES)
+            self._run(settings, constants, [x[group] for x in start], [x[group] for x in given], found[group])
 
-        if count <= LANES:
-            run(slice(0, count))
-            return outputs
-        self.code(settings, constants, LANES)
-        with concurrent.futures.ThreadPoolExecutor(processors.threads()) as threads:
-            list(threads.map(run, groups))
-        return outputs
+        if count > LANES:
+            self.code(settings, constants, LANES)
+            with concurrent.futures.ThreadPoolExecutor(processors.threads()) as threads:
+                list(threads.map(run, range(0, count, LANES)))
+        else:
+            run(0)
+        places = itertools.pairwise(edges)
+        return [found[:count, :, a:b].reshape(count, times, *x) for (a, b), x in zip(places, shapes, strict=True)]
 
-    def _run(
-        self, settings: Leaves, constants: Leaves, start: Leaves, given: Leaves, outputs: list[np.ndarray]
-    ) -> None:
-        """A few trajectories, side by side, written into ``outputs``; unused lanes repeat the last one."""
-        count, times = len(start[0]), given[0].shape[1]
-        lanes = 1 if count == 1 else LANES
+    def _run(self, settings: Leaves, constants: Leaves, start: Leaves, given: Leaves, found: np.ndarray) -> None:
+        """A few trajectories, side by side, written into ``found``; unused lanes repeat the last one."""
+        count, times, lanes = len(start[0]), given[0].shape[1], len(found)
         code = self.code(settings, constants, lanes)
         assert code is not None
         who = np.minimum(np.arange(lanes), count - 1)
@@ -115,14 +116,9 @@ class Sequence:
         carry[: len(carried)] = carried
         columns = [np.asarray(x, float).reshape(count, times, -1) for x in given]
         varying = np.ascontiguousarray(np.moveaxis(np.concatenate(columns, axis=2)[who], 0, 2))
-        sizes = [int(np.prod(x.shape[2:], dtype=int)) for x in outputs]
-        results = np.zeros((times, sum(sizes), lanes))
         values = _flat(settings)
         known = np.concatenate([values[~_shaping(values)], _flat(constants)])
-        code.loaded("program", known, varying, results, np.empty(code.scratch), carry, times, results.shape[1])
-        by_trajectory = np.moveaxis(results, 2, 0)[:count]
-        for output, part in zip(outputs, np.split(by_trajectory, np.cumsum(sizes)[:-1], axis=2), strict=True):
-            output.reshape(count, times, -1)[:] = part
+        code.loaded("program", known, varying, found, np.empty(code.scratch), carry, times, found.shape[2])
 
     @functools.cached_property
     def _by_xla(self) -> Callable[..., list[np.ndarray]]:

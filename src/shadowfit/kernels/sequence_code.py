@@ -1,8 +1,8 @@
 """The text of a program that steps through time, for LLVM (:mod:`sequence`, :mod:`parts`).
 
-All that changes lies trajectory by trajectory: (time, place, lane) for what is given and what is found, (place, lane)
-for what is carried: first the values of this step, behind them those for the next one, and whether to do this one
-again. A group of trajectories repeats a step until the last one of them has settled; those that have
+What changes lies trajectory by trajectory: (time, place, lane) for what is given, (place, lane) for what is carried:
+first the values of this step, behind them those for the next one, and whether to do this one again. What is found goes
+to where it stays, (lane, time, place): a copy would take as long as the steps of a small machine. A group of trajectories repeats a step until the last one of them has settled; those that have
 already done so repeat their last round and find the same.
 """
 
@@ -28,6 +28,8 @@ class _StepPart(Part):
     def __init__(self, module: Module, name: str, scalars: Scalars, kept: Kept, inside: bool, sizes: Sizes) -> None:
         super().__init__(module, name, scalars, kept, inside)
         self.sizes = sizes
+        self.rows = ["%to"]
+        """Where the results of each lane go; ``stride`` leads from one to the next."""
 
     def read_input(self, place: int) -> str:
         constant, carried, iterated, _ = self.sizes
@@ -44,10 +46,20 @@ class _StepPart(Part):
         """Write a value to what is handed on, or to the results."""
         value, handed_on = self.number_of(node), self.sizes[1] + self.sizes[2]
         for place in places:
-            handed = place <= handed_on
-            target, where = ("%carry", handed_on + place) if handed else ("%to", place - handed_on - 1)
-            at = self.line(f"getelementptr double, ptr {target}, i64 {where * self.kept.lanes}")
-            self.lines.append(f"  store {self.width.number} {value}, ptr {at}, align 8")
+            if place <= handed_on:
+                at = self.line(f"getelementptr double, ptr %carry, i64 {(handed_on + place) * self.kept.lanes}")
+                self.lines.append(f"  store {self.width.number} {value}, ptr {at}, align 8")
+            else:
+                self.result(value, place - handed_on - 1)
+
+    def result(self, value: str, place: int) -> None:
+        """Write a value to the results, lane by lane."""
+        while len(self.rows) < self.kept.lanes:
+            self.rows.append(self.line(f"getelementptr double, ptr {self.rows[-1]}, i64 %stride"))
+        for lane, row in enumerate(self.rows):
+            one = self.line(f"extractelement {self.width.number} {value}, i32 {lane}") if self.width.lanes else value
+            at = self.line(f"getelementptr double, ptr {row}, i64 {place}")
+            self.lines.append(f"  store double {one}, ptr {at}, align 8")
 
 
 def assembly(scalars: Scalars, sizes: Sizes, outputs: Sequence[Node], lanes: int) -> tuple[list[str], int]:
@@ -107,16 +119,17 @@ def _write_loop(module: Module, parts: Sequence[Sequence[Part]], sizes: Sizes, l
     carried, iterated, given = sizes[1:]
     kept = carried + iterated
     f = Function(module, PROGRAM)
+    across = f.product(f.groups, f.stride)
     for part in parts[CONSTANT]:
-        f.call(part, f.constants, f.varying, f.results, f.scratch, f.carry, f.stride)
+        f.call(part, f.constants, f.varying, f.results, f.scratch, f.carry, across)
     with f.loop(0, f.groups) as time:
         start = f.at(f.varying, f.product(time.index, given * lanes))
-        to = f.at(f.results, f.product(time.index, f.stride, lanes))
+        to = f.at(f.results, f.product(time.index, f.stride))
         for part in parts[STEP]:
-            f.call(part, f.constants, start, to, f.scratch, f.carry, f.stride)
+            f.call(part, f.constants, start, to, f.scratch, f.carry, across)
         with f.rounds() as rounds:
             for part in parts[ROUND]:
-                f.call(part, f.constants, start, to, f.scratch, f.carry, f.stride)
+                f.call(part, f.constants, start, to, f.scratch, f.carry, across)
             unsettled = f.apply("ne", f.load(f.at(f.carry, 2 * kept * lanes), lanes), number(0.0, lanes))
             rounds.again = f.any(unsettled)
             with f.when(rounds.again):
