@@ -80,8 +80,9 @@ def run(
         # Only the speeds after a step bend as the loops want it: those before are on the other side of the present.
         before = 2.0 * rates - advance(before, command[..., :1, :])[3].reshape(rates.shape) / timestep
     outputs = advance(before, np.concatenate([command, command[..., -1:, :]], axis=-2))
-    status = np.concatenate([np.zeros((*batch, 1)), outputs[4][..., :-1]], axis=-1)
-    return Run(outputs[0], outputs[1], outputs[2], status.astype(int), outputs[5], outputs[6])
+    status = np.zeros(outputs[4].shape, int)
+    status[..., 1:] = outputs[4][..., :-1]
+    return Run(outputs[0], outputs[1], outputs[2], status, outputs[5], outputs[6])
 
 
 def multipliers(

@@ -320,12 +320,12 @@ def _matrix(
             elif bodies[i] in above[bodies[j]]:
                 entries[j][i] = dot(along_row, twists[i])
     for j, sides in enumerate(along.axes):
-        speeds = [(body, along.slope[j] * maps.row(body, axis)) for body, axis in sides]
+        speeds = [along.slope[j] * maps.row(body, axis) for body, axis in sides]
         # What both sides hang on moves them together: their rows are added once, not once for each coordinate.
-        both = sum(speed for _, speed in speeds)
+        both = speeds[0] + speeds[1] if len(speeds) == 2 else None
         for i in range(size):
-            moved_sides = [speed for body, speed in speeds if bodies[i] in above[body]]
-            if moved_sides:
-                speed = moved_sides[0] if len(moved_sides) < len(speeds) else both
+            moving = [speed for (body, _), speed in zip(sides, speeds, strict=True) if bodies[i] in above[body]]
+            if moving:
+                speed = both if both is not None and len(moving) == 2 else moving[0]
                 entries[j][i] = entries[j][i] - dot(speed, twists[i])
     return jnp.stack([jnp.stack(entry) for entry in entries]) if size else jnp.zeros((0, 0))

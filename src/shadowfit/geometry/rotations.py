@@ -56,7 +56,7 @@ def log(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
     scalar, vector = shortest[..., :1], shortest[..., 1:]
     squared = jnp.sum(vector * vector, axis=-1, keepdims=True)
     small = squared < SMALL_SQUARED_ANGLE
-    sine = jnp.sqrt(jnp.where(small, 1.0, squared))
+    sine = jnp.sqrt(jnp.where(small, SMALL_SQUARED_ANGLE, squared))
     # atan2 is regular at the half turn, where arccos has an infinite derivative.
     exact = 2.0 * jnp.arctan2(sine, scalar) / sine
     inverse = 1.0 / jnp.where(small, scalar, 1.0)

@@ -89,36 +89,25 @@ class Sequence:
         count, times = given[0].shape[:2]
         shapes = code.shapes[self.layout.kept + 1 :]
         edges = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+        if count > 1:
+            code = self.code(settings, constants, LANES)
+            assert code is not None
         # One array, written once, in place: what is returned are views of it.
         found = np.zeros((count if count == 1 else -(-count // LANES) * LANES, times, edges[-1]))
+        values = _flat(settings)
+        known = np.concatenate([values[~_shaping(values)], _flat(constants)])
 
         def run(first: int) -> None:
             group = slice(first, first + LANES)
-            self._run(settings, constants, [x[group] for x in start], [x[group] for x in given], found[group])
+            _run(code, known, [x[group] for x in start], [x[group] for x in given], found[group])
 
         if count > LANES:
-            self.code(settings, constants, LANES)
             with concurrent.futures.ThreadPoolExecutor(processors.threads()) as threads:
                 list(threads.map(run, range(0, count, LANES)))
         else:
             run(0)
         places = itertools.pairwise(edges)
         return [found[:count, :, a:b].reshape(count, times, *x) for (a, b), x in zip(places, shapes, strict=True)]
-
-    def _run(self, settings: Leaves, constants: Leaves, start: Leaves, given: Leaves, found: np.ndarray) -> None:
-        """A few trajectories, side by side, written into ``found``; unused lanes repeat the last one."""
-        count, times, lanes = len(start[0]), given[0].shape[1], len(found)
-        code = self.code(settings, constants, lanes)
-        assert code is not None
-        who = np.minimum(np.arange(lanes), count - 1)
-        carried = np.concatenate([np.asarray(x, float).reshape(count, -1) for x in start], axis=1)[who].T
-        carry = np.zeros((2 * len(carried) + 1, lanes))
-        carry[: len(carried)] = carried
-        columns = [np.asarray(x, float).reshape(count, times, -1) for x in given]
-        varying = np.ascontiguousarray(np.moveaxis(np.concatenate(columns, axis=2)[who], 0, 2))
-        values = _flat(settings)
-        known = np.concatenate([values[~_shaping(values)], _flat(constants)])
-        code.loaded("program", known, varying, found, np.empty(code.scratch), carry, times, found.shape[2])
 
     @functools.cached_property
     def _by_xla(self) -> Callable[..., list[np.ndarray]]:
@@ -151,6 +140,18 @@ class Sequence:
                 objects = [background.submit(codegen.compile_program, text, alike=True) for text in written.texts]
                 _loaded[name] = _Code(written.shapes, written.scratch, _Making(name, objects))
         return _loaded[name]
+
+
+def _run(code: _Code, known: np.ndarray, start: Leaves, given: Leaves, found: np.ndarray) -> None:
+    """A few trajectories, side by side, written into ``found``; unused lanes repeat the last one."""
+    count, times, lanes = len(start[0]), given[0].shape[1], len(found)
+    who = np.minimum(np.arange(lanes), count - 1)
+    carried = np.concatenate([np.asarray(x, float).reshape(count, -1) for x in start], axis=1)[who].T
+    carry = np.zeros((2 * len(carried) + 1, lanes))
+    carry[: len(carried)] = carried
+    columns = [np.asarray(x, float).reshape(count, times, -1) for x in given]
+    varying = np.ascontiguousarray(np.moveaxis(np.concatenate(columns, axis=2)[who], 0, 2))
+    code.loaded("program", known, varying, found, np.empty(code.scratch), carry, times, found.shape[2])
 
 
 def _shaping(settings: np.ndarray) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 What changes lies trajectory by trajectory: (time, place, lane) for what is given, (place, lane) for what is carried:
 first the values of this step, behind them those for the next one, and whether to do this one again. What is found goes
-to where it stays, (lane, time, place): a copy would take as long as the steps of a small machine. A group of trajectories repeats a step until the last one of them has settled; those that have
-already done so repeat their last round and find the same.
+to where it stays, (lane, time, place): a copy would take as long as the steps of a small machine. A group of
+trajectories repeats a step until the last one of them has settled; those that have already done so repeat their last
+round and find the same.
 """
 
 from __future__ import annotations

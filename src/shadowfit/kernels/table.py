@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.kernels import code, derivatives
+from shadowfit.kernels import angles, code, derivatives
 from shadowfit.kernels.derivatives import chosen, factors, within
 from shadowfit.kernels.row import Row, register
 from shadowfit.kernels.rules import control, entries, moves, sums
@@ -106,9 +106,9 @@ FUNCTIONS = {
     "expm1": _operation(np.expm1, factors(lambda s, x, y: s.add(y, s.one)), code.library("expm1")),
     "log": _operation(np.log, factors(lambda s, x, y: _over(s, 1.0, x)), code.library("log")),
     "log1p": _operation(np.log1p, factors(lambda s, x, y: _over(s, 1.0, s.add(s.one, x))), code.library("log1p")),
-    "sin": _operation(np.sin, factors(lambda s, x, y: s.call("cos", x)), code.library("sin")),
-    "cos": _operation(np.cos, factors(lambda s, x, y: s.neg(s.call("sin", x))), code.library("cos")),
-    "tan": _operation(np.tan, factors(lambda s, x, y: s.add(s.one, _square(s, y))), code.library("tan")),
+    "sin": _operation(np.sin, factors(lambda s, x, y: s.call("cos", x)), angles.function("sin")),
+    "cos": _operation(np.cos, factors(lambda s, x, y: s.neg(s.call("sin", x))), angles.function("cos")),
+    "tan": _operation(np.tan, factors(lambda s, x, y: s.add(s.one, _square(s, y))), angles.function("tan")),
     "asin": _operation(
         np.arcsin, factors(lambda s, x, y: _root_inverse(s, s.sub(s.one, _square(s, x)))), code.library("asin")
     ),
@@ -124,7 +124,7 @@ FUNCTIONS = {
             lambda s, a, b, y: s.div(b, s.add(_square(s, a), _square(s, b))),
             lambda s, a, b, y: s.neg(s.div(a, s.add(_square(s, a), _square(s, b)))),
         ),
-        code.library("atan2"),
+        angles.function("atan2"),
     ),
     "sinh": _operation(np.sinh, factors(lambda s, x, y: s.call("cosh", x)), code.library("sinh")),
     "cosh": _operation(np.cosh, factors(lambda s, x, y: s.call("sinh", x)), code.library("cosh")),
