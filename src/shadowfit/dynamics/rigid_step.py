@@ -123,7 +123,7 @@ def step(
     new_velocity = rate * after.pose.minus(now.pose)
     moving = Moving(now.pose, velocity, new_velocity, command, timestep)
     links, elements = _opened(tree, mechanism)
-    response = _response(tree, mechanism, now, timestep)
+    response = _response(tree, mechanism, (links, elements), now, timestep)
     closing = loop_step.acting(tree, mechanism, now, moving, trial.reaction, response) if tree.loops else None
     twists = _turned(tree, after.twists, trial.increment)
     maps = VelocityMaps.at(after.pose, new_velocity, timestep)
@@ -200,11 +200,13 @@ def _opened(tree: Tree, mechanism: Mechanism) -> tuple[Tree, Elements]:
     return links, assemble(rest)
 
 
-def _response(tree: Tree, mechanism: Mechanism, now: Hung, timestep: Float[Array, ""]) -> Float[Array, "d d"]:
+def _response(
+    tree: Tree, mechanism: Mechanism, opened: tuple[Tree, Elements], now: Hung, timestep: Float[Array, ""]
+) -> Float[Array, "d d"]:
     """Changes of the rates by impulses along the coordinates; zeros in machines without dry friction."""
     if len(mechanism.shafts) == 0 and all(joint.friction is None for joint in mechanism.joints.values):
         return jnp.zeros((tree.size, tree.size))
-    mass = mass_of(*_opened(tree, mechanism), now)
+    mass = mass_of(*opened, now)
     return loop_step.response(tree, mechanism, now, mass, timestep) if tree.loops else inverse_of(mass)
 
 
@@ -241,7 +243,7 @@ def multipliers(
     """Impulses of a step, as `AxisImpulses.by_group`."""
     links, elements = _opened(tree, mechanism)
     now = hang(tree, mechanism, motions(tree, mechanism, moving.pose))
-    response = _response(tree, mechanism, now, moving.timestep)
+    response = _response(tree, mechanism, (links, elements), now, moving.timestep)
     closing = loop_step.acting(tree, mechanism, now, moving, reaction, response) if tree.loops else None
     wrenches = _transmitted(tree, mechanism, moving, _missing(links, elements, moving, closing), contacts)
     by_group = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response)).by_group

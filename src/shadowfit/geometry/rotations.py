@@ -16,11 +16,13 @@ import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
+from shadowfit.geometry.traced_once import traced_once
 
 # Below this squared angle [rad²] the series are exact to double precision in value and in two derivatives.
 SMALL_SQUARED_ANGLE = 1e-6
 
 
+@traced_once
 def multiply(a: Float[Array, "*n 4"], b: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
     """Hamilton product ``a ⋆ b``."""
     a_s, a_v = a[..., :1], a[..., 1:]
@@ -35,11 +37,13 @@ def conjugate(e: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
     return jnp.concatenate([e[..., :1], -e[..., 1:]], axis=-1)
 
 
+@traced_once
 def normalise(e: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
     """Scale to unit length."""
     return e * (1.0 / jnp.sqrt(jnp.sum(e * e, axis=-1, keepdims=True)))
 
 
+@traced_once
 def exp(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
     """Quaternion of a rotation vector [rad]: ``(cos ψ/2, ψ⃗/ψ sin ψ/2)``; its derivative at zero is ``(0, ψ̇/2)``."""
     squared = jnp.sum(rotation_vector * rotation_vector, axis=-1, keepdims=True)
@@ -50,6 +54,7 @@ def exp(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
     return jnp.concatenate([scalar, factor * rotation_vector], axis=-1)
 
 
+@traced_once
 def log(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
     """Rotation vector [rad] of a unit quaternion, of length at most π: the inverse of :func:`exp`."""
     shortest = jnp.where(e[..., :1] < 0.0, -e, e)
@@ -70,6 +75,7 @@ def log_small_angle(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
     return 2.0 * e[..., :1] * e[..., 1:]
 
 
+@traced_once
 def plus(e: Float[Array, "*n 4"], increment: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
     """``e ⊞ ψ = exp(ψ) ⋆ e``."""
     return multiply(exp(increment), e)
@@ -80,17 +86,20 @@ def plus_local(e: Float[Array, "*n 4"], increment: Float[Array, "*n 3"]) -> Floa
     return multiply(e, exp(increment))
 
 
+@traced_once
 def minus(a: Float[Array, "*n 4"], b: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
     """``a ⊟ b``, the rotation vector that takes b to a: ``b ⊞ (a ⊟ b) = a``."""
     return log(multiply(a, conjugate(b)))
 
 
+@traced_once
 def matrix(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3 3"]:
     """Rotation matrix of a unit quaternion: ``I + 2 (e_s [e_v]× + [e_v]×²)``."""
     cross = cross_matrix(e[..., 1:])
     return jnp.eye(3) + 2.0 * (e[..., :1, None] * cross + cross @ cross)
 
 
+@traced_once
 def rotate(e: Float[Array, "*n 4"], vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3"]:
     """The vector turned by the rotation: ``e ⋆ x ⋆ e*``."""
     t = 2.0 * jnp.cross(e[..., 1:], vector)
@@ -105,6 +114,7 @@ def cross_matrix(vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
     return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
 
 
+@traced_once
 def left_jacobian(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
     """``J(ψ)`` with ``exp(ψ + dψ) = exp(J(ψ) dψ) ⋆ exp(ψ)`` to first order."""
     squared = jnp.sum(rotation_vector * rotation_vector, axis=-1)[..., None, None]
@@ -116,6 +126,7 @@ def left_jacobian(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3
     return jnp.eye(3) + first * cross + second * (cross @ cross)
 
 
+@traced_once
 def left_jacobian_inverse(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
     """Inverse of :func:`left_jacobian`; the right one is its transpose. Regular for angles below 2π."""
     squared = jnp.sum(rotation_vector * rotation_vector, axis=-1)[..., None, None]
