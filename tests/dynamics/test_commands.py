@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowfit.dynamics import commands
+from dynamics.scenes import orders
+from shadowfit.dynamics import commands, place, simulate
 from shadowfit.dynamics.requests import step_commands
-from shadowfit.mechanism import Body, Input, Mechanism
+from shadowfit.mechanism import Body, Input, Mechanism, TorqueMotor, slider
 
 HOLDS = ("zero", "linear")
 holds = pytest.mark.parametrize("hold", HOLDS)
@@ -92,3 +93,22 @@ def test_a_delay_shifts_the_signal_and_is_differentiable() -> None:
 def test_no_inputs_give_empty_commands() -> None:
     mechanism = Mechanism({"body": Body(1.0, (1, 1, 1))})
     assert step_commands(mechanism, np.zeros((0, 4)), 0.1, "spook").shape == (5, 0)
+
+
+@pytest.mark.parametrize(("hold", "order"), [("zero", 1.0), ("linear", 2.0)])
+def test_positions_under_a_sampled_force_converge_with_the_order_of_its_hold(hold, order):
+    """Connected samples of a smooth force act in time; samples that are kept act half a step late."""
+    mass, end = 2.0, 1.0
+    cart = Mechanism(
+        {"cart": Body(mass, (1.0, 1.0, 1.0))},
+        {"rail": slider("world", "cart", axis=(1.0, 0.0, 0.0), laws={"push": TorqueMotor(input="u")})},
+        inputs={"u": Input(hold=hold)},
+    )
+    # m x'' = sin(3 t + 1/2), from rest.
+    exact = (-np.sin(3.0 * end + 0.5) / 9.0 + np.cos(0.5) * end / 3.0 + np.sin(0.5) / 9.0) / mass
+    errors = []
+    for steps in (50, 100, 200):
+        force = np.sin(3.0 * end / steps * np.arange(steps) + 0.5)
+        run = simulate(cart, place(cart), {"u": force}, timestep=end / steps, steps=steps, joints="rigid")
+        errors.append(abs(float(run.states.pose.position[-1, 0, 0]) - exact))
+    np.testing.assert_allclose(orders(errors), order, atol=0.1)

@@ -7,6 +7,7 @@ import pytest
 
 from dynamics.linkages import fourbar, giving, parallelogram, rubbing_fourbar, slider_crank, standing
 from dynamics.scenes import orders, with_joints
+from dynamics.test_loops import drive, left_by_the_stepper
 from quick import quick
 from shadowfit.dynamics import balance, loops, place, rigid, simulate
 from shadowfit.dynamics.elements import assemble
@@ -15,7 +16,6 @@ from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import coordinate_names, forward_kinematics, motions, tree_of
 from shadowfit.dynamics.yielding import loop_law
-from shadowfit.estimation.residuals import joint_transition
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
 from shadowfit.mechanism import Body, JointPosition, Mechanism, hinge, lock
@@ -41,10 +41,6 @@ def footed(compliance=1e-3):
         sensors={"angle": JointPosition("pin", 1e-3)},
         name="footed",
     )
-
-
-def drive(mechanism, steps, size=0.05):
-    return {name: size * np.sin(0.1 * np.arange(steps)) for name in mechanism.inputs}
 
 
 def placed_in(name):
@@ -140,25 +136,7 @@ def test_without_compliance_a_redundant_loop_goes_as_the_rigid_one():
 @pytest.mark.parametrize("build", quick([fourbar, rubbing_fourbar], fourbar), ids=["smooth", "rubbing"])
 def test_forward_then_inverse_leaves_nothing(build):
     """The residual of fits, written another way, vanishes with impulses that are those of springs and dampers."""
-    mechanism, steps = giving(build(), "d", 1e-4), 40
-    tree = tree_of(mechanism)
-    start = place(mechanism, {"a": -1.0}, {"a": 5.0})
-    signals = np.stack(list(drive(mechanism, steps).values()))
-    command = np.asarray(step_commands(mechanism, signals, H, "exact"))
-    found = rigid.run(tree, mechanism, start, command, H)
-    assert not np.any(found.status)
-
-    def missing(mechanism, position, orientation, command, reaction):
-        motion = [motions(tree, mechanism, Pose(position[i], orientation[i])) for i in range(3)]
-        window = jax.tree.map(lambda *x: jnp.stack(x), *motion)
-        closers = loops.closing(tree, mechanism)
-        gaps = [gap_values(closers, Pose(position[i], orientation[i])) for i in range(3)]
-        law = loop_law(tree, closers, jnp.asarray(H))
-        residual = joint_transition.residual(tree, mechanism, window, command, jnp.asarray(H), reaction)
-        return [residual, law.defect(*gaps) + H * law.sigma * reaction]
-
-    windows = [np.stack([x[i : i + steps - 1] for i in range(3)], axis=1) for x in (found.position, found.orientation)]
-    left, open_by = along(missing, mechanism, [*windows, command[1:steps], found.reaction[1:steps]])
+    left, open_by = left_by_the_stepper(giving(build(), "d", 1e-4))
     assert np.max(np.abs(left)) < 1e-13
     assert np.max(np.abs(open_by)) < 1e-13
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -48,13 +49,12 @@ class _Lease:
 
     def __init__(self, length: int) -> None:
         self._buffer = _pool.take(length)
+        # Not in `__del__`: at the end of the interpreter the pool may be gone before the last array is.
+        weakref.finalize(self, _pool.bring, self._buffer).atexit = False
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         return self._buffer.__array_interface__
-
-    def __del__(self) -> None:
-        _pool.bring(self._buffer)
 
 
 _pool = _Pool()
