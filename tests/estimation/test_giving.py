@@ -8,10 +8,19 @@ from dynamics.test_rigid_contacts import jammed
 from dynamics.test_yielding import footed
 from estimation.scenes import all_rows, problem_of, shaken
 from estimation.test_linearise import slope_along
-from estimation.test_loops import SPUN, SWEPT, distances_from_truth, fitted, is_without_bias, recorded
+from estimation.test_loops import (
+    SPUN,
+    SWEPT,
+    distances_from_truth,
+    fitted,
+    in_continuous_time,
+    is_without_bias,
+    recorded,
+)
 from estimation.test_touched import H, along
 from quick import quick
 from shadowfit.dynamics import place
+from shadowfit.estimation import fit
 from shadowfit.estimation.problem.options import Options, ProblemError
 from shadowfit.estimation.residuals.unknowns import joint
 from shadowfit.evaluation.compliance import giving_joints
@@ -169,6 +178,23 @@ def test_a_noisy_fourbar_with_plain_defaults_is_without_bias(compliance):
     """The stepper's damper acts half a step late: the finer its steps, the better."""
     names = ("rocker.inertia.yy", "coupler.inertia.yy", "a.viscous", "d.compliance.linear")
     assert is_without_bias(distances_from_truth(giving(fourbar(), "d", compliance), names, finer=40))
+
+
+@pytest.mark.slow
+def test_a_far_start_ends_where_a_near_one_does_where_steps_are_short():
+    """No sensor sees the third bar: with steps of 10 ms, where a fit ends depends on where it starts."""
+    mechanism, name = preloaded(), "bar2_head.compliance.linear"
+    motion = standing(parallelogram(3)), {"bar0_foot": 3.0}
+    (recording,) = in_continuous_time(mechanism, motion, 40, 1)
+    found = []
+    for factor in (1.3, 13.0):
+        free = {one: 1.3 * mechanism.get(one) for one in ("beam.mass", "bar0_foot.viscous")}
+        free[name] = factor * mechanism.get(name)
+        estimate = fit(mechanism, recording, free, options=Options(timestep=0.005))
+        assert estimate.status.converged
+        found.append(next(row.value for row in estimate.parameters if row.name == name))
+    near, far = found
+    assert far == pytest.approx(near, rel=1e-4)
 
 
 @pytest.mark.slow

@@ -133,24 +133,29 @@ def test_planted_truths_are_found_from_half_as_much_again(name):
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), estimate.summary()
 
 
-def distances_from_truth(mechanism, names, finer):
-    """Of plain fits of a noisy four-bar that moves in continuous time, in standard deviations (seed, parameter).
+def in_continuous_time(mechanism, motion, finer, seeds):
+    """Noisy recordings of 4 s at 100 Hz.
 
-    With steps as long as the fit's it would have their errors: it is simulated with so many finer ones in each.
+    Simulated with steps as long as a fit's they would have the errors of these: so many finer ones are made of each.
     """
     steps, timestep = 400, 0.01
     push = pulses(steps, timestep, 0.02)
-    start = place(mechanism, *SPUN["fourbar"])
-    moved = simulate(
-        mechanism, start, {"u": np.repeat(push, finer)}, timestep=timestep / finer, steps=steps * finer, joints="rigid"
-    )
+    inputs = {name: np.repeat(push, finer) for name in mechanism.inputs}
+    start = place(mechanism, *motion)
+    run = simulate(mechanism, start, inputs, timestep=timestep / finer, steps=steps * finer, joints="rigid")
+    held = {name: np.append(push, push[-1]) for name in mechanism.inputs}
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        channels = {name: np.asarray(run.readings[name])[::finer] for name in mechanism.sensors}
+        channels = {name: value + 1e-3 * rng.standard_normal(value.shape) for name, value in channels.items()}
+        yield Recording(timestep * np.arange(steps + 1), {**channels, **held})
+
+
+def distances_from_truth(mechanism, names, finer):
+    """Of plain fits of a noisy four-bar, in standard deviations (seed, parameter)."""
     free = {one: 1.3 * mechanism.get(one) for one in names}
     distances = []
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        channels = {name: np.asarray(moved.readings[name])[::finer] for name in mechanism.sensors}
-        channels = {name: value + 1e-3 * rng.standard_normal(value.shape) for name, value in channels.items()}
-        recording = Recording(timestep * np.arange(steps + 1), {**channels, "u": np.append(push, push[-1])})
+    for recording in in_continuous_time(mechanism, SPUN["fourbar"], finer, 3):
         estimate = fit(mechanism, recording, free)
         assert (estimate.problem.options.unknowns, estimate.problem.options.correction) == ("joint", "deferred")
         assert estimate.status.converged

@@ -15,8 +15,8 @@ R = TypeVar("R")
 def traced_once(function: Callable[P, R]) -> Callable[P, R]:
     """The function, as one operation in what JAX traces: its own operations are found once for each kind of arguments.
 
-    A product of quaternions is a dozen operations, and tracing them takes longer than all else that is done to make a
-    program of a step. Outside of traces nothing changes: no program is compiled for a few numbers.
+    A product of quaternions is a dozen operations, and tracing is most of what the caller does to make a program of a
+    step. Outside of traces nothing changes: no program is compiled for a few numbers.
     """
     whole = jax.jit(function)
 
