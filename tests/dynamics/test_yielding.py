@@ -124,6 +124,7 @@ def test_tends_to_the_rigid_loop(name):
     np.testing.assert_allclose(np.divide(open_by[:-1], open_by[1:]), 10.0, rtol=0.1)
 
 
+@pytest.mark.slow
 def test_without_compliance_a_redundant_loop_goes_as_the_rigid_one():
     """Five rows of a planar loop, of which two count; gaps are closed over the relaxation time, not at once."""
     mechanism = giving(fourbar(), "d", 0.0)

@@ -59,7 +59,7 @@ EXACT = {"rubbing": 1e-3}
 
 @pytest.mark.parametrize(
     ("name", "largest"),
-    quick([(name, largest) for name in SCENES for largest in (WRITTEN, SWEEP)], ("one of two loops", SWEEP)),
+    quick([(name, largest) for name in SCENES for largest in (WRITTEN, SWEEP)], ("no loop", SWEEP)),
 )
 def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residuals(name, largest, monkeypatch):
     monkeypatch.setattr(joint, "LARGEST_STEP", largest)
