@@ -11,7 +11,7 @@ import numpy as np
 from shadowfit.estimation import Estimate
 from shadowfit.evaluation.diagnostics import autocorrelation
 from shadowfit.evaluation.latent_words import described, wider
-from shadowfit.evaluation.notices import Notice, Severity
+from shadowfit.evaluation.notices import Notice, Severity, listed
 from shadowfit.evaluation.rules.disagreement import MOST_PIECES, WIDER
 from shadowfit.evaluation.series import compare
 from shadowfit.mechanism import Sensor
@@ -172,17 +172,20 @@ def simulations(estimate: Estimate) -> Iterator[Notice]:
         return
     _, chosen = min(choice.predictions, key=lambda row: abs(np.log(row[0] / choice.added_weight)))
     times = estimate.problem.timestep * np.array(chosen.steps)
-    for name, errors in zip(estimate.problem.given.sensors, chosen.errors.T, strict=True):
-        if errors[-1] > ASTRAY:
-            follows = np.flatnonzero(errors <= OFF)
-            yield Notice(
-                "info",
-                f"simulations from the inputs alone leave {name}: in {times[-1]:.2g} s they are off by "
-                f"{_percent(errors[-1])} of its spread"
-                + (f", in {times[follows[-1]]:.2g} s by {_percent(errors[follows[-1]])}" if len(follows) else ""),
-                "Believe simulations for that long. A motion that is unstable leaves any model; else something acts "
-                "slowly that this one lacks (a tilt, a constant force): `shadowfit advise` names candidates",
-            )
+    astray = chosen.errors[-1] > ASTRAY
+    if not astray.any():
+        return
+    names = [name for name, leaves in zip(estimate.problem.given.sensors, astray, strict=True) if leaves]
+    worst = chosen.errors[:, astray].max(axis=1)
+    near = np.flatnonzero(worst <= OFF)
+    yield Notice(
+        "info",
+        f"simulations from the inputs alone leave {listed(names)}: in {times[-1]:.2g} s they are off by "
+        f"{_percent(worst[-1])} of the readings' spread"
+        + (f", in {times[near[-1]]:.2g} s by {_percent(worst[near[-1]])}" if len(near) else ""),
+        "Believe simulations for that long. An unstable motion (a pendulum upright) leaves any model; else something "
+        "acts slowly that this one lacks (a tilt, a constant force): `shadowfit advise` names candidates",
+    )
 
 
 def unlike_noise(estimate: Estimate) -> Iterator[Notice]:
