@@ -13,8 +13,6 @@ and of the sensors that read these, says which delay is the most likely for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Float
 
@@ -23,13 +21,9 @@ from shadowfit.estimation.problem.drives import inputs_of
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
-from shadowfit.estimation.solve.system import propose
-from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.estimation.uncertainty.start_levels import EVIDENCE
+from shadowfit.estimation.uncertainty.thought_step import left_by_step
 
-# χ² has to fall by more than this.
-EVIDENCE = 2.0
 # Longest way that is tried, in time steps to each side; steps without a gain that end it.
 MOST, PATIENCE = 20, 2
 
@@ -43,7 +37,7 @@ def caught_up(problem: Problem, point: Point, weights: Weights) -> Point:
     felt = _felt(problem)
     if not felt:
         return point
-    here = _after_step(problem, renewed(problem, point), weights)
+    here = _after_step(problem, point, weights)
     best, shifts = here, dict.fromkeys(felt, 0)
     for way in (1, -1):
         since = 0
@@ -88,7 +82,7 @@ def _moved(problem: Problem, point: Point, shifts: dict[int, int]) -> Point | No
         increments[place] = np.clip(steps * problem.timestep, lower[place], upper[place])
     if not increments.any():
         return None
-    return renewed(problem, problem.revalued(point, problem.parameters.plus(point.values, increments)))
+    return problem.revalued(point, problem.parameters.plus(point.values, increments))
 
 
 def _growth(before: Squares, after: Squares, cells: Felt) -> float:
@@ -105,26 +99,17 @@ def _taken(best: Squares, tried: Squares, cells: Felt) -> Squares:
 
 
 def _after_step(problem: Problem, point: Point, weights: Weights) -> Squares:
-    """χ² of each recording and coordinate after the step that the linearised equations ask for."""
-    here = objective.linearise(problem, point, weights)
-    step = propose(problem, here, WARM_DAMPING, "scaled")
-    if step is None:
+    """χ² of each recording and coordinate, with the sensors that read it, after the step that equations ask for."""
+    left = left_by_step(problem, point, weights)
+    if left is None:
         return np.full((len(problem.tracks), problem.plan.node_size), np.inf)
-    return _squares(problem, here.point, weights, step.states, step.parameters)
-
-
-def _squares(
-    problem: Problem, point: Point, weights: Weights, states: Sequence[np.ndarray], step: Float[np.ndarray, " p"]
-) -> Squares:
-    """χ² of each coordinate's equation, and of the sensors that read it, after a step."""
     names, found = problem.level_names or (), []
-    for index, own in enumerate(states):
-        left = objective.residuals_after(problem, point, weights, index, own, step)
+    for index, own in enumerate(left):
         dynamics, *sensors = rows.groups(problem, index)
-        squares = np.sum(left[:, : dynamics.size] ** 2, axis=0)
+        squares = np.sum(own[:, : dynamics.size] ** 2, axis=0)
         for sensor, group in zip(problem.mechanism.sensors.values, sensors, strict=True):
             if getattr(sensor, "joint", None) in names:
-                read = sum(float(np.sum(left[:, part] ** 2)) for part in group.samples())
+                read = sum(float(np.sum(own[:, part] ** 2)) for part in group.samples())
                 squares[names.index(sensor.joint)] += read
         found.append(squares / weights.reference**2)
     return np.stack(found)

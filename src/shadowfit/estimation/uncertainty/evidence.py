@@ -304,9 +304,9 @@ class Evidence:
     @functools.cached_property
     def without_file(self) -> Evidence:
         """What the data say, however little: without the model file's bodies, which nobody has vouched for."""
-        nothing = np.zeros_like(self.file_prior)
         if not self.file_prior.any():
             return self
+        nothing = np.zeros_like(self.file_prior)
         return dataclasses.replace(self, prior=self.prior - self.file_prior, file_prior=nothing, least_told=HARDLY_ANY)
 
     def _less_pulled(

@@ -21,16 +21,12 @@ from shadowfit.estimation.problem.drives import driven
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
-from shadowfit.estimation.solve.system import propose
-from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.estimation.uncertainty.start_levels import EVIDENCE
+from shadowfit.estimation.uncertainty.thought_step import left_by_step
 
 # First time, in steps (half a step is what a step cannot tell from a jump), and the factor between neighbours. Widths
 # end at a part of the largest speed (:mod:`sliding`), and so does the search.
 FIRST, FACTOR, MOST = 0.5, 2.0, 8
-# −2 log L has to fall by more than this.
-EVIDENCE = 2.0
 
 
 def fading(problem: Problem, point: Point, weights: Weights) -> Problem:
@@ -69,14 +65,8 @@ def _rubbing(problem: Problem) -> Mapping[str, int]:
 
 def _deviances(problem: Problem, point: Point, weights: Weights) -> Float[np.ndarray, " d"]:
     """``N log S`` of each coordinate's linearised equation after the step that they ask for."""
-    here = objective.linearise(problem, renewed(problem, point), weights)
-    step = propose(problem, here, WARM_DAMPING, "scaled")
-    size = problem.plan.node_size
-    if step is None:
+    left, size = left_by_step(problem, point, weights), problem.plan.node_size
+    if left is None:
         return np.full(size, np.inf)
-    rows = [
-        objective.residuals_after(problem, here.point, weights, i, states, step.parameters)[:, :size]
-        for i, states in enumerate(step.states)
-    ]
-    squares = sum(np.sum(each**2, axis=0) for each in rows)
-    return sum(len(each) for each in rows) * np.log(np.maximum(squares, np.finfo(float).tiny))
+    squares = sum(np.sum(each[:, :size] ** 2, axis=0) for each in left)
+    return sum(len(each) for each in left) * np.log(np.maximum(squares, np.finfo(float).tiny))
