@@ -10,9 +10,11 @@ and the damping of the paper, SPOOK, its compliance.
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from benchmarks.peers import mjcf
 from benchmarks.peers.answer import Answer
+from benchmarks.peers.systems import STICK_SPEED
 from benchmarks.peers.tasks import INTERVAL, Data, Task
 from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
 from shadowfit.mechanism import Coulomb, Mechanism
@@ -72,10 +74,27 @@ def _mechanism(task: Task, compliance: float) -> Mechanism:
     joints = {}
     for name, joint in mechanism.joints.items():
         dry = f"{name}.coulomb" in task.starts
-        joints[name] = dataclasses.replace(joint, friction=Coulomb() if dry else None)
+        joints[name] = dataclasses.replace(joint, friction=Coulomb(stick_time=_stick_time(task, name)) if dry else None)
     mechanism = mechanism.having(joints=Parts(joints))
     values = {f"{name}.compliance.{kind}": compliance for name in joints for kind in ("linear", "rotational")}
     for name, value in task.system.parameters(task.truth).items():
         if name not in task.starts and name in mechanism.leaves():
             values[name] = value
     return mechanism.set(values)
+
+
+def _stick_time(task: Task, joint: str) -> float:
+    """How long a joint of the truth creeps [s]: its friction turns over ``STICK_SPEED``, which a model states as a time.
+
+    Over the deceleration by friction alone, where the recording begins.
+    """
+    system, place = task.system, task.system.joints.index(joint)
+    count = len(system.joints)
+    speeds = [1.0 if i == place else 0.0 for i in range(count)]
+    rubbing, smooth = (
+        system.accelerations(
+            task.experiment.start[:count], speeds, [0.0] * len(system.inputs), system.parameters(values), math
+        )[place]
+        for values in (task.truth, {**task.truth, f"{joint}.coulomb": 0.0})
+    )
+    return STICK_SPEED / (smooth - rubbing)

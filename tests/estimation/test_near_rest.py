@@ -50,7 +50,8 @@ def test_the_turn_of_friction_is_seen_joint_by_joint(creeps):
     assert all(time >= 0.5 * TIMESTEP for time in found.options.stick_time.values())
     assert not found.rubs
     for name in ("joint1", "joint2"):
-        assert float(found.mechanism.get(f"{name}.stick_time")) == found.options.stick_time.get(name, 0.0)
+        own = float(file.get(f"{name}.stick_time"))
+        assert float(found.mechanism.get(f"{name}.stick_time")) == found.options.stick_time.get(name, own)
 
 
 def test_a_time_that_is_given_stays():
@@ -59,6 +60,26 @@ def test_a_time_that_is_given_stays():
         problem = build_problem(file, [recording], parameter_set(file, FREE), Options(stick_time=given))
         assert not problem.rubs
         assert float(problem.mechanism.get("joint2.stick_time")) == 0.01
+
+
+def test_a_time_of_the_model_stays():
+    """Whatever the data say of the other joint, and whatever a step would like."""
+    file, recording = rubbing([0.5, 0.5])
+    file = file.set({"joint2.stick_time": 0.02})
+    problem = build_problem(file, [recording], parameter_set(file, FREE), Options())
+    assert float(problem.mechanism.get("joint2.stick_time")) == 0.02
+    start = start_point(problem)
+    found = fading(problem, start, first_weights(problem, start))
+    assert set(found.options.stick_time) == {"joint1"}
+    assert float(found.mechanism.get("joint2.stick_time")) == 0.02
+
+
+def test_without_correction_half_a_step_is_the_least():
+    file, recording = rubbing([0.5, 0.5])
+    file = file.set({"joint2.stick_time": 0.02})
+    options = Options(correction="none", timestep=0.01)
+    problem = build_problem(file, [recording], parameter_set(file, FREE), options)
+    assert [float(problem.mechanism.get(f"joint{i}.stick_time")) for i in (1, 2)] == [0.005, 0.02]
 
 
 def test_joints_without_dry_friction_do_not_creep():

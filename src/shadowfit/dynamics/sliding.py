@@ -1,9 +1,15 @@
 """The direction of dry friction, as a mean over a step.
 
-Friction of a level L/h acts against the motion. Along a step in which the speed of the axis goes evenly from s to s',
-the mean of the direction ``v/√(v² + w²)`` is the quotient of differences of its integral,
+Friction of a level L/h acts against the motion, in a direction that turns over a speed w. It grows from rest with the
+slope 1/w, and beyond w reaches its level soon (with the fourth power of the speed), lest slow motions have less friction
+than the machine's:
 
-    A = (√(s'² + w²) − √(s² + w²))/(s' − s) = (s + s')/(√(s² + w²) + √(s'² + w²)),
+    v/r (1 + u²/(2 r²)),    r = √(v² + u²),    u = 3w/2.
+
+Along a step in which the speed of the axis goes evenly from s to s', its mean is the quotient of differences of its
+integral ``r − u²/(2r)``,
+
+    A = (s + s')/(r + r') (1 + u²/(2 r r')),
 
 and the impulse is ``−L A``. A reversal inside the step counts for the part of the step before and after it, so friction
 turns when the axis does; the law that takes the direction of the end of the step turns half a step early. A is smooth,
@@ -28,6 +34,8 @@ from shadowfit.arrays import Array
 
 # Least width [rad/s, m/s]: keeps the direction of an axis at rest without friction finite.
 LEAST = 1e-30
+# u/w.
+REACH = 1.5
 # Largest w in a fit, as a part of the largest speed: what is above is not near rest.
 NEAR_REST = 0.1
 
@@ -51,14 +59,23 @@ def mean_direction(
     before: Float[Array, "*n"], after: Float[Array, "*n"], width: Float[Array, "*n"]
 ) -> Float[Array, "*n"]:
     """A, from −1 to 1, between the speeds at the start and the end of the step."""
-    return (before + after) / (_length(before, width) + _length(after, width))
+    first, last = _length(before, width), _length(after, width)
+    return (before + after) / (first + last) * (1.0 + _near(width, first, last))
 
 
 def slope(before: Float[Array, "*n"], after: Float[Array, "*n"], width: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """``∂A/∂s'``, which is never negative."""
     first, last = _length(before, width), _length(after, width)
-    return (first * last + width**2 - before * after) / (last * (first + last) ** 2)
+    near, both = _near(width, first, last), first + last
+    far = (first * last + (REACH * width) ** 2 - before * after) / (last * both**2)
+    return far * (1.0 + near) - (before + after) / both * near * after / last**2
 
 
 def _length(speed: Array, width: Array) -> Array:
-    return jnp.sqrt(speed**2 + width**2)
+    """r."""
+    return jnp.sqrt(speed**2 + (REACH * width) ** 2)
+
+
+def _near(width: Array, first: Array, last: Array) -> Array:
+    """``u²/(2 r r')``: what there is near rest beside ``v/r``."""
+    return 0.5 * (REACH * width) ** 2 / (first * last)

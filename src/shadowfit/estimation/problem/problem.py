@@ -79,7 +79,7 @@ class Problem:
     def creeping(self, stick_time: Mapping[str, float]) -> Problem:
         """The same problem with some joints that creep so long [s] near rest."""
         options = dataclasses.replace(self.options, stick_time=stick_time)
-        return dataclasses.replace(self, mechanism=_with_stick_time(self.mechanism, stick_time), options=options)
+        return dataclasses.replace(self, mechanism=_creeping(self.mechanism, options, self.timestep), options=options)
 
     def without_inputs(self) -> Problem:
         """The same recordings with all inputs at zero."""
@@ -209,7 +209,7 @@ def build_problem(
     _check_mechanism(mechanism, options)
     given = mechanism
     options, timestep = _paced(options, mechanism, recordings)
-    mechanism = _with_stick_time(mechanism, _stick_time(options, timestep)).write(parameters.named(parameters.start()))
+    mechanism = _creeping(mechanism, options, timestep).write(parameters.named(parameters.start()))
     check_size(mechanism, recordings, parameters.local_size, timestep, options)
     # With the interpolation's error taken off, the three nodes around the nearest step are enough for any sample.
     centred = options.correction != "none"
@@ -280,24 +280,27 @@ def _check_mechanism(mechanism: Mechanism, options: Options) -> None:
             )
 
 
-def _stick_time(options: Options, timestep: float) -> float | Mapping[str, float] | None:
-    """Regularisation of sticking [s]; with deferred correction zero, for half of each step, fine ones too.
+def _creeping(mechanism: Mechanism, options: Options, timestep: float) -> Mechanism:
+    """The mechanism with what the options say of how long joints and contacts creep near rest.
 
-    Friction of the fine steps by which the correction goes then turns over a smaller speed (:mod:`sliding`), and what
-    that speed did to the estimate is taken off with the other errors of the step.
+    Left to the method, a joint creeps as its model says. Deferred correction takes no less than half of each step
+    (:mod:`sliding`), also of the fine ones by which it goes: what that speed did to the estimate is taken off with the
+    other errors of the step. Without it there are no finer steps, and half a step is the least.
     """
-    if options.stick_time != "half a step":
-        return options.stick_time
-    return 0.5 * timestep if options.correction == "none" else 0.0
-
-
-def _with_stick_time(mechanism: Mechanism, stick_time: float | Mapping[str, float] | None) -> Mechanism:
-    """A mechanism whose joints and contacts creep so long; joints that are not named among some do not."""
-    if stick_time is None:
+    given, names = options.stick_time, _creepers(mechanism)
+    if given is None:
         return mechanism
-    names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
-    names += [f"{name}.stick_time" for name, contact in mechanism.contacts.items() if isinstance(contact, PlaneContact)]
     # Not checked again: a start need not belong to any body beside what is held (:mod:`solids`).
-    if not isinstance(stick_time, Mapping):
-        return mechanism.write(dict.fromkeys(names, stick_time))
-    return mechanism.write({name: stick_time.get(name.removesuffix(".stick_time"), 0.0) for name in names})
+    if isinstance(given, Mapping):
+        return mechanism.write({f"{name}.stick_time": time for name, time in given.items()})
+    if given != "half a step":
+        return mechanism.write(dict.fromkeys(names, given))
+    least = 0.5 * timestep if options.correction == "none" else 0.0
+    return mechanism.write({name: max(float(mechanism.get(name)), least) for name in names})
+
+
+def _creepers(mechanism: Mechanism) -> list[str]:
+    """Names of the times that joints with dry friction and contacts creep."""
+    names = [f"{name}.stick_time" for name, joint in mechanism.joints.items() if joint.friction is not None]
+    contacts = mechanism.contacts.items()
+    return names + [f"{name}.stick_time" for name, contact in contacts if isinstance(contact, PlaneContact)]

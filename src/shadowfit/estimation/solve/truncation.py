@@ -48,8 +48,8 @@ FINER = 4
 CLOSE = 1.0 / 64.0
 # Steps that one thread does at a time.
 PART = 1008
-# States that a piece of the curve goes through: a polynomial of fifth degree.
-NODES = 6
+# States that a piece of the curve goes through: a polynomial of seventh degree.
+NODES = 8
 
 
 def truncation(problem: Problem, point: Point, recording: int) -> Truncation:

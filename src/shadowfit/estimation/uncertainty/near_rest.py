@@ -52,14 +52,15 @@ def fading(problem: Problem, point: Point, weights: Weights) -> Problem:
 def _rubbing(problem: Problem) -> Mapping[str, int]:
     """Driven joints with dry friction and their places among the coordinates.
 
-    A joint that nothing drives comes to rest where gravity and friction let it, and sticks there.
+    A joint that nothing drives comes to rest where gravity and friction let it, and sticks there. One whose model says
+    how long it creeps does that.
     """
-    names, moved = problem.level_names or (), driven(problem)
+    names, moved, least = problem.level_names or (), driven(problem), FIRST * problem.timestep
     joints = problem.mechanism.joints.items()
     return {
         name: names.index(name)
         for name, joint in joints
-        if joint.friction is not None and name in names and name in moved
+        if joint.friction is not None and name in names and name in moved and float(joint.friction.stick_time) <= least
     }
 
 
