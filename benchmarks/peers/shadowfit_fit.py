@@ -84,9 +84,9 @@ def _mechanism(task: Task, compliance: float) -> Mechanism:
 
 
 def _stick_time(task: Task, joint: str) -> float:
-    """How long a joint of the truth creeps [s]: its friction turns over ``STICK_SPEED``, which a model states as a time.
+    """How long a joint of the truth creeps [s]: a model's way to say that friction turns over ``STICK_SPEED``.
 
-    Over the deceleration by friction alone, where the recording begins.
+    It is that speed over the deceleration by friction alone, where the recording begins.
     """
     system, place = task.system, task.system.joints.index(joint)
     count = len(system.joints)

@@ -1,7 +1,7 @@
 """The direction of dry friction, as a mean over a step.
 
 Friction of a level L/h acts against the motion, in a direction that turns over a speed w. It grows from rest with the
-slope 1/w, and beyond w reaches its level soon (with the fourth power of the speed), lest slow motions have less friction
+slope 1/w, and what it lacks beyond w falls with the fourth power of the speed, lest slow motions have less friction
 than the machine's:
 
     v/r (1 + u²/(2 r²)),    r = √(v² + u²),    u = 3w/2.
