@@ -27,7 +27,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING, Iterati
 from shadowfit.estimation.solve.system import LocalSystem, share_of
 from shadowfit.estimation.uncertainty.base_parameters import BaseParameters, base_parameters
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
-from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather
+from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather, gather_over_stairs
 from shadowfit.estimation.uncertainty.identifiability import Finding
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
@@ -277,8 +277,10 @@ class Estimate(Ended):
             if self.noise_choice is None:
                 return gather(*own, self.weights)  # weights that were given say nothing about the data
             explanation = self.noise_choice.explanation
-            beside = self.weights.believing(explanation.white) if explanation.functions else self.weights
-            return gather(*own, beside, functools.partial(explanation.added, self.weights))
+            find_latent = functools.partial(explanation.added, self.weights)
+            if not explanation.functions:
+                return gather(*own, self.weights, find_latent)
+            return gather_over_stairs(*own, self.weights.believing(explanation.white), find_latent)
 
     @property
     def information(self) -> Float[np.ndarray, "p p"]:

@@ -1,19 +1,21 @@
 """How much of a machine's forces its model leaves unexplained.
 
 Along each coordinate of the motion the equations of motion add up terms of which the largest, inertia, gravity or what
-a measured torque gives, says how strong the machine's forces are:
+a drive gives, says how strong the machine's forces are:
 
     Q_inertia = Tᵀ d(M v)/dt,   Q_gravity = Tᵀ M g,   share = rms(Δp/h) / max(rms Q_inertia, rms Q_gravity, rms Q_drive)
 
 with T the motion of all bodies per unit speed of a joint and Δp/h the force that a step lacks. (Drives of geared joints
-work against friction and rotors, many times the inertia and weight of what they turn.) With poses as unknowns
-there are no joints' motions, and the force on each body is taken instead. A model without errors has a share near zero;
-of noise, or of a recording that belongs to another machine, it cannot explain anything.
+work against friction and rotors, many times the inertia and weight of what they turn.) A drive's force is known where
+it was measured, and where it is that of a loop whose target was recorded and whose gains were given. With poses as
+unknowns there are no joints' motions, and the force on each body is taken instead. A model without errors has a share
+near zero; of noise, or of a recording that belongs to another machine, it cannot explain anything.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -27,12 +29,15 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.estimation.solve import objective
+from shadowfit.evaluation.loop_forces import given_loops, loop_forces
 from shadowfit.evaluation.torques import driven_joints
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
 
 # Forces below this fraction of the strongest coordinate's are those of something at rest.
 RESTING = 1e-6
+
+Drive = Literal["measured", "loop"]
 
 _matrices = mapped(rotations.matrix)
 
@@ -49,8 +54,8 @@ class Unexplained:
     """Root mean square of the strongest term along the same coordinate."""
     gain: float
     """Correlation of the missing force with the speed, −1 to 1: positive where it drives the motion."""
-    driven: bool = False
-    """Whether a measured torque or force acts along the coordinate."""
+    driven: Drive | None = None
+    """Whether a measured torque or force acts along the coordinate, or that of a loop with given gains."""
 
     @property
     def share(self) -> float:
@@ -75,32 +80,40 @@ def unexplained(estimate: Estimate) -> list[Unexplained]:
     names, units = coordinate_names(estimate)
     fields = [field.name for field in dataclasses.fields(Terms)]
     missing, inertia, gravity, speed = (np.concatenate([getattr(part, name) for part in parts]) for name in fields)
-    drives = _drives(estimate, len(names))
-    level, typical = _rms(missing), np.maximum(np.maximum(_rms(inertia), _rms(gravity)), drives)
+    drives = _drives(estimate)
+    driving = np.array([drives.get(name, 0.0) for name in names])
+    level, typical = _rms(missing), np.maximum(np.maximum(_rms(inertia), _rms(gravity)), driving)
     if estimate.noise_choice is not None and estimate.problem.level_names is not None:
         # Where weight was added to the equations of motion their residuals are small by force; the levels are not.
         level = np.array(list(estimate.unexplained.values()))
     product = _rms(missing) * _rms(speed)
     gain = np.mean(missing * speed, axis=(0, 2)) * missing.shape[2] / np.where(product > 0.0, product, np.inf)
+    measured = driven_joints(estimate.problem)
+    kinds: dict[str, Drive] = {
+        name: "measured" if name in measured else "loop" for name in drives if drives[name] > 0.0
+    }
     strongest = {unit: max(typical[i] for i, other in enumerate(units) if other == unit) for unit in units}
     return [
-        Unexplained(name, unit, float(level[i]), float(typical[i]), float(gain[i]), bool(drives[i] > 0.0))
+        Unexplained(name, unit, float(level[i]), float(typical[i]), float(gain[i]), kinds.get(name))
         for i, (name, unit) in enumerate(zip(names, units, strict=True))
         if typical[i] > RESTING * strongest[unit]
     ]
 
 
-def _drives(estimate: Estimate, count: int) -> Float[np.ndarray, " d"]:
-    """Root mean square of measured torques and forces along each coordinate; zero where there are none."""
+def _drives(estimate: Estimate) -> dict[str, float]:
+    """Root mean square of the known torque or force of each coordinate's drive."""
     problem, point = estimate.problem, estimate.outcome.linearisation.point
-    coordinates, driven = problem.level_names or (), driven_joints(problem)
-    if not set(coordinates).intersection(driven):
-        return np.zeros(count)
-    with one_thread():
-        known = [impulses for _, impulses in objective.missing_and_known(problem, point, unit_weights(problem))]
-    forces = np.concatenate(known)[..., None] / problem.timestep
-    # Commands of other drives, such as targets, are no forces.
-    return np.where([name in driven for name in coordinates], _rms(forces), 0.0)
+    coordinates = problem.level_names or ()
+    measured = [name for name in driven_joints(problem) if name in coordinates]
+    loops = [name for name in given_loops(problem) if name in coordinates and name not in measured]
+    known = {name: np.sqrt(np.mean(force**2)) for name, force in loop_forces(estimate, loops).items()}
+    if measured:
+        with one_thread():
+            impulses = [given for _, given in objective.missing_and_known(problem, point, unit_weights(problem))]
+        forces = _rms(np.concatenate(impulses)[..., None] / problem.timestep)
+        # Commands of other drives, such as targets, are no forces.
+        known |= {name: forces[coordinates.index(name)] for name in measured}
+    return {name: float(size) for name, size in known.items()}
 
 
 def tree_behind(problem: Problem) -> Tree | None:

@@ -15,11 +15,17 @@ from shadowfit.recordings import Recording, held_input_average
 
 
 def commands(
-    plan: Plan, recording: Recording, inputs: Mapping[str, Input], times: np.ndarray, timestep: float
+    plan: Plan,
+    recording: Recording,
+    inputs: Mapping[str, Input],
+    times: np.ndarray,
+    timestep: float,
+    reach: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Command of steps at given times [s], ``gain·mean(u, delayed) + offset``, and derivatives by what is free of it.
 
-    The mean is over the interval of a step [s]: from its time on for SPOOK, around it otherwise.
+    The mean is over the interval of a step [s]: from its time on for SPOOK, around it otherwise. Derivatives by delays
+    of inputs that are held are secants over ``reach`` [s] to each side, unless that is zero.
     """
     first, last = intervals(times, timestep, plan.equations.discretization)
     free = set(plan.layout.numbers)
@@ -29,10 +35,14 @@ def commands(
         time, signal = _finite_input(recording, name)
         mean = held_input_average(time, signal, first, last, hold=part.hold, delay=delay)
         table[:, column] = gain * mean + offset
-        # Just before the ends: a delay can only grow from zero, and a sample may lie exactly on an end.
-        early = ON_GRID * timestep if part.hold == "zero" else 0.0
-        at_ends = [_held(time, signal, ends - delay - early, part.hold) for ends in (first, last)]
-        by_delay = -gain * (at_ends[1] - at_ends[0]) / timestep
+        if reach > 0.0 and part.hold == "zero":
+            later, sooner = (held_input_average(time, signal, first, last, delay=delay + r) for r in (reach, -reach))
+            by_delay = gain * (later - sooner) / (2.0 * reach)
+        else:
+            # Just before the ends: a delay can only grow from zero, and a sample may lie exactly on an end.
+            early = ON_GRID * timestep if part.hold == "zero" else 0.0
+            at_ends = [_held(time, signal, ends - delay - early, part.hold) for ends in (first, last)]
+            by_delay = -gain * (at_ends[1] - at_ends[0]) / timestep
         for leaf, slope in (("gain", mean), ("offset", np.ones_like(mean)), ("delay", by_delay)):
             if f"{name}.{leaf}" in free:
                 spread = np.zeros_like(table)

@@ -60,6 +60,8 @@ class Problem:
     options: Options
     followed: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Numbers that are held, and have given way to what was estimated (:mod:`solids`)."""
+    delay_reach: float = 0.0
+    """Derivatives by delays of held inputs are secants over so long to each side [s]; zero: derivatives."""
 
     def holding(self, numbers: Mapping[str, float]) -> Problem:
         """The same problem beside other values of numbers that are held."""
@@ -80,6 +82,13 @@ class Problem:
         """The same problem with some joints that creep so long [s] near rest."""
         options = dataclasses.replace(self.options, stick_time=stick_time)
         return dataclasses.replace(self, mechanism=_creeping(self.mechanism, options, self.timestep), options=options)
+
+    def over_stairs(self) -> Problem:
+        """The same problem with secants over a time step to each side by free delays of held inputs, if any are."""
+        free = set(self.plan.layout.numbers)
+        if not any(f"{name}.delay" in free and part.hold == "zero" for name, part in self.mechanism.inputs.items()):
+            return self
+        return dataclasses.replace(self, delay_reach=self.timestep)
 
     def without_inputs(self) -> Problem:
         """The same recordings with all inputs at zero."""
@@ -166,7 +175,7 @@ class Problem:
     def _commands(self, recording: int, finer: int, inputs: Mapping[str, Input]) -> tuple[np.ndarray, np.ndarray]:
         track, timestep = self.tracks[recording], self.timestep / finer
         times = track.start_time - self.timestep + timestep * np.arange(1, (track.steps + 1) * finer)
-        return commands(self.plan, track.recording, inputs, times, timestep)
+        return commands(self.plan, track.recording, inputs, times, timestep, self.delay_reach)
 
     def at(self, values: Values, recording: int) -> Evaluator:
         """The compiled functions at the parameters of a recording."""

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import jax
@@ -99,19 +99,38 @@ class Disagreement:
     """τ: how much a parameter differs from piece to piece beyond noise."""
 
 
+class Pieces:
+    """The data cut into pieces; what these say is found once, and compared with these parameters free or those."""
+
+    def __init__(self, problem: Problem, point: Point, weights: Weights) -> None:
+        self.problem, self.point, self.weights = problem, point, weights
+        self.partitions = partitions(problem)
+        self._told: dict[bytes, dict[Cut, Statement]] = {}
+
+    def compare(self, free: Bool[np.ndarray, " p"], noise: Noise) -> Disagreement:
+        """How much they disagree."""
+        return disagreement(self.problem, self.partitions, self._statements(noise.impulse_ratio), free, noise)
+
+    def _statements(self, impulse_ratio: Float[np.ndarray, " r"]) -> dict[Cut, Statement]:
+        key = impulse_ratio.tobytes()
+        if key not in self._told:
+            cuts = [cut for cuts in self.partitions for cut in cuts]
+            self._told[key] = statements(self.problem, self.point, self.weights, cuts, impulse_ratio)
+        return self._told[key]
+
+
 def disagreement(
     problem: Problem,
-    point: Point,
-    weights: Weights,
+    partitions: Sequence[Sequence[Cut]],
+    told: Mapping[Cut, Statement],
     free: Bool[np.ndarray, " p"],
     noise: Noise,
 ) -> Disagreement:
-    """Cut the data into pieces and compare what they say."""
+    """Compare what pieces say about the free parameters."""
     size = problem.parameters.size
     added, spread, degrees = np.zeros(size), np.zeros(size), np.full(size, np.inf)
-    scales, found = [], partitions(problem)
-    told = statements(problem, point, weights, [cut for cuts in found for cut in cuts], noise.impulse_ratio)
-    for cuts in found:
+    scales = []
+    for cuts in partitions:
         pieces = _pieces(problem, cuts, [told[cut] for cut in cuts], free, noise)
         scales.append(pieces)
         difference = np.array([piece.difference for piece in pieces])

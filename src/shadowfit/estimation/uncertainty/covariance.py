@@ -68,8 +68,33 @@ class Uncertainty:
     def _found(self) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
         with one_thread():
             covariance, degrees = self.evidence.covariance(self.kind)
-            factor = self._vouched_for_by_data(covariance)
+            factor = self._vouched_for_by_data(covariance) * self._seen_over_stairs(covariance)
         return covariance * np.outer(factor, factor), degrees
+
+    def _seen_over_stairs(self, covariance: Float[np.ndarray, "p p"]) -> Float[np.ndarray, " p"]:
+        """Factors on standard deviations where what delays do over some time steps leaves more room.
+
+        Correlations stay.
+        """
+        own = np.diagonal(covariance)
+        over = self._variances_over_stairs(~self.evidence.at_bound)
+        return np.sqrt(np.where(own > 0.0, np.maximum(over / np.where(own > 0.0, own, 1.0), 1.0), 1.0))
+
+    def _variances(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        """Variances if these parameters are free."""
+        own = np.diagonal(self.evidence.covariance(self.kind, free)[0])
+        return np.maximum(own, self._variances_over_stairs(free))
+
+    def _variances_over_stairs(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        """The least variances where inputs are held; zero if there is no reason for it.
+
+        A staircase has a minimum in every step: bars are those of the one that was found, or of the way to the next if
+        that is wider (``blocks``, which counts what models lack).
+        """
+        seen = self.evidence.over_stairs
+        if seen is None or self.kind != "blocks":
+            return np.zeros(len(self.labels))
+        return np.diagonal(seen.covariance(self.kind, free)[0])
 
     def _vouched_for_by_data(self, covariance: Float[np.ndarray, "p p"]) -> Float[np.ndarray, " p"]:
         """Factors on standard deviations of numbers that are no body's, but known by what the file says of bodies.
@@ -123,7 +148,7 @@ class Uncertainty:
         """Standard deviation of each parameter on a bound if it were free; zero for the others."""
         spread = np.zeros(len(self.labels))
         for i in np.flatnonzero(self.evidence.at_bound).tolist():
-            spread[i] = np.sqrt(max(self.evidence.covariance(self.kind, self._freed(i))[0][i, i], 0.0))
+            spread[i] = np.sqrt(max(self._variances(self._freed(i))[i], 0.0))
         wrong = (self.kind == "blocks") & (self._beyond > NO_CHANCE * spread)
         return np.where(wrong, self._beyond, spread)
 
@@ -145,7 +170,7 @@ class Uncertainty:
         """The same if all of them were free: some share an effect, and one leaves its bound where the other may."""
         evidence, squares, everything = self.evidence, self._inside.copy(), np.ones(len(self.labels), bool)
         moved = -evidence.bread(everything) @ evidence.gradient
-        spread = np.sqrt(np.diagonal(evidence.covariance(self.kind, everything)[0]))
+        spread = np.sqrt(self._variances(everything))
         for i in np.flatnonzero(evidence.at_bound & (spread > 0.0)).tolist():
             outwards = 1.0 if self.values[i] >= self.upper[i] else -1.0
             squares[i] = max(squares[i], spread[i] ** 2 * square_beyond(outwards * moved[i] / spread[i]))
@@ -190,7 +215,7 @@ class Uncertainty:
         if self.evidence.at_bound.any() or self.evidence.on_edge:
             everything = np.ones(len(self.labels), bool)
             unbounded = self.values - self.evidence.bread(everything) @ self.evidence.gradient
-            spread = factor * np.sqrt(np.diagonal(self.evidence.covariance(self.kind, everything)[0]))
+            spread = factor * np.sqrt(self._variances(everything))
             low, high = np.minimum(low, unbounded - spread), np.maximum(high, unbounded + spread)
             inside = np.where(self._std_beyond == self._beyond, (factor - 1.0) * self._beyond, 0.0)
             low, high = np.minimum(low, self.values - inside), np.maximum(high, self.values + inside)

@@ -20,7 +20,7 @@ from shadowfit.estimation.problem.rows import Group
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.uncertainty.blocks import Disagreement, Noise, disagreement
+from shadowfit.estimation.uncertainty.blocks import Disagreement, Noise, Pieces
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding, findings
 from shadowfit.estimation.uncertainty.latent import Latents
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
@@ -77,6 +77,8 @@ class Evidence:
     """Looks for errors that are not white; None where the weights were given and say nothing about the data."""
     least_told: float = THRESHOLD**-2
     """Information, in units of one over squared typical size, below which the data do not tell a direction."""
+    over_stairs: Evidence | None = None
+    """The same where delays of held inputs are seen over some time steps (:func:`gather_over_stairs`)."""
 
     @property
     def settled(self) -> bool:
@@ -180,7 +182,10 @@ class Evidence:
     @functools.cached_property
     def disagreement(self) -> Disagreement:
         """Whether recordings, and pieces of them, agree about the parameters."""
-        free = ~self.at_bound
+        return self._disagreement_about(~self.at_bound)
+
+    def _disagreement_about(self, free: Bool[np.ndarray, " p"]) -> Disagreement:
+        """The same with these parameters free: pieces may well disagree about what all of them put on a bound."""
         bread, white = self.bread(free), self._believed()
         plain, whole = (np.diagonal(bread @ meat @ bread) for meat in (white, white + self._added_by_memory))
         known = plain > 0.0
@@ -307,7 +312,9 @@ class Evidence:
         if not self.file_prior.any():
             return self
         nothing = np.zeros_like(self.file_prior)
-        return dataclasses.replace(self, prior=self.prior - self.file_prior, file_prior=nothing, least_told=HARDLY_ANY)
+        stairs = None if self.over_stairs is None else self.over_stairs.without_file
+        own = self.prior - self.file_prior
+        return dataclasses.replace(self, prior=own, file_prior=nothing, least_told=HARDLY_ANY, over_stairs=stairs)
 
     def _less_pulled(
         self, covariance: Float[np.ndarray, "p p"], free: Bool[np.ndarray, " p"]
@@ -341,10 +348,12 @@ class Evidence:
         whole = covariance + latent
         variance = np.diagonal(whole)
         known = free & (variance > 0.0)
-        added = np.maximum(self.disagreement.added - np.diagonal(latent), 0.0)
+        held = np.array_equal(free, ~self.at_bound)
+        disagreement = self.disagreement if held else self._disagreement_about(free)
+        added = np.maximum(disagreement.added - np.diagonal(latent), 0.0)
         growth = np.where(known, added / np.where(known, variance, 1.0), 0.0)
         factor, share = np.sqrt(1.0 + growth), growth / (1.0 + growth)
-        inverse = (1.0 - share) ** 2 / degrees + share**2 / self.disagreement.degrees
+        inverse = (1.0 - share) ** 2 / degrees + share**2 / disagreement.degrees
         with np.errstate(divide="ignore"):
             return whole * np.outer(factor, factor), 1.0 / inverse
 
@@ -374,10 +383,26 @@ def gather(
         tuple(rows.groups(problem, i) for i in recordings),
         tuple(rows.present(problem, i) for i in recordings),
         weights.impulse_ratio,
-        functools.partial(disagreement, problem, here.point, weights),
+        Pieces(problem, here.point, weights).compare,
         bool(parameters.on_edge(here.point.values)),
         find_latent,
     )
+
+
+def gather_over_stairs(
+    problem: Problem, here: Linearisation, weights: Weights, find_latent: Callable[[Evidence], Latents]
+) -> Evidence:
+    """The evidence where errors are not white, and beside it that with delays seen over a time step to each side.
+
+    Of an input that is held the derivative by its delay is a pulse within the one time step that a stair falls into. An
+    error that lasts for some steps behind each stair (a lag of the loop, a gear that yields) may hardly touch this
+    pulse, and move the delay into another step all the same.
+    """
+    own, wide = gather(problem, here, weights, find_latent), problem.over_stairs()
+    if wide is problem:
+        return own
+    seen = gather(wide, objective.linearise(wide, here.point, weights), weights, find_latent)
+    return dataclasses.replace(own, over_stairs=seen)
 
 
 def projected(problem: Problem, here: Linearisation, weights: Weights, recording: int) -> Projection:

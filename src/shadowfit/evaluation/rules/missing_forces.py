@@ -14,7 +14,7 @@ from shadowfit.evaluation.unexplained import Unexplained, unexplained
 
 # Part of a joint's forces that the model does not explain: worth a word, a twentieth of the variance, a tenth of it.
 NOTED, MUCH, TOO_MUCH = 0.1, math.sqrt(0.05), math.sqrt(0.1)
-# The same of a joint whose torque was measured: half of its variance. Gears of small joints lose 30 or 40 % of their
+# The same of a joint whose drive's force is known: half of its variance. Gears of small joints lose 30 or 40 % of their
 # torque in ways that no rigid model has, and all methods leave that; of a wrong channel nothing is explained.
 HALF = math.sqrt(0.5)
 # Correlation of the missing force with the speed from which on it drives the motion.
@@ -43,6 +43,11 @@ def forces(estimate: Estimate) -> Iterator[Notice]:
 def _what_to_check(force: Unexplained, severity: Severity) -> str:
     if severity == "info":
         return "Error bars include it; `shadowfit advise` names what the model may lack"
+    if force.driven == "loop" and severity != "red":
+        return (
+            "Losses of gears, cables and flexibility are what rigid models lack, and wrong gains of the loop look so: "
+            "`shadowfit advise` names candidates, and free gains (`--free '*.kp'`) say whether they are right"
+        )
     if force.driven and severity != "red":
         return (
             "Compare measured and predicted torque in the report: losses of gears, cables and flexibility are what "

@@ -1,0 +1,54 @@
+"""Forces of position and velocity loops along the estimated motion, where their gains were given.
+
+Nobody measured them, but the target was recorded, and what the loop makes of it is part of the model: a force that is
+as well known as its gains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from shadowfit.estimation import Estimate
+from shadowfit.estimation.problem.drives import targets
+from shadowfit.estimation.problem.problem import Problem
+from shadowfit.evaluation.joint_motion import joint_positions
+from shadowfit.mechanism.laws import PositionMotor, VelocityMotor
+
+# What decides the force of a loop besides its target and the motion.
+GAINS = ("kp", "kd", "gain", "limit")
+
+
+def given_loops(problem: Problem) -> list[str]:
+    """Joints in loops none of whose gains is estimated."""
+    free = set(problem.plan.layout.numbers)
+    return [
+        name
+        for name in targets(problem)
+        if not any(f"{name}.{law}.{gain}" in free for law in problem.mechanism.joints[name].laws for gain in GAINS)
+    ]
+
+
+def loop_forces(estimate: Estimate, joints: Sequence[str]) -> dict[str, Float[np.ndarray, " n"]]:
+    """Force of each of these joints' loops over the steps of all recordings [N m, N]."""
+    if not joints:
+        return {}
+    parts = [_of_recording(estimate, index, joints) for index in range(len(estimate.problem.tracks))]
+    return {name: np.concatenate([part[name] for part in parts]) for name in joints}
+
+
+def _of_recording(estimate: Estimate, index: int, joints: Sequence[str]) -> dict[str, Float[np.ndarray, " n"]]:
+    problem, mechanism = estimate.problem, estimate.mechanism(index)
+    sources, inputs = targets(problem), list(mechanism.inputs)
+    commands = problem.commands_at(estimate.outcome.linearisation.point.values, index)[0]
+    positions = joint_positions(mechanism, estimate.trajectory(index).states)
+    forces = {}
+    for name in joints:
+        steps = min(len(commands), len(positions[name]))
+        position, command = positions[name][:steps], commands[:steps, inputs.index(sources[name])]
+        speed = np.gradient(position, problem.timestep) if steps > 1 else np.zeros(steps)
+        laws = [law for law in mechanism.joints[name].laws.values if isinstance(law, PositionMotor | VelocityMotor)]
+        forces[name] = np.sum([np.asarray(law.torque(position, speed, command)) for law in laws], axis=0)
+    return forces
