@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimation.scenes import spring_slider, twin
-from shadowfit.estimation import Options, fit
+from shadowfit.estimation import Free, Options, fit
 from shadowfit.estimation.uncertainty.blocks import Scatter, estimate_alone, random_effects, trend
 
 OPTIONS = Options(timestep=0.02, unknowns="joint", correction="none", state_weight=1e6)
@@ -66,6 +66,20 @@ def test_bars_span_recordings_that_disagree():
     [coarsest, *_] = estimate.evidence.disagreement.pieces
     own = [estimate.values["rail.spring.stiffness"] + piece.difference[0] for piece in coarsest]
     assert own[1] - own[0] == pytest.approx(0.2 * stiffness, rel=0.3)
+
+
+def test_pieces_are_compared_about_what_sits_on_a_bound():
+    """Two recordings on both sides of a bound that their mean lies beyond: how far it is off is not known better."""
+    stiffness = float(spring_slider().get("rail.spring.stiffness"))
+    pair = [recorded(0.9 * stiffness, 1), recorded(1.1 * stiffness, 2)]
+    free = {"rail.spring.stiffness": Free(lower=1.02 * stiffness), "rail.spring.damping": None}
+    begins = spring_slider().set({"rail.spring.stiffness": 1.1 * stiffness})
+    estimate = fit(begins, pair, free, options=OPTIONS)
+    assert estimate.at_bound[0]
+    assert estimate.uncertainty("gauss-newton").freed_std[0] < 0.01 * stiffness
+    assert 0.05 * stiffness < estimate.uncertainty("blocks").freed_std[0] < 0.2 * stiffness
+    (interval, _) = estimate.uncertainty("blocks").intervals(0.95)
+    assert interval.upper > 1.1 * stiffness
 
 
 def test_what_rounding_leaves_of_an_unseen_parameter_moves_no_other():

@@ -24,7 +24,7 @@ DELAYS = {"a": 0.0115, "b": 0.003}
 FREE = tuple(f"{name}{part}" for name in DELAYS for part in (".viscous", ".motor.shaft_inertia", "_target.delay"))
 
 
-def servos():
+def servos(hold="zero"):
     """Two joints in position loops beside each other."""
     joints = {
         name: hinge(
@@ -40,7 +40,7 @@ def servos():
         {f"{name}_arm": Body(1.0, (0.03, 0.03, 0.03)) for name in DELAYS},
         joints,
         sensors={f"{name}_position": JointPosition(name, std=NOISE) for name in DELAYS},
-        inputs={f"{name}_target": Input(unit="rad") for name in DELAYS},
+        inputs={f"{name}_target": Input(unit="rad", hold=hold) for name in DELAYS},
     )
 
 
@@ -110,6 +110,33 @@ def test_functions_of_a_lag_are_what_a_target_is_ahead_of_a_filter():
         np.testing.assert_allclose(column, ahead / np.sqrt(np.mean(np.square(ahead))), atol=1e-12)
 
 
+def test_over_stairs_a_delay_is_known_by_what_a_time_step_more_or_less_does():
+    begins = {f"{name}_target.delay": 0.02 + delay for name, delay in DELAYS.items()}
+    problem = build_problem(servos().set(begins), [recorded()], parameter_set(servos().set(begins), FREE), Options())
+    values, places = problem.parameters.start(), [i for i, name in enumerate(FREE) if name.endswith(".delay")]
+
+    def commands(steps):
+        moved = np.zeros(len(FREE))
+        moved[places] = steps * problem.timestep
+        return problem.commands_at(problem.parameters.plus(values, moved), 0)[0]
+
+    expected = (commands(1.0) - commands(-1.0)) / (2.0 * problem.timestep)
+    slopes = problem.over_stairs().commands_at(values, 0)[1]
+    np.testing.assert_allclose(np.sum(slopes, axis=2), expected, atol=1e-9)
+    # The derivative itself sees one step of each stair, and three see the secant.
+    seen = [
+        np.count_nonzero(np.abs(one[:, 0]).sum(axis=1) > 1e-9) for one in (problem.commands_at(values, 0)[1], slopes)
+    ]
+    assert 2 * seen[0] < seen[1] <= 3 * seen[0]
+
+
+@pytest.mark.parametrize(("hold", "free"), [("linear", FREE), ("zero", ("*.viscous",))])
+def test_without_stairs_or_free_delays_derivatives_are_what_they_are(hold, free):
+    mechanism = servos(hold)
+    problem = build_problem(mechanism, [recorded()], parameter_set(mechanism, free), Options())
+    assert problem.over_stairs() is problem
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lag", [0.0, 0.012])
 def test_a_loop_that_lags_behind_its_target_is_in_the_bars_of_its_delay(lag):
@@ -117,12 +144,15 @@ def test_a_loop_that_lags_behind_its_target_is_in_the_bars_of_its_delay(lag):
     assert estimate.converged
     late = {one.name for one in estimate.evidence.latent.errors if one.kind == "late"}
     assert late == (set(DELAYS) if lag else set())
+    assert (estimate.evidence.over_stairs is not None) == bool(lag)
     for row, own in zip(estimate.parameters, estimate.uncertainty().intervals(0.997), strict=True):
         name, _, kind = row.name.partition("_target.")
         if kind:
             # A filter is a delay of its time constant to slow motions, and none to what is fast.
             assert own.lower <= DELAYS[name] + lag, row
             assert own.upper >= DELAYS[name], row
+            # Stairs of six samples are neither: by the one step that each falls into the bars would be half as wide.
+            assert abs(row.value - DELAYS[name] - lag) < 3.0 * row.std, row
         if not lag:
             others = {"viscous": VISCOUS, "shaft_inertia": INERTIA - 0.03}
             truth = DELAYS[name] if kind else others[row.name.split(".")[-1]]

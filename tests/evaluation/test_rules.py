@@ -1,6 +1,7 @@
 """The verdict: recordings of the model end green, wrong ones do not; what stands in the way is named."""
 
 import dataclasses
+import functools
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,17 @@ from shadowfit.evaluation import rules, verdict
 from shadowfit.evaluation.notices import Notice, colour, from_json, ordered
 from shadowfit.evaluation.rules import disagreement, followed_readings, judge, told_parameters
 from shadowfit.evaluation.unexplained import unexplained
-from shadowfit.mechanism import Body, Gravity, Input, JointPosition, Mechanism, TorqueMotor, slider
+from shadowfit.mechanism import (
+    Body,
+    Gravity,
+    Input,
+    JointPosition,
+    Mechanism,
+    PositionMotor,
+    TorqueMotor,
+    hinge,
+    slider,
+)
 from shadowfit.models import load_model
 from shadowfit.recordings import Recording
 
@@ -138,6 +149,57 @@ def test_losses_of_a_gear_are_told_from_wrong_torques(driven, torque, verdict):
     assert colour(found) == verdict
     (notice,) = [own for own in found if "unexplained" in own.text]
     assert notice.advice
+
+
+@functools.cache
+def servo():
+    """A wheel in a position loop, and its motion: inertia and weight are next to nothing beside what the loop gives."""
+    wheel = Mechanism(
+        {"wheel": Body(1.0, (0.01, 0.01, 0.01))},
+        {
+            "hinge": hinge(
+                "world",
+                "wheel",
+                axis=(0.0, 0.0, 1.0),
+                viscous=1.0,
+                laws={"loop": PositionMotor(20.0, 1.5, input="aim")},
+            )
+        },
+        sensors={"theta": JointPosition("hinge", std=1e-4)},
+        inputs={"aim": Input(unit="rad", hold="linear")},
+    )
+    time = 0.01 * np.arange(601)
+    aim = 0.5 * np.sin(3.0 * time) + 0.2 * np.sin(7.0 * time + 1.0)
+    run = simulate(wheel, place(wheel), {"aim": aim[:-1]}, timestep=0.01, steps=600, joints="rigid")
+    noise = 1e-4 * np.random.default_rng(0).standard_normal(601)
+    return wheel, Recording(time, {"theta": np.asarray(run.readings["theta"]).reshape(-1) + noise, "aim": aim})
+
+
+@pytest.mark.parametrize(("aimed", "verdict"), [("as it was", "green"), ("losses", "amber"), ("backwards", "red")])
+def test_a_loop_whose_gains_are_given_says_how_strong_its_joint_is(aimed, verdict):
+    """Targets with another, slow motion of 40 % of the loop's force in them, as a gear's losses; and wrong ones."""
+    wheel, recording = servo()
+    aim, theta = recording.channels["aim"], recording.channels["theta"]
+    force = 20.0 * (aim - theta) - 1.5 * np.gradient(theta, 0.01)
+    rng = np.random.default_rng(1)
+    slow = np.convolve(rng.standard_normal(len(aim) + 30), np.ones(31) / np.sqrt(31.0), "valid")
+    other = {
+        "as it was": aim,
+        "losses": aim + 0.4 * np.sqrt(np.mean(force**2)) / 20.0 * slow / np.sqrt(np.mean(slow**2)),
+        "backwards": aim[::-1],
+    }[aimed]
+    estimate = fit(wheel, dataclasses.replace(recording, channels={"theta": theta, "aim": other}), ("hinge.viscous",))
+    assert colour(judge(estimate)) == verdict
+    (own,) = unexplained(estimate)
+    assert own.driven == "loop"
+    if aimed == "as it was":
+        assert own.typical == pytest.approx(np.sqrt(np.mean(force**2)), rel=0.05)
+
+
+def test_free_gains_say_nothing_about_how_strong_a_joint_is():
+    wheel, recording = servo()
+    (own,) = unexplained(fit(wheel, recording, ("hinge.loop.kp", "hinge.viscous")))
+    assert own.driven is None
 
 
 def test_coloured_and_loud_residuals_are_named(model, make_swing):

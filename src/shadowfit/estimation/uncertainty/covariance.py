@@ -16,10 +16,10 @@ Parameters on a bound are held there, and covariances of all others are *conditi
 are not: the truth lies inside, at a distance x from the bound that the data say something about. If a parameter b were
 free it would be found at ``−d ± s`` beyond the bound, and where the bound is known to hold its truth is that normal
 variable's part inside. Others, which follow it by ``g = −H⁻¹H_b``, are off by as much: ``g² E[x²]`` is added to their
-variances. (Intervals also span the estimate without bounds, see :meth:`Uncertainty.intervals`.) Where that many ``s``
-are no chance, the truth inside says how wrong the model is: the free estimate is off by d at least, and d is its
-standard deviation (``blocks``, which counts what models lack; the scale of errors that makes a truth on the bound most
-likely, Birge's ratio of a single number).
+variances. (Intervals also span the estimate without bounds, see :meth:`Uncertainty.intervals`.) The truth inside also
+says how wrong the model is: the free estimate is off by d at least, and where d is larger than s it is its standard
+deviation (``blocks``, which counts what models lack; the scale of errors that makes a truth on the bound most likely,
+Birge's ratio of a single number). With s, the truth would be the nearer to the bound the further the data are beyond.
 
 Directions that the data do not tell (see :mod:`identifiability`) are given a standard deviation of ten typical sizes,
 enough to be seen and not so much that it drowns its neighbours.
@@ -38,9 +38,6 @@ from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.uncertainty.distributions import square_beyond, student_quantile
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind
-
-# Standard deviations beyond a bound that no chance explains (one in a thousand).
-NO_CHANCE = 3.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,8 +146,7 @@ class Uncertainty:
         spread = np.zeros(len(self.labels))
         for i in np.flatnonzero(self.evidence.at_bound).tolist():
             spread[i] = np.sqrt(max(self._variances(self._freed(i))[i], 0.0))
-        wrong = (self.kind == "blocks") & (self._beyond > NO_CHANCE * spread)
-        return np.where(wrong, self._beyond, spread)
+        return np.maximum(spread, self._beyond) if self.kind == "blocks" else spread
 
     @functools.cached_property
     def _by_bounds(self) -> Float[np.ndarray, " p"]:
@@ -205,7 +201,7 @@ class Uncertainty:
         While no parameter sits on a bound, and no body on the edge of what a body can have, they are symmetric.
         Otherwise the truth may well lie inside, and others would have answered to that: intervals then also span those
         of the estimate without bounds, as the quadratic model has it. For a parameter on a bound this begins there, and
-        may be that single value, unless the model must be wrong (``blocks``).
+        may be that single value, but for ``blocks``.
         """
         if not 0.0 < level < 1.0:
             raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")

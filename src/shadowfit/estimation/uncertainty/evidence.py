@@ -251,11 +251,15 @@ class Evidence:
 
     @functools.cached_property
     def _added_by_memory(self) -> Float[np.ndarray, "p p"]:
-        """What the correlation in time of errors adds to it, where no functions say what they are."""
-        if self.latent.errors:
+        """What the correlation in time of errors adds to it, as far as no functions say what they are."""
+        projections, found = self.projections, self.latent
+        if found.errors and not found.left:
             return np.zeros((len(self.labels), len(self.labels)))
+        if found.errors:
+            pairs = zip(projections, found.left, strict=True)
+            projections = tuple(dataclasses.replace(one, residual=left) for one, left in pairs)
         variances = self._row_variances(self.ratio)
-        return self._joined([added_variance(*each) for each in zip(self.projections, variances, strict=True)])
+        return self._joined([added_variance(*each) for each in zip(projections, variances, strict=True)])
 
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
         """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""

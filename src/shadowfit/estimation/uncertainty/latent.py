@@ -36,3 +36,5 @@ class Latents:
     """What they add to the variance of ``Tᵀe``, in the scaling of the rows."""
     energy: float = 0.0
     """Squares of residuals that they would leave, states and parameters following them, in the same scaling."""
+    left: tuple[Float[np.ndarray, "n m"], ...] = ()
+    """Residuals of each recording without what they most likely explain of them; none where weight was added."""

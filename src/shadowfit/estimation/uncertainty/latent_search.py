@@ -147,15 +147,61 @@ class Explanation:
             return Latents((), np.zeros((size, size)))
         variances = np.concatenate([np.full(one.candidate.width, one.variance) for one in self.functions])
         linear = Linear(weights, evidence.projections, evidence.places, ~evidence.at_bound)
-        across, squares = np.zeros((size, len(variances))), np.zeros(len(variances))
         listed = [one.candidate for one in self.functions]
+        sums = _Sums.of(linear, listed, size)
+        left = np.diagonal(sums.squares) - np.sum(sums.across * (evidence.bread(linear.free) @ sums.across), axis=0)
+        told = _told(function.latent() for function in self.functions)
+        energy = float(variances @ np.maximum(left, 0.0))
+        unexplained = self._unexplained(linear, evidence, sums, variances) if weights.believed else ()
+        return Latents(told, (sums.across * variances) @ sums.across.T, energy, unexplained)
+
+    def _unexplained(
+        self, linear: Linear, evidence: Evidence, sums: _Sums, variances: Float[np.ndarray, " c"]
+    ) -> tuple[Float[np.ndarray, "n m"], ...]:
+        """Residuals less what functions of these variances most likely are of them, parameters following."""
+        bread, across = evidence.bread(linear.free), sums.across
+        follow = bread @ across
+        information = sums.squares - across.T @ follow
+        white = (self.white * evidence.reference) ** 2
+        # (ZᵀZ + σ²S⁻¹) c = −Zᵀr by what has no size either: c = √S d.
+        root = np.sqrt(variances)
+        matrix = root[:, None] * information * root + white * np.eye(len(root))
+        coefficients = -root * np.linalg.solve(matrix, root * (sums.residual - follow.T @ sums.slope))
+        moved = -bread @ sums.slope - follow @ coefficients
+        listed, left = [one.candidate for one in self.functions], []
         for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
             columns = linear.columns(listed, index, projection.follower())
-            across[place] += np.tensordot(projection.rows, columns, axes=([0, 1], [0, 1]))
-            squares += np.sum(np.square(columns), axis=(0, 1))
-        left = squares - np.sum(across * (evidence.bread(linear.free) @ across), axis=0)
-        told = _told(function.latent() for function in self.functions)
-        return Latents(told, (across * variances) @ across.T, float(variances @ np.maximum(left, 0.0)))
+            explained = columns @ coefficients + projection.rows @ moved[place]
+            # Rows without a residual stay so.
+            left.append(np.where(projection.residual != 0.0, projection.residual + explained, 0.0))
+        return tuple(left)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sums:
+    """Products of the functions' columns Z with each other, with those of the parameters T and with the residuals r."""
+
+    squares: Float[np.ndarray, "c c"]
+    """ZᵀZ."""
+    across: Float[np.ndarray, "p c"]
+    """TᵀZ."""
+    residual: Float[np.ndarray, " c"]
+    """Zᵀr."""
+    slope: Float[np.ndarray, " p"]
+    """Tᵀr."""
+
+    @classmethod
+    def of(cls, linear: Linear, listed: Sequence[_Candidate], size: int) -> _Sums:
+        width = _edges(listed)[-1]
+        sums = cls(np.zeros((width, width)), np.zeros((size, width)), np.zeros(width), np.zeros(size))
+        for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
+            columns = linear.columns(listed, index, projection.follower()).reshape(-1, width)
+            rows_here, residual = projection.rows.reshape(len(columns), -1), projection.residual.ravel()
+            sums.squares[...] += columns.T @ columns
+            sums.across[place] += rows_here.T @ columns
+            sums.residual[...] += columns.T @ residual
+            sums.slope[place] += rows_here.T @ residual
+        return sums
 
 
 def _told(functions: Iterable[Latent]) -> tuple[Latent, ...]:
