@@ -195,6 +195,22 @@ def test_standard_deviations_know_that_the_truth_lies_inside_of_a_bound(pull):
     np.testing.assert_allclose(found.std[[0, 2]], np.sqrt(np.mean(inside**2, axis=0))[[0, 2]], rtol=0.03)
 
 
+def test_a_rotor_on_its_bound_is_not_told_by_the_bodies_of_the_file():
+    """It turns with a link alike: the data know the sum of both, and nobody has vouched for the link."""
+    table, left = regression()
+    table[:, 2] = table[:, 0] + 1e-3 * table[:, 2]
+    believed = np.diag([1e4, 0.0, 0.0])
+    held = np.array([False, False, True])
+    known = evidence(
+        table, left, at_bound=held, prior=believed, file_prior=believed, prior_gradient=np.array([0, 0, 1])
+    )
+    found = uncertainty(known, lower=1.0)
+    data = REFERENCE * np.sqrt(np.linalg.inv(table.T @ table)[2, 2])
+    assert data > 30.0 * REFERENCE * np.sqrt(np.linalg.inv(table.T @ table + believed)[2, 2])
+    assert found.freed_std[2] == pytest.approx(data, rel=1e-3)
+    assert found.intervals(0.95)[2].upper > 1.0 + data
+
+
 def test_intervals_are_cut_at_the_bounds():
     table, left = regression()
     interval = uncertainty(evidence(table, left), lower=0.9999).intervals()[0]

@@ -90,7 +90,7 @@ class Mechanism(PyTree):
 
     def match(self, pattern: str) -> list[str]:
         """Names of tunable numbers that match a shell-style pattern such as ``*.inertia.*``, or a group of them."""
-        names = [name for name, leaf in self.leaves().items() if leaf.tunable]
+        names = self._tunable()
         matches = members(pattern, names) or fnmatch.filter(names, pattern)
         if not matches:
             raise UnknownNameError(f"{self.name} has no parameter {pattern!r}{nearest(pattern, self.leaves())}")
@@ -100,9 +100,13 @@ class Mechanism(PyTree):
         """The names that a pattern or a group (``arm.inertial``) stands for; a plain name as it is, known or not."""
         if any(c in name for c in "*?["):
             return self.match(name)
-        known = self.leaves()
-        group = [] if name in known else members(name, (one for one, leaf in known.items() if leaf.tunable))
+        group = [] if name in self.leaves() else members(name, self._tunable())
         return group or [name]
+
+    def _tunable(self) -> list[str]:
+        """Names of the numbers that can be fitted; without friction of joints that have no free axis to rub on."""
+        idle = {f"{name}.viscous" for name, joint in self.joints.items() if joint.kind.axis_kind is None}
+        return [name for name, leaf in self.leaves().items() if leaf.tunable and name not in idle]
 
     def get(self, name: str) -> Any:
         """Value of a named number: a float, or four quaternion components."""

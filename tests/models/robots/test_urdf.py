@@ -276,6 +276,8 @@ def test_a_joint_that_mimics_as_in_a_parallelogram(sign, ratio, tmp_path):
     assert tuple(mechanism.inputs) == ("shoulder_effort",)
     kept = mechanism.joints["wrist_mimic"]
     assert (kept.parent, kept.child) == ("world", "tool")
+    # It has no axis to rub on, and is not asked for its friction.
+    assert not [name for name in mechanism.match("*.friction") if name.startswith("wrist_mimic")]
     for angle in (-0.7, 0.0, 0.5):
         for off in (0.0, 0.1):
             wrist = ratio * angle + 0.2 + off

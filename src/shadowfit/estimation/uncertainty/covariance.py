@@ -78,8 +78,12 @@ class Uncertainty:
         return np.sqrt(np.where(own > 0.0, np.maximum(over / np.where(own > 0.0, own, 1.0), 1.0), 1.0))
 
     def _variances(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        """Variances if these parameters are free."""
-        own = np.diagonal(self.evidence.covariance(self.kind, free)[0])
+        """Variances if these parameters are free; what is no body's is known by the data alone."""
+        evidence = self.evidence
+        own = np.diagonal(evidence.covariance(self.kind, free)[0])
+        if evidence.file_prior.any():
+            alone = np.diagonal(evidence.without_file.covariance(self.kind, free)[0])
+            own = np.where(np.diagonal(evidence.file_prior) == 0.0, np.maximum(own, alone), own)
         return np.maximum(own, self._variances_over_stairs(free))
 
     def _variances_over_stairs(self, free: Bool[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
