@@ -36,7 +36,7 @@ from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.residuals.unknowns import UnknownsName
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.system import propose
+from shadowfit.estimation.solve.proposal import propose
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up

@@ -17,7 +17,7 @@ from typing import get_args
 from shadowfit.estimation import Estimate, fit
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.system import propose
+from shadowfit.estimation.solve.proposal import propose
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.models import builtin
 from shadowfit.models.twins import furuta_swing_up

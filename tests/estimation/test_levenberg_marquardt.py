@@ -12,7 +12,7 @@ from shadowfit.estimation.fit import solve, start_point
 from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import descend, minimise
-from shadowfit.estimation.solve.system import propose
+from shadowfit.estimation.solve.proposal import propose
 from shadowfit.models import builtin
 
 PENDULUM = builtin.pendulum()

@@ -24,7 +24,8 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING, Iteration, Outcome, Status
-from shadowfit.estimation.solve.system import LocalSystem, share_of
+from shadowfit.estimation.solve.proposal import share_of
+from shadowfit.estimation.solve.system import LocalSystem
 from shadowfit.estimation.uncertainty.base_parameters import BaseParameters, base_parameters
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather, gather_over_stairs

@@ -39,6 +39,7 @@ LARGEST = 150_000
 """Operations beyond which a program is not written out: compiling it would take longer than it saves."""
 
 Leaves = Sequence[np.ndarray]
+Shapes = tuple[tuple[int, ...], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,20 +71,17 @@ class Kernel:
         lead = (len(varying[0]),) if within is None else (len(varying[0]), within)
         times = math.prod(lead)
         padded = times if carry is not None else -(-times // program.LANES) * program.LANES
-        shapes = [np.shape(x)[len(lead) :] for x in varying]
-        places = list(itertools.accumulate(map(math.prod, shapes), initial=0))
-        edges = self.code.edges
-        memory = (workspace or Workspace()).memory(self.code, padded, places[-1])
-        table, results = memory.given, memory.results
-        for x, shape, begin, end in zip(varying, shapes, places, places[1:], strict=False):
-            table[:times, begin:end].reshape(*lead, *shape)[...] = x
-        table[times:] = table[times - 1]
+        shapes = tuple(np.shape(x)[len(lead) :] for x in varying)
+        memory = (workspace or Workspace()).memory(self.code, padded, lead, shapes)
+        for x, place in zip(varying, memory.places, strict=True):
+            place[...] = x
+        if padded > times:
+            memory.given[times:] = memory.given[times - 1]
         known = np.concatenate([self._read_of(settings), _flat(constants)])
         groups = padded if carry is not None else padded // program.LANES
         handed_on = None if carry is None else _flat(carry)
-        self.code.loaded("program", known, *memory.addresses, handed_on, groups, results.shape[1])
-        parts = zip(itertools.pairwise(edges), self.code.shapes, strict=True)
-        return [results[:times, begin:end].reshape(times, *shape) for (begin, end), shape in parts]
+        self.code.loaded("program", known, *memory.addresses, handed_on, groups, memory.results.shape[1])
+        return list(memory.parts)
 
     def _read_of(self, settings: Leaves) -> np.ndarray:
         """Those numbers of the settings that the code reads; raises where others, which shape it, have changed."""
@@ -98,30 +96,41 @@ class Kernel:
 
 
 class _Memory:
-    """What code reads and writes at some number of times."""
+    """What code reads and writes at some number of times, filled up to whole vectors."""
 
-    def __init__(self, code: _Code, times: int, width: int) -> None:
+    def __init__(self, code: _Code, padded: int, lead: tuple[int, ...], shapes: Shapes) -> None:
         self.code = code
-        self.given = np.empty((times, width))
+        edges, times = list(itertools.accumulate(map(math.prod, shapes), initial=0)), math.prod(lead)
+        self.given = np.empty((padded, edges[-1]))
         """What varies."""
-        self.results = np.zeros((times, code.edges[-1]))
+        self.results = np.zeros((padded, code.edges[-1]))
         """Zero wherever the code does not write."""
         self._scratch = np.empty(code.scratch)
-        # To find out where an array lies takes as long as a hundred operations on it.
+        # To find out where an array lies, or to cut a part out, takes as long as a hundred operations on it.
         self.addresses = [array.ctypes.data for array in (self.given, self.results, self._scratch)]
+        self.places = _parts(self.given[:times], edges, lead, shapes)
+        """Where each of the inputs goes."""
+        self.parts = _parts(self.results[:times], code.edges, (times,), code.shapes)
+        """Each of the outputs."""
+
+
+def _parts(table: np.ndarray, edges: Sequence[int], lead: tuple[int, ...], shapes: Shapes) -> list[np.ndarray]:
+    """Views of arrays whose numbers lie beside each other."""
+    cuts = zip(itertools.pairwise(edges), shapes, strict=True)
+    return [table[:, begin:end].reshape(*lead, *shape) for (begin, end), shape in cuts]
 
 
 class Workspace:
     """Memory for one call after another, of one thread."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], _Memory] = {}
+        self._kept: dict[tuple[int, tuple[int, ...], Shapes], _Memory] = {}
 
-    def memory(self, code: _Code, times: int, width: int) -> _Memory:
+    def memory(self, code: _Code, padded: int, lead: tuple[int, ...], shapes: Shapes) -> _Memory:
         """That of the last call with so many times, or new one."""
-        key = (id(code), times)
+        key = (id(code), lead, shapes)
         if key not in self._kept:
-            self._kept[key] = _Memory(code, times, width)
+            self._kept[key] = _Memory(code, padded, lead, shapes)
         return self._kept[key]
 
 

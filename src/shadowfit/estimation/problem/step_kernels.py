@@ -92,14 +92,20 @@ class StepKernels:
 
         ``passing``: only until this thread asks for such rows again, which lie in the same memory.
         """
-        if passing and not hasattr(self._of_thread, "workspace"):
-            self._of_thread.workspace = Workspace()
-        workspace = self._of_thread.workspace if passing else None
+        workspace = self._workspace if passing else None
         seen = self._observed
         (observed,) = self.run(self._observation_call(chunk), workspace)
         moving = self.dynamics_rows(chunk, workspace)
         together = observed.reshape(len(moving.wide), -1, observed.shape[-1])
         return moving, RowTable(together, len(seen), self.plan.node_size, seen[0])
+
+    @property
+    def _workspace(self) -> Workspace:
+        """Memory of this thread, for what is not kept."""
+        if not hasattr(self._of_thread, "workspace"):
+            self._of_thread.workspace = Workspace()
+        workspace: Workspace = self._of_thread.workspace
+        return workspace
 
     def dynamics_rows(self, chunk: Chunk, workspace: Workspace | None = None) -> RowTable:
         """Weighted rows of the dynamics alone."""
@@ -123,7 +129,7 @@ class StepKernels:
             dynamics, observed = (table.wide[:, :, -1] for table in self.rows(chunk))
             return np.concatenate([dynamics, observed], axis=1)
         data = chunk.data
-        (seen,) = self.run(self._observation_call(chunk))
+        (seen,) = self.run(self._observation_call(chunk), self._workspace)
         nodes, command = chunk.nodes.pose[: len(data.command) + 2], (data.command, data.command_slopes)
         missing = self.missing(chunk.values, nodes, command, chunk.timestep, chunk.fading) - data.truncation
         return np.concatenate([missing @ chunk.dynamics_weight.T, seen[..., -1].reshape(len(missing), -1)], axis=1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import jax
 import numpy as np
@@ -18,11 +19,14 @@ from shadowfit.estimation.problem.proportion import Proportion
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.fading import PRESENT
+from shadowfit.kernels import processors
 
 # Steps in one call of the compiled functions: as many as have about so many numbers in their rows, but not fewer than
 # the least. What Python does for a call, and handing it to another thread, takes as long as the rows of some hundred
 # steps of a small machine. Multiples of 6, so that windows of 2, 3 and 4 nodes divide them.
 NUMBERS, LEAST = 2**18, 504
+# As many of these as one call does where it gives residuals alone.
+LONG = 8
 
 
 class RecordingRows:
@@ -53,9 +57,21 @@ class RecordingRows:
         there, _ = proportion.at(self.problem.parameters, point.truncated_at)
         return Truncation(np.asarray(self.known.dynamics) * (there / factor), self.known.readings)
 
+    def long_chunks(self) -> Iterator[Chunk]:
+        """All steps, in as few chunks as keep all threads busy: where no derivatives are asked for, and no sums."""
+        steps = self.track.steps
+        count = min(-(-steps // self.length), max(processors.threads(), -(-steps // (LONG * self.length))))
+        edges = [steps * part // count for part in range(count + 1)]
+        return (self._between(begin, end) for begin, end in itertools.pairwise(edges))
+
     def chunk(self, begin: int, end: int | None = None) -> Chunk:
         """The steps from the given one on, up to ``end`` or to that of the recording, but not more than a chunk has."""
-        end = min(begin + self.length, self.track.steps, self.track.steps if end is None else end)
+        return self._between(
+            begin, min(begin + self.length, self.track.steps, self.track.steps if end is None else end)
+        )
+
+    def _between(self, begin: int, end: int) -> Chunk:
+        """Some of the steps."""
         last_node = end + self.problem.plan.window - 1
         return Chunk(
             self.values,

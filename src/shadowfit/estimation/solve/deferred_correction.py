@@ -17,7 +17,8 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     descend,
 )
 from shadowfit.estimation.solve.mixing import share_of_before
-from shadowfit.estimation.solve.system import LocalSystem, System, share_of, worth
+from shadowfit.estimation.solve.proposal import share_of, worth
+from shadowfit.estimation.solve.system import LocalSystem, System
 
 # Most rounds. What is left of an error falls by a factor of ten or more in each, except where dry friction reverses
 # (:mod:`mixing`).
@@ -25,6 +26,8 @@ ROUNDS = 6
 # Rounds end when χ² changes by less than this for each recording, and parameters by what is worth this much of it; or
 # before a descent, when what was found anew changes residuals by less: no estimate could move by more.
 SETTLED = 0.1
+# The first descent ends where the next step promises less than this of χ²: what is found anew then changes it by more.
+NEARLY = 1.0
 # They also end when the cost changes by more than this part of what it did in the round before: reversals of dry
 # friction then fall into one step and the next in turn, and not even mixed rounds come to an end.
 CONTRACTS = 0.5
@@ -46,10 +49,11 @@ def descend_corrected(
     system: System, start: Any, settings: LevenbergMarquardt, progress: Progress | None = None, first_number: int = 0
 ) -> Outcome:
     """:func:`minimise_corrected` for any system; the limit of iterations is that of all descents."""
-    outcome = descend(system, _renewed(system, start), settings, progress, first_number)
     if not system.corrects:
-        return outcome
-    log, last_change = list(outcome.log), np.inf
+        return descend(system, _renewed(system, start), settings, progress, first_number)
+    nearly = dataclasses.replace(settings, enough=NEARLY)
+    outcome = descend(system, _renewed(system, start), nearly, progress, first_number)
+    log, last_change, exact = list(outcome.log), np.inf, False
     last: _Round | None = None
     for _ in range(ROUNDS - 1):
         if not outcome.status.converged:
@@ -65,9 +69,9 @@ def descend_corrected(
         outcome = descend(system, begin, settings.warm(log[-1].number - first_number), progress, log[-1].number)
         log.extend(outcome.log[1:])
         change = abs(outcome.linearisation.cost.total - before.cost.total)
-        if _stands(system, before, outcome) or change > CONTRACTS * last_change:
+        if _stands(system, before, outcome, exact) or change > CONTRACTS * last_change:
             break
-        last_change = change
+        last_change, exact = change, True
     return dataclasses.replace(outcome, log=tuple(log))
 
 
@@ -92,11 +96,11 @@ def _mixed(system: System, now: _Round, before: _Round) -> Any:
     return system.mixed(now.point, before.point, share_of_before(now.changed, before.changed))
 
 
-def _stands(system: System, before: Any, outcome: Outcome) -> bool:
-    """Whether a round has changed nothing that matters."""
+def _stands(system: System, before: Any, outcome: Outcome, exact: bool) -> bool:
+    """Whether a round has changed nothing that matters; ``exact``: the one before it had gone to its end."""
     here, limit = outcome.linearisation, SETTLED * share_of(system.samples, before)
     if abs(here.cost.total - before.cost.total) > system.recordings * limit:
         return False
-    if system.recordings == 1 or outcome.curvature is None:
+    if outcome.curvature is None or (exact and system.recordings == 1):
         return True
     return worth(outcome.curvature, system.parameters.minus(here.point.values, before.point.values)) <= limit

@@ -36,11 +36,13 @@ from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.solve.system import INSIGNIFICANT, Damping, LocalSystem, Proposal, System, share_of
+from shadowfit.estimation.solve.proposal import INSIGNIFICANT, Damping, Proposal, share_of
+from shadowfit.estimation.solve.system import LocalSystem, System
 
 # The paper's limit on α.
 LARGEST_DAMPING = 2.0**32
-SMALLEST_DAMPING = 1e-15
+# Below it damping is lost in the rounding of what it is added to.
+SMALLEST_DAMPING = 1e-14
 # First α of scaled damping. A start that is far off raises it by itself, in cheaper steps than it takes to come down.
 START_DAMPING = 3e-3
 # Damping to start from a solution. Any more would hold back smooth motions: a large κ weighs them (ωh)⁴ times less than
@@ -49,6 +51,8 @@ WARM_DAMPING = 1e-14
 # Least α after a refused step, and after a second one: below it only directions are held that hardly count, and the
 # step stays as it was.
 REFUSED_DAMPING = (1e-9, 1e-6)
+# Factor on a small α that was too small for the digits of the numbers.
+UNSOLVED = 10.0
 # Further steps before one that raises the cost is judged, and the part of its promise that it must then have kept: with
 # less it went across the valley, and more damping does better.
 WATCHED, KEPT = 2, 0.25
@@ -114,6 +118,9 @@ class LevenbergMarquardt:
     decrease_tolerance: float = 1e-6
     """Stops when the model promises less than this fraction of the cost. It also stops when the cost falls by less than
     matters statistically twice in a row."""
+    enough: float = 0.0
+    """Stops before a step that is hardly damped and promises to decrease χ² by less than this: for a descent that is
+    followed by one of a slightly different problem."""
 
     def warm(self, done: int = 0) -> LevenbergMarquardt:
         """The same from a solution of nearly the same problem, after so many iterations."""
@@ -274,12 +281,18 @@ def _search(
     grow, count, was_finite = 2.0, 0, False
     refused *= FORGOTTEN
     least = iter(REFUSED_DAMPING)
-    insignificant = _insignificant(system, here, settings)
+    insignificant, enough = _insignificant(system, here, settings), settings.enough * share_of(system.samples, here)
     while alpha <= LARGEST_DAMPING:
         count += 1
         proposal = system.propose(here, alpha, settings.damping, guess, near)
+        if proposal is None and alpha < REFUSED_DAMPING[0]:
+            # Rounding leaves no step, and a little more damping does: nothing says that it would go too far.
+            alpha *= UNSOLVED
+            continue
         if proposal is not None:
             promised = -proposal.change
+            if alpha < UNDAMPED and _vain(system, promised, proposal.worth, enough):
+                return _Trial(None, Status.DECREASE, alpha, np.nan, proposal.size, count, proposal.box)
             ended = None
             if proposal.size <= settings.step_tolerance:
                 ended = Status.STEP

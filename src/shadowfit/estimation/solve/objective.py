@@ -35,6 +35,8 @@ Result = TypeVar("Result")
 
 # Diagonal entries this small, relative to the largest, are rounding errors of zero.
 ROUNDING = 1e-25
+# Most numbers in rows of the dynamics that are kept: 64 MB.
+KEPT = 2**23
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Linearisation:
     cost: Cost
     prior_matrix: Float[np.ndarray, "p p"]
     prior_gradient: Float[np.ndarray, " p"]
+    dynamics: tuple[tuple[front.RowTable, ...], ...] = ()
+    """Rows of the dynamics of each recording, chunk by chunk, where they are kept (:func:`keeps_rows`)."""
 
 
 def prepare(problem: Problem, values: Values, weights: Weights) -> None:
@@ -119,7 +123,7 @@ def _faded(problem: Problem, point: Point, weights: Weights, alike: float) -> Po
     fading = []
     for index, nodes in enumerate(point.nodes):
         recording = RecordingRows(problem, point, weights, index)
-        parts = in_threads(problem.kernels.mobility, (recording.chunk(begin) for begin in recording.starts))
+        parts = in_threads(problem.kernels.mobility, recording.long_chunks())
         mobility = np.concatenate([part for part in parts if part is not None])
         known = None if point.fading is None else point.fading[index].fastest
         fading.append(Fading(mobility, problem.largest_speeds(nodes) if known is None else known))
@@ -139,10 +143,23 @@ def _alike(first: Fading, other: Fading, part: float) -> bool:
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:
     """Evaluate and condense, in threads; the Jacobian of a few chunks at a time exists."""
     parts = condensed(problem, point, weights, range(len(problem.tracks)))
+    rows = tuple(part.rows for part in parts) if keeps_rows(problem) else ()
     matrix, gradient, known = prior(problem.parameters, point.values, weights)
     dynamics, sensors = tuple(part.dynamics for part in parts), tuple(part.sensors for part in parts)
     cost = Cost(dynamics, sensors, tuple(part.start for part in parts), known)
-    return Linearisation(point, tuple(part.normal for part in parts), cost, matrix, gradient)
+    return Linearisation(point, tuple(part.normal for part in parts), cost, matrix, gradient, rows)
+
+
+def keeps_rows(problem: Problem) -> bool:
+    """Whether rows of the dynamics outlive their condensing: where there are few, and residuals alone cost much less.
+
+    Steps are then corrected for what their linear model leaves out (:mod:`second_order`).
+    """
+    if problem.kernels.recursion is None or len(problem.mechanism.contacts):
+        return False
+    plan = problem.plan
+    width = plan.unknowns.reach * plan.node_size + plan.parameters + 1
+    return sum(track.steps for track in problem.tracks) * plan.node_size * width <= KEPT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,18 +170,22 @@ class Condensed:
     dynamics: float
     sensors: tuple[float, ...]
     start: float
+    rows: tuple[front.RowTable, ...]
+    """Those of the dynamics, where they are kept."""
 
 
 def condensed(problem: Problem, point: Point, weights: Weights, which: Sequence[int]) -> list[Condensed]:
     """Some of the recordings, evaluated and condensed."""
     recordings = {index: RecordingRows(problem, point, weights, index) for index in which}
     assemblies = {index: rows.assembly() for index, rows in recordings.items()}
+    keeps = keeps_rows(problem)
 
-    def condense(work: tuple[int, int, Chunk]) -> tuple[float, np.ndarray]:
+    def condense(work: tuple[int, int, Chunk]) -> tuple[float, np.ndarray, front.RowTable | None]:
         recording, begin, chunk = work
         rows = problem.kernels.rows(chunk, passing=True)
         dynamics, observed = assemblies[recording].add(rows, begin)
-        return float(np.sum(dynamics)), recordings[recording].sensor_costs(observed)
+        # Rows by recursion do not lie in memory that is used again.
+        return float(np.sum(dynamics)), recordings[recording].sensor_costs(observed), rows[0] if keeps else None
 
     chunks = [(index, begin) for index, rows in recordings.items() for begin in rows.starts]
     # Chunks are cut out here, and threads have little but machine code to run: Python runs in one of them at a time.
@@ -174,10 +195,13 @@ def condensed(problem: Problem, point: Point, weights: Weights, which: Sequence[
     parts = []
     for index in which:
         of_chunks = [cost for cost, (recording, _) in zip(costs, chunks, strict=True) if recording == index]
-        dynamics = sum(cost for cost, _ in of_chunks)
-        sensors = np.sum([each for _, each in of_chunks], axis=0)
-        start = sum_of_squares(starts[index].residual)
-        parts.append(Condensed(assemblies[index].normal(starts[index]), dynamics, tuple(sensors.tolist()), start))
+        dynamics = sum(cost for cost, _, _ in of_chunks)
+        sensors = tuple(np.sum([each for _, each, _ in of_chunks], axis=0).tolist())
+        start, kept = (
+            sum_of_squares(starts[index].residual),
+            tuple(rows for _, _, rows in of_chunks if rows is not None),
+        )
+        parts.append(Condensed(assemblies[index].normal(starts[index]), dynamics, sensors, start, kept))
     return parts
 
 
@@ -189,7 +213,8 @@ def chunk_rows(problem: Problem, point: Point, weights: Weights, index: int) -> 
 def residuals(problem: Problem, point: Point, weights: Weights, index: int) -> Float[np.ndarray, "n m"]:
     """Weighted residuals of all steps of one recording, those of the dynamics first."""
     recording = RecordingRows(problem, point, weights, index)
-    chunks = (recording.chunk(begin) for begin in recording.starts)
+    short = problem.kernels.recursion is None
+    chunks = (recording.chunk(begin) for begin in recording.starts) if short else recording.long_chunks()
     return np.concatenate(list(in_threads(problem.kernels.residuals, chunks)))
 
 

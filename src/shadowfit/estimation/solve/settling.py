@@ -110,4 +110,5 @@ def _evaluated(problem: Problem, there: Linearisation, weights: Weights, index: 
         part.start,
     )
     renewed = Cost(tuple(dynamics), tuple(sensors), tuple(start), cost.prior)
-    return dataclasses.replace(there, point=point, normals=tuple(normals), cost=renewed)
+    rows = tuple(part.rows if i == index else kept for i, kept in enumerate(there.dynamics))
+    return dataclasses.replace(there, point=point, normals=tuple(normals), cost=renewed, dynamics=rows)

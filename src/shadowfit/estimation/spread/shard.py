@@ -24,8 +24,8 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
+from shadowfit.estimation.solve.proposal import Restraint, parameter_damping, state_damping, typical_sizes
 from shadowfit.estimation.solve.settling import NOT_HELD, Expectation, settled
-from shadowfit.estimation.solve.system import Restraint, parameter_damping, state_damping, typical_sizes
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.spread import quadratic
 from shadowfit.estimation.spread.quadratic import Pull

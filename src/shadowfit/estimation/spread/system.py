@@ -18,8 +18,7 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Cost
-from shadowfit.estimation.solve.settling import slack
-from shadowfit.estimation.solve.system import (
+from shadowfit.estimation.solve.proposal import (
     Damping,
     Proposal,
     parameter_step,
@@ -27,6 +26,7 @@ from shadowfit.estimation.solve.system import (
     share_of,
     typical_sizes,
 )
+from shadowfit.estimation.solve.settling import slack
 from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.shard import Report, Stance, Task
 from shadowfit.parallel.engine import Column, Engine, Essence, Handle

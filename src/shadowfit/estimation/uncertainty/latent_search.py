@@ -38,7 +38,7 @@ from shadowfit.estimation.problem.weights import Weights, unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.solve.system import propose
+from shadowfit.estimation.solve.proposal import propose
 from shadowfit.estimation.uncertainty import components, state_functions
 from shadowfit.estimation.uncertainty.evidence import Evidence, projected
 from shadowfit.estimation.uncertainty.latent import Latent, LatentKind, Latents

@@ -24,7 +24,7 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.solve.system import propose
+from shadowfit.estimation.solve.proposal import propose
 from shadowfit.estimation.uncertainty.determinant import log_volume
 
 

@@ -19,7 +19,7 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import FIRST_ERROR
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
-from shadowfit.estimation.solve.system import propose
+from shadowfit.estimation.solve.proposal import propose
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.file_prior import LEAST_SPREAD
 from shadowfit.estimation.uncertainty.levels import LEAST_DEGREES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shadowfit.estimation import Estimate
-from shadowfit.estimation.solve.system import INSIGNIFICANT
+from shadowfit.estimation.solve.proposal import INSIGNIFICANT
 from shadowfit.evaluation.notices import Notice, listed
 
 

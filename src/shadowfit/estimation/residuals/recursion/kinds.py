@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from typing import Any, Literal
 
 import jax
@@ -38,6 +39,11 @@ class Element:
     """Inputs of the mechanism that act on it."""
     columns: np.ndarray
     """For each increment of its kind's free numbers, the parameter that it is; −1: none."""
+
+    @functools.cached_property
+    def row(self) -> np.ndarray:
+        """All these places, one after another."""
+        return np.concatenate([place.ravel() for place in self.places])
 
     def numbers(self, flat: np.ndarray) -> list[np.ndarray]:
         """Its numbers, of all."""

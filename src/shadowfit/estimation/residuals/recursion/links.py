@@ -31,7 +31,7 @@ from shadowfit.estimation.residuals.recursion.kinds import (
 from shadowfit.estimation.residuals.recursion.lanes import POSE, RECORD
 from shadowfit.estimation.residuals.recursion.sweep import library, scratch_size
 from shadowfit.geometry import Pose
-from shadowfit.kernels import OverTime, Workspace, is_own, over_time, windowed
+from shadowfit.kernels import Kernel, OverTime, Workspace, is_own, over_time, windowed
 from shadowfit.kernels.loops import LANES
 from shadowfit.mechanism.mechanism import Mechanism
 
@@ -209,7 +209,9 @@ class TreeLinks:
         if id(element) not in kept:
             kept[id(element)] = self._kernel(role, element), Workspace()
         made, workspace = kept[id(element)]
-        return made(_NO_SETTINGS, [*element.numbers(flat), *constants], varying, None, workspace)[0]
+        # Machine code sees all constants as one row of numbers.
+        numbers = [flat[element.row]] if isinstance(made, Kernel) else element.numbers(flat)
+        return made(_NO_SETTINGS, [*numbers, *constants], varying, None, workspace)[0]
 
     def _kernel(self, role: Role, element: Element) -> OverTime:
         kind, inputs = element.kind, len(element.inputs)
