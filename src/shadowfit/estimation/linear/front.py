@@ -75,6 +75,8 @@ class RowTable:
     node_size: int
     """b."""
     first: int = 0
+    blank: bool = False
+    """Whether all derivatives by parameters are known to be zero."""
 
     @property
     def rows(self) -> Rows:
@@ -369,7 +371,7 @@ class Assembly:
     ) -> None:
         normal, t = self._normal, len(self._normal.corner)
         # Many sensors see no parameter: products of zeros are most of what they would take.
-        blank = 0 if np.any(wide[:1, :, -t:-1]) or np.any(wide[:, :, -t:-1]) else t - 1
+        blank = t - 1 if rows.blank or not (np.any(wide[:1, :, -t:-1]) or np.any(wide[:, :, -t:-1])) else 0
         sizes = (*wide.shape[:2], rows.window, rows.node_size, step, rows.first, self._group, t, blank)
         places = (normal.pivot, normal.after, border.pivot, border.after, border.corner)
         library("add_steps", wide, *sizes, border.low, border.high, int(clear), *places, squares)

@@ -97,7 +97,7 @@ class StepKernels:
         (observed,) = self.run(self._observation_call(chunk), workspace)
         moving = self.dynamics_rows(chunk, workspace)
         together = observed.reshape(len(moving.wide), -1, observed.shape[-1])
-        return moving, RowTable(together, len(seen), self.plan.node_size, seen[0])
+        return moving, RowTable(together, len(seen), self.plan.node_size, seen[0], not self.plan.layout.sensors)
 
     @property
     def _workspace(self) -> Workspace:

@@ -27,23 +27,24 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import sum_of_squares
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.solve.proposal import Proposal, parameter_step, whole_diagonal
+from shadowfit.estimation.solve.proposal import Proposal, parameter_step, share_of, whole_diagonal
 
-# Part of its promise that a step must keep to be left as it is.
-KEPT = 0.75
-# Most corrections of one step: each costs a quarter of a linearisation.
+# A step is left as it is if it lacks no more than this of the decrease of χ² that it promised, and than this part of it.
+LACK, PART = 0.1, 0.25
+# Most corrections of one step: each takes less than half of what it takes to linearise.
 CORRECTIONS = 3
 
 
 def destination(problem: Problem, weights: Weights, here: Linearisation, proposal: Proposal) -> Point:
-    """Where a step leads, corrected where it can be and does not keep its promise."""
+    """Where a step leads, corrected where it can be and lacks some of what it promised."""
     point = objective.plus(problem, here.point, proposal.states, proposal.parameters)
     if not proposal.factors:
         return point
-    trial = _Trial.at(problem, point, weights, here)
-    step = proposal
+    trial, step = _Trial.at(problem, point, weights, here), proposal
+    lacks = min(LACK * share_of(problem.sample_count(), here), PART * -proposal.change)
+    promised = here.cost.total + proposal.change + lacks
     for _ in range(CORRECTIONS):
-        if not np.isfinite(trial.cost) or here.cost.total - trial.cost >= -KEPT * proposal.change:
+        if not promised < trial.cost < np.inf:
             break
         again = corrected(problem, here, step, trial.dynamics)
         if again is None:

@@ -143,15 +143,16 @@ class TreeLinks:
     ) -> list[np.ndarray | None]:
         """Inwards: laws and friction of each link's axis, which carries a wrench; None for links without one."""
         axes: list[np.ndarray | None] = []
+        # A link without coordinates has no axis, and may stand behind the last of them.
+        first = np.minimum(self.records.links[:, RECORD.index("first")], self.tree.size - 1)
+        carried = np.empty((len(first), at.steps, 8))
+        carried[:, :, :6], carried[:, :, 6], carried[:, :, 7] = wrenches, mobility[first], fastest[first, None]
         for place, (element, link) in enumerate(zip(self.axes, self.tree.links, strict=True)):
             if element is None:
                 axes.append(None)
                 continue
             frames = [self._base(at.links, place, at.motions), at.motions[:, link.body]]
-            coordinate = self.records.links[place, RECORD.index("first")]
-            moves = np.stack([mobility[coordinate], np.full(at.steps, fastest[coordinate])], axis=1)
-            carried = np.concatenate([wrenches[place], moves], axis=1)
-            varying = [*(windowed(x, TIMES, at.steps) for x in frames), at.given[:, element.inputs], carried]
+            varying = [*(windowed(x, TIMES, at.steps) for x in frames), at.given[:, element.inputs], carried[place]]
             axes.append(self._run("axis", element, at.flat, [np.asarray(at.timestep)], varying))
         return axes
 
