@@ -6,9 +6,11 @@ sinusoidal motor voltage, with and without dry friction in both hinges; a seven-
 (``dynamics.rigid``, Newton's iteration to rounding errors), compliant ones by machine code (``dynamics.compliant``),
 and by XLA (``rollout``). MuJoCo runs its own C
 loop (``mujoco.rollout``, one thread, semi-implicit Euler, one evaluation a step). Times are processor time, the best of
-``--repeat`` runs taken in turns; ratios are of one run. A batch has 64 trajectories; its gain on all cores over one
-core is of wall times, and means something only on an idle machine. First calls are wall times in processes of their
-own, with an empty and with a filled cache. A batch's trajectories are half as long as a single one.
+``--repeat`` runs taken in turns; ratios are of one run. A batch has 64 trajectories, half as long as a single one; its
+gain on all cores over one core is of wall times, the best of four times as many runs in turns, and means something only
+on an idle machine. What the machine itself gives is told beside it: the same gain of processes that each run a batch of
+their own on one core and share nothing. First calls are wall times in processes of their own, with an empty and with a
+filled cache.
 
 Targets: at least half of MuJoCo's steps per second; a batch on two cores 1.6 times that on one.
 """
@@ -35,6 +37,7 @@ from rich.table import Table
 from shadowfit.dynamics import State, compliant, place, rigid, rollout
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.tree import tree_of
+from shadowfit.kernels import processors
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 
@@ -45,6 +48,8 @@ from reference.reduced_ode import Furuta  # noqa: E402
 
 TIMESTEP = 2e-3
 BATCH = 64
+# Runs of a batch, relative to those of a single trajectory: wall times ask for more of them.
+BATCH_ROUNDS = 4
 
 
 class Machine(NamedTuple):
@@ -76,6 +81,11 @@ def tree(name: str, parts: list[trees.Part]) -> Machine:
     model = mujoco.MjModel.from_xml_string(text)
     places = [int(model.joint(f"j{i}").qposadr[0]) for i in range(len(parts))]
     return Machine(name, trees.mechanism(parts), text, start, places)
+
+
+def all_machines() -> list[Machine]:
+    """In the order of the tables."""
+    return [furuta(False), furuta(True), tree("arm, 7 axes", trees.arm()), tree("32 hinges", trees.humanoid())]
 
 
 def wave(steps: int) -> np.ndarray:
@@ -141,22 +151,83 @@ def in_turns(programs: list[Callable[[], Any]], repeat: int) -> list[float]:
     return [min(own[1:]) for own in times]
 
 
-def batch_seconds(machine: Machine, steps: int, repeat: int, cores: int) -> float:
-    """Wall time of a batch on so many cores [s]."""
+def batch(machine: Machine, steps: int) -> Callable[[], Any]:
+    """Many trajectories of rigid joints."""
     structure, state = tree_of(machine.mechanism), start_of(machine)
     states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], BATCH, axis=0), state)
     command = np.random.default_rng(0).normal(size=(BATCH, 1, 1)) * wave(steps)[None, :, None]
-    available = os.sched_getaffinity(0)
-    times = []
+    return lambda: rigid.run(structure, machine.mechanism, states, command, TIMESTEP)
+
+
+def on_cores(program: Callable[[], Any], cores: int) -> float:
+    """Wall time of a program that shares its work out among so many threads [s]."""
+    before = os.environ.get(processors.VARIABLE)
+    os.environ[processors.VARIABLE] = str(cores)
     try:
-        os.sched_setaffinity(0, set(sorted(available)[:cores]))
-        for _ in range(repeat + 1):
-            begin = time.perf_counter()
-            rigid.run(structure, machine.mechanism, states, command, TIMESTEP)
-            times.append(time.perf_counter() - begin)
+        begin = time.perf_counter()
+        program()
+        return time.perf_counter() - begin
     finally:
-        os.sched_setaffinity(0, available)
-    return min(times[1:])
+        os.environ.pop(processors.VARIABLE)
+        if before is not None:
+            os.environ[processors.VARIABLE] = before
+
+
+class Workers:
+    """Processes that each run the batch of a machine on one core, when they are told to."""
+
+    def __init__(self, machine: int, steps: int, count: int) -> None:
+        command = [sys.executable, __file__, "--worker", str(machine), "--steps", str(steps)]
+        environment = {**os.environ, processors.VARIABLE: "1"}
+        self._processes = [
+            subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for _ in range(count)
+        ]
+
+    def seconds(self, count: int) -> float:
+        """Wall time until so many of them have done it, side by side [s]."""
+        chosen = self._processes[:count]
+        begin = time.perf_counter()
+        for process in chosen:
+            assert process.stdin is not None
+            print("go", file=process.stdin, flush=True)
+        for process in chosen:
+            assert process.stdout is not None
+            process.stdout.readline()
+        return time.perf_counter() - begin
+
+    def close(self) -> None:
+        """End them."""
+        for process in self._processes:
+            process.communicate()
+
+
+def work(machine: Machine, steps: int) -> None:
+    """What such a process does."""
+    program = batch(machine, steps)
+    for _ in sys.stdin:
+        program()
+        print("done", flush=True)
+
+
+def batch_times(number: int, machine: Machine, steps: int, repeat: int) -> dict[str, float]:
+    """Shortest wall times [s] of a batch on one core and on all, of one process with a batch, and of one for each core.
+
+    In turns: the machine's speed varies.
+    """
+    cores, program = len(os.sched_getaffinity(0)), batch(machine, steps)
+    workers = Workers(number, steps, cores)
+    ways: dict[str, Callable[[], float]] = {
+        "one core": lambda: on_cores(program, 1),
+        "all cores": lambda: on_cores(program, cores),
+        "one process": lambda: workers.seconds(1),
+        "all processes": lambda: workers.seconds(cores),
+    }
+    try:
+        times = [{name: way() for name, way in ways.items()} for _ in range(repeat + 1)]
+    finally:
+        workers.close()
+    return {name: min(one[name] for one in times[1:]) for name in ways}
 
 
 def first_simulation(folder: str) -> float:
@@ -177,12 +248,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=10_000, help="steps of a single trajectory")
     parser.add_argument("--repeat", type=int, default=5, help="runs of which the fastest counts")
+    parser.add_argument("--worker", type=int, help="run batches of this machine when told to, on one core")
     parser.add_argument("--no-xla", action="store_true", help="leave out XLA, which takes long to compile")
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
+    if options.worker is not None:
+        work(all_machines()[options.worker], options.steps)
+        return
     console = Console()
     console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start, JAX {jax.__version__}")
-    machines = [furuta(False), furuta(True), tree("arm, 7 axes", trees.arm()), tree("32 hinges", trees.humanoid())]
+    machines = all_machines()
 
     kinds = {"rigid": ours, "MuJoCo": theirs, "compliant": by_code, "by XLA": by_xla}
     table = Table("machine", *(f"{kind} [steps/s]" for kind in kinds), "rigid : MuJoCo (≥ 0.5)")
@@ -196,13 +271,20 @@ def main() -> None:
         table.add_row(machine.name, *rates, f"{seconds['MuJoCo'] / seconds['rigid']:.2f}")
     console.print(table)
 
-    batches = Table("machine", "one core [steps/s]", "all cores [steps/s]", "gain (≥ 1.6 on two)")
-    for machine in machines[:3]:
-        steps = max(options.steps // 2, 1)
-        rates = [
-            BATCH * steps / batch_seconds(machine, steps, options.repeat, n) for n in (1, len(os.sched_getaffinity(0)))
-        ]
-        batches.add_row(machine.name, f"{rates[0]:,.0f}", f"{rates[1]:,.0f}", f"{rates[1] / rates[0]:.2f}")
+    cores = len(os.sched_getaffinity(0))
+    batches = Table(
+        "machine",
+        "one core [steps/s]",
+        "all cores [steps/s]",
+        "gain (≥ 1.6 on two)",
+        "ceiling (processes)",
+    )
+    steps = max(options.steps // 2, 1)
+    for number, machine in enumerate(machines[:3]):
+        found = batch_times(number, machine, steps, BATCH_ROUNDS * options.repeat)
+        rates = [f"{BATCH * steps / found[which]:,.0f}" for which in ("one core", "all cores")]
+        gain, ceiling = found["one core"] / found["all cores"], cores * found["one process"] / found["all processes"]
+        batches.add_row(machine.name, *rates, f"{gain:.2f}", f"{ceiling:.2f}")
     console.print(batches)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,7 @@ from shadowfit.dynamics.tree import Tree, forward_kinematics, motions
 from shadowfit.geometry import Pose
 from shadowfit.kernels import is_own
 from shadowfit.kernels.along import along
-from shadowfit.kernels.sequence import Layout, Sequence
+from shadowfit.kernels.sequence import Layout, Sequence, in_groups
 from shadowfit.mechanism.mechanism import Mechanism
 
 Arrays = list[Any]
@@ -80,9 +80,19 @@ def run(
         # Only the speeds after a step bend as the loops want it: those before are on the other side of the present.
         before = 2.0 * rates - advance(before, command[..., :1, :])[3].reshape(rates.shape) / timestep
     outputs = advance(before, np.concatenate([command, command[..., -1:, :]], axis=-2))
-    status = np.zeros(outputs[4].shape, int)
-    status[..., 1:] = outputs[4][..., :-1]
-    return Run(outputs[0], outputs[1], outputs[2], status, outputs[5], outputs[6])
+    return Run(outputs[0], outputs[1], outputs[2], _before(outputs[4]), outputs[5], outputs[6])
+
+
+def _before(status: Float[np.ndarray, "*batch t"]) -> Int[np.ndarray, "*batch t"]:
+    """The status of the step that led to each time, from those of the steps that follow."""
+    shifted = np.zeros(status.shape, int)
+    rows, found = (x.reshape(-1, x.shape[-1]) for x in (shifted, status))
+
+    def shift(group: slice) -> None:
+        rows[group, 1:] = found[group, :-1]
+
+    in_groups(shift, *rows.shape)
+    return shifted
 
 
 def multipliers(

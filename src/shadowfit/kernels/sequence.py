@@ -33,8 +33,12 @@ from shadowfit.kernels.errors import TooLargeError, UnsupportedError
 from shadowfit.kernels.fingerprint import fingerprint
 from shadowfit.kernels.kernel import LARGEST, Leaves, _Code, _flat, _loaded, _Making, _making
 from shadowfit.kernels.program import LANES
+from shadowfit.kernels.recycled import recycled
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import trace, unroll
+
+# Times from which on trajectories are worth handing to another thread.
+LONG = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,19 +97,14 @@ class Sequence:
             code = self.code(settings, constants, LANES)
             assert code is not None
         # One array, written once, in place: what is returned are views of it.
-        found = np.zeros((count if count == 1 else -(-count // LANES) * LANES, times, edges[-1]))
+        found = recycled(count if count == 1 else -(-count // LANES) * LANES, times, int(edges[-1]))
         values = _flat(settings)
         known = np.concatenate([values[~_shaping(values)], _flat(constants)])
 
-        def run(first: int) -> None:
-            group = slice(first, first + LANES)
+        def run(group: slice) -> None:
             _run(code, known, [x[group] for x in start], [x[group] for x in given], found[group])
 
-        if count > LANES:
-            with concurrent.futures.ThreadPoolExecutor(processors.threads()) as threads:
-                list(threads.map(run, range(0, count, LANES)))
-        else:
-            run(0)
+        in_groups(run, count, times)
         places = itertools.pairwise(edges)
         return [found[:count, :, a:b].reshape(count, times, *x) for (a, b), x in zip(places, shapes, strict=True)]
 
@@ -149,9 +148,26 @@ def _run(code: _Code, known: np.ndarray, start: Leaves, given: Leaves, found: np
     carried = np.concatenate([np.asarray(x, float).reshape(count, -1) for x in start], axis=1)[who].T
     carry = np.zeros((2 * len(carried) + 1, lanes))
     carry[: len(carried)] = carried
+    # What is known to be zero is not written.
+    found.fill(0.0)
     columns = [np.asarray(x, float).reshape(count, times, -1) for x in given]
     varying = np.ascontiguousarray(np.moveaxis(np.concatenate(columns, axis=2)[who], 0, 2))
     code.loaded("program", known, varying, found, np.empty(code.scratch), carry, times, found.shape[2])
+
+
+def in_groups(work: Callable[[slice], None], count: int, times: int) -> None:
+    """Work on some trajectories at a time, as many as go side by side, in threads unless there is little of it."""
+    groups = [slice(first, first + LANES) for first in range(0, count, LANES)]
+    if len(groups) > 1 and times >= LONG and processors.threads() > 1:
+        list(_pool(processors.threads()).map(work, groups))
+    else:
+        for group in groups:
+            work(group)
+
+
+@functools.cache
+def _pool(count: int) -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(count, "trajectories")
 
 
 def _shaping(settings: np.ndarray) -> np.ndarray:

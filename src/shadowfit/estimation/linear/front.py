@@ -36,7 +36,7 @@ from shadowfit.arrays import Array
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear import substitution
 from shadowfit.estimation.linear.elimination import library
-from shadowfit.estimation.linear.recycled import recycled
+from shadowfit.kernels.recycled import recycled
 from shadowfit.pytrees import PyTree
 
 PIVOT_ROUNDING = 8.0

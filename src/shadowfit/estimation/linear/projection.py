@@ -41,8 +41,8 @@ from jaxtyping import Float
 
 from shadowfit.estimation.linear import front, substitution
 from shadowfit.estimation.linear.box_step import positive_definite
-from shadowfit.estimation.linear.recycled import recycled
 from shadowfit.estimation.linear.threads import in_threads, one_thread
+from shadowfit.kernels.recycled import recycled
 
 # Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are
 # off by about the rounding error divided by it, 1e-4 for the first. (Samples behind the last step see some directions

@@ -29,7 +29,7 @@ from shadowfit.estimation.solve.chunks import sum_of_squares
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.proposal import Proposal, parameter_step, share_of, whole_diagonal
 
-# A step is left as it is if it lacks no more than this of the decrease of χ² that it promised, and than this part of it.
+# A step is left as it is if it lacks no more than so much of the decrease of χ² that it promised, and so large a part.
 LACK, PART = 0.1, 0.25
 # Most corrections of one step: each takes less than half of what it takes to linearise.
 CORRECTIONS = 3

@@ -14,7 +14,6 @@ from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics.tree import Tree
-from shadowfit.estimation.linear.recycled import recycled
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
@@ -24,6 +23,7 @@ from shadowfit.estimation.residuals.recursion.shaft_rows import ShaftRows
 from shadowfit.estimation.residuals.recursion.sweep import library, scratch_size
 from shadowfit.geometry import Pose
 from shadowfit.kernels.loops import LANES
+from shadowfit.kernels.recycled import recycled
 from shadowfit.mechanism.mechanism import Mechanism
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shadowfit.estimation.linear import recycled as module
-from shadowfit.estimation.linear.recycled import recycled
+from shadowfit.kernels import recycled as module
+from shadowfit.kernels.recycled import recycled
 
 
 @pytest.fixture(autouse=True)

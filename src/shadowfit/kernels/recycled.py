@@ -1,7 +1,7 @@
 """Large arrays in memory that is used again and again.
 
-Each iteration of a fit needs tens of megabytes, for a short time. New memory comes from the system page by page, which
-takes longer than the computation that fills it.
+Each iteration of a fit needs tens of megabytes, for a short time, and so does each batch of simulations. New memory
+comes from the system page by page, which takes longer than the computation that fills it.
 """
 
 from __future__ import annotations
