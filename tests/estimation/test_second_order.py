@@ -1,4 +1,4 @@
-"""Steps corrected for what their linear model leaves out: the same as a dense solve, of third order, and never worse."""
+"""Steps corrected for what their linear model leaves out: as a dense solve has them, of third order, never worse."""
 
 import dataclasses
 

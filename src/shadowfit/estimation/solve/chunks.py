@@ -21,10 +21,10 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.fading import PRESENT
 from shadowfit.kernels import processors
 
-# Most steps in one call of the compiled functions: as many as have about so many numbers in their rows, but not fewer
-# than the least. What Python does for a call, and handing it to another thread, takes as long as the rows of some
-# hundred steps of a small machine. Multiples of 6, so that windows of 2, 3 and 4 nodes divide them.
-NUMBERS, LEAST = 2**18, 756
+# Steps in one call of the compiled functions: as many as have about so many numbers in their rows, but not fewer than
+# the least. What Python does for a call, and handing it to another thread, takes as long as the rows of some hundred
+# steps of a small machine. Multiples of 6, so that windows of 2, 3 and 4 nodes divide them.
+NUMBERS, LEAST = 2**18, 504
 # As many of these as one call does where it gives residuals alone.
 LONG = 8
 
@@ -111,15 +111,11 @@ def sum_of_squares(values: Array) -> float:
 
 
 def chunk_length(problem: Problem, index: int) -> int:
-    """Steps in a chunk of a recording, all of them alike but for the last.
-
-    The same whatever computes them, so that sums have the same digits.
-    """
+    """Most steps in a chunk of a recording; the same whatever computes them, so that sums have the same digits."""
     plan, samples = problem.plan, problem.tracks[index].fraction.shape[1]
     rows = plan.node_size + samples * sum(problem.error_sizes)
     columns = plan.window * plan.node_size + plan.parameters + 1
-    most, steps = max(6 * (NUMBERS // (6 * rows * columns)), LEAST), problem.tracks[index].steps
-    return max(6 * -(-steps // (6 * -(-steps // most))), 6)
+    return max(6 * (NUMBERS // (6 * rows * columns)), LEAST)
 
 
 def no_truncation(problem: Problem, recording: int) -> Truncation:
