@@ -176,3 +176,31 @@ def test_a_damping_that_was_refused_is_remembered():
     assert len(outcome.log) == 41
     # A refused step is looked at twice (the watchdog): without a memory there would be two for each iteration.
     assert sum(alpha < Bend.enough for alpha in system.tried) <= 40
+
+
+class Rounded(Bend):
+    """A system that rounding leaves no step below a damping."""
+
+    enough = 0.0
+
+    def propose(self, here, alpha, damping, guess, near):
+        proposal = super().propose(here, alpha, damping, guess, near)
+        return None if alpha < 1e-12 else proposal
+
+
+def test_a_step_that_rounding_forbids_asks_for_little_more_damping():
+    system = Rounded()
+    descend(system, 1.0, LevenbergMarquardt(max_iterations=1, start_damping=1e-14))
+    np.testing.assert_allclose(system.tried, [1e-14, 1e-13, 1e-12], rtol=1e-9)
+
+
+def test_a_descent_that_is_followed_by_another_ends_before_a_step_that_promises_little():
+    """Steps of `Bend` promise a tenth of the cost, which is χ² of one sample."""
+    system = Bend()
+    settings = LevenbergMarquardt(max_iterations=5, start_damping=1e-9)
+    assert len(descend(system, 1.0, settings).log) == 6
+    for enough, lines in ((0.09, 6), (0.11, 1)):
+        outcome = descend(Bend(), 1.0, LevenbergMarquardt(max_iterations=5, start_damping=1e-9, enough=enough))
+        assert len(outcome.log) == lines
+    assert outcome.status is Status.DECREASE
+    assert outcome.linearisation.cost.total == 1.0

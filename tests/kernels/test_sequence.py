@@ -1,12 +1,10 @@
 """Steps that start where the last one ended, with rounds until they settle: machine code, XLA and Python agree."""
 
-import concurrent.futures
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from shadowfit.kernels import processors
+from shadowfit.kernels import processors, sequence
 from shadowfit.kernels.sequence import Layout, Sequence, sequence_by_xla
 
 H = [np.asarray(0.1)]
@@ -71,14 +69,35 @@ def test_a_batch_is_its_members_whatever_fills_the_lanes(starts, pushes, count):
 
 def test_groups_run_in_as_many_threads_as_the_environment_says(starts, pushes, monkeypatch):
     run, counts = Sequence(implicit_euler, LAYOUT, None), []
-    pool = concurrent.futures.ThreadPoolExecutor
-    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", lambda count: (counts.append(count), pool(count))[1])
+    pool = sequence._pool
+    monkeypatch.setattr(sequence, "_pool", lambda count: (counts.append(count), pool(count))[1])
+    monkeypatch.setattr(sequence, "LONG", 1)
     found = []
-    for said in ("1", "3"):
+    for said in ("1", "3", "2"):
         monkeypatch.setenv(processors.VARIABLE, said)
         found.append(run([np.asarray(1.0)], H, [starts, starts], [pushes])[0])
-    assert counts == [1, 3]
-    np.testing.assert_array_equal(*found)
+    # A single thread needs no pool.
+    assert counts == [3, 2]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_memory_that_held_other_numbers_leaves_no_trace(starts, pushes):
+    """Results lie in memory that is used again, and what is known to be zero is not written by the code."""
+
+    def with_zeros(settings, constants, varying):
+        return [*implicit_euler(settings, constants, varying), jnp.zeros(3)]
+
+    run = Sequence(with_zeros, LAYOUT, None)
+    arguments = ([np.asarray(2.0)], H, [starts, starts], [pushes])
+    first = [x.copy() for x in run(*arguments)]
+    spoiled = run(*arguments)
+    for array in spoiled:
+        array[...] = np.nan
+    del array, spoiled
+    for one, other in zip(first, run(*arguments), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not np.any(first[-1])
 
 
 def test_other_numbers_need_no_other_code(starts, pushes):
