@@ -27,6 +27,7 @@ ROUNDS = 6
 # before a descent, when what was found anew changes residuals by less: no estimate could move by more.
 SETTLED = 0.1
 # The first descent ends where the next step promises less than this of χ²: what is found anew then changes it by more.
+# It is never the last, for error bars that heed the residuals want those of a minimum.
 NEARLY = 1.0
 # They also end when the cost changes by more than this part of what it did in the round before: reversals of dry
 # friction then fall into one step and the next in turn, and not even mixed rounds come to an end.
@@ -61,7 +62,8 @@ def descend_corrected(
         before = outcome.linearisation
         again = _renewed(system, before.point)
         changed = system.rows_changed(before.point, again)
-        if changed is not None and changed @ changed <= SETTLED * share_of(system.samples, before):
+        settled = changed is not None and changed @ changed <= SETTLED * share_of(system.samples, before)
+        if settled and exact:
             break
         now = _Round(again, changed)
         begin = again if last is None else _mixed(system, now, last)
@@ -69,7 +71,7 @@ def descend_corrected(
         outcome = descend(system, begin, settings.warm(log[-1].number - first_number), progress, log[-1].number)
         log.extend(outcome.log[1:])
         change = abs(outcome.linearisation.cost.total - before.cost.total)
-        if _stands(system, before, outcome, exact) or change > CONTRACTS * last_change:
+        if settled or _stands(system, before, outcome, exact) or change > CONTRACTS * last_change:
             break
         last_change, exact = change, True
     return dataclasses.replace(outcome, log=tuple(log))

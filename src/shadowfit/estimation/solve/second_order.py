@@ -27,9 +27,10 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import sum_of_squares
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.solve.proposal import Proposal, parameter_step, share_of, whole_diagonal
+from shadowfit.estimation.solve.proposal import INSIGNIFICANT, Proposal, parameter_step, share_of, whole_diagonal
 
-# A step is left as it is if it lacks no more than so much of the decrease of χ² that it promised, and so large a part.
+# A step is left as it is if it lacks no more than so much of the decrease of χ² that it promised, and so large a part;
+# or no more than matters.
 LACK, PART = 0.1, 0.25
 # Most corrections of one step: each takes less than half of what it takes to linearise.
 CORRECTIONS = 3
@@ -41,7 +42,8 @@ def destination(problem: Problem, weights: Weights, here: Linearisation, proposa
     if not proposal.factors:
         return point
     trial, step = _Trial.at(problem, point, weights, here), proposal
-    lacks = min(LACK * share_of(problem.sample_count(), here), PART * -proposal.change)
+    share = share_of(problem.sample_count(), here)
+    lacks = max(min(LACK * share, PART * -proposal.change), INSIGNIFICANT * share)
     promised = here.cost.total + proposal.change + lacks
     for _ in range(CORRECTIONS):
         if not promised < trial.cost < np.inf:
