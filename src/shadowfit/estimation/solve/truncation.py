@@ -48,8 +48,9 @@ FINER = 4
 CLOSE = 1.0 / 64.0
 # Steps that one thread does at a time.
 PART = 1008
-# States that a piece of the curve goes through: a polynomial of seventh degree.
-NODES = 8
+# States that a piece of the curve goes through: a polynomial of fifth degree. One of seventh would be nearer to smooth
+# motions, and goes further astray where held targets jump.
+NODES = 6
 
 
 def truncation(problem: Problem, point: Point, recording: int) -> Truncation:

@@ -62,7 +62,9 @@ class Journal:
     def note(self, iteration: Iteration) -> None:
         """An iteration has ended."""
         common = {name: value for name, value in iteration.parameters.items() if name in self._now.values}
-        log = (*(entry for entry in self._now.log if entry.number != iteration.number), iteration)
+        # A descent begins with a report of where the one before it ended.
+        known = any(entry.number == iteration.number for entry in self._now.log)
+        log = self._now.log if known else (*self._now.log, iteration)
         self._keep(dataclasses.replace(self._now, values=self._now.values | common, log=log))
         if self._progress is not None:
             self._progress(iteration)
