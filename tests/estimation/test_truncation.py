@@ -15,7 +15,7 @@ from shadowfit.estimation.problem.weights import default_weights
 from shadowfit.estimation.refits.bootstrap import bootstrap
 from shadowfit.estimation.refits.profile import profile
 from shadowfit.estimation.solve.chunks import RecordingRows
-from shadowfit.estimation.solve.truncation import curves, renewed, truncation
+from shadowfit.estimation.solve.truncation import _nearest, curves, renewed, truncation
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
@@ -79,7 +79,7 @@ def errors(mechanism, recording, free, **options):
     return np.array([row.value / mechanism.get(row.name) - 1.0 for row in found.parameters])
 
 
-def test_curve_through_the_states_is_of_sixth_order():
+def test_curve_through_the_states_is_of_eighth_order():
     recording = pendulum_recording(0.005)
     problem = problem_of(PENDULUM, recording, timestep=0.005, correction="deferred")
     nodes = start_point(problem).nodes[0]
@@ -89,12 +89,24 @@ def test_curve_through_the_states_is_of_sixth_order():
     for stride in (4, 8):
         # Some of the states, and the curve through these half-way to the next ones.
         some = dataclasses.replace(nodes, pose=Pose(nodes.pose.position[::stride], nodes.pose.orientation[::stride]))
-        (between,) = curves(problem, some, [np.arange(5.0, 25.0) + 0.5])
-        half = slice(5 * stride + stride // 2, 25 * stride, stride)
+        (between,) = curves(problem, some, [np.arange(10.0, 30.0) + 0.5])
+        half = slice(10 * stride + stride // 2, 30 * stride, stride)
         left = differences(between, Pose(nodes.pose.position[half], nodes.pose.orientation[half]))
         worst.append(np.max(np.abs(left)))
-    assert worst[0] < 1e-4
-    assert np.log2(worst[1] / worst[0]) > 5.0
+    assert worst[0] < 1e-6
+    assert np.log2(worst[1] / worst[0]) > 7.0
+
+
+def test_curve_has_polynomials_through_the_nearest_states():
+    """Of seventh degree where there are states to both sides, of fifth at the ends."""
+    states, at = np.arange(20.0) / 10.0 - 1.0, np.linspace(0.0, 19.0, 77)
+    index, weights = _nearest(at, len(states))
+    inside = (at >= 3.0) & (at < 16.0)
+    for degree in range(8):
+        found, exact = np.sum(weights * states[index] ** degree, axis=1), (at / 10.0 - 1.0) ** degree
+        there = inside if degree > 5 else slice(None)
+        np.testing.assert_allclose(found[there], exact[there], atol=1e-13)
+    assert np.max(np.sum(np.abs(weights), axis=1)) < 4.0
 
 
 @pytest.mark.slow

@@ -48,9 +48,9 @@ FINER = 4
 CLOSE = 1.0 / 64.0
 # Steps that one thread does at a time.
 PART = 1008
-# States that a piece of the curve goes through: a polynomial of fifth degree. One of seventh would be nearer to smooth
-# motions, and goes further astray where held targets jump.
-NODES = 6
+# States that a piece of the curve goes through, a polynomial of seventh degree, and how many at the ends of a recording,
+# where they all lie to one side: there a higher degree multiplies what is uneven in the states (held targets that jump).
+NODES, AT_ENDS = 8, 6
 
 
 def truncation(problem: Problem, point: Point, recording: int) -> Truncation:
@@ -191,15 +191,24 @@ class _Stencil:
 def _stencil(nodes: int, places: bytes) -> _Stencil:
     """For places counted in steps, given as the bytes of their array."""
     at = np.frombuffer(places)
-    count = min(NODES, nodes)
-    first = np.clip(np.floor(at).astype(int) - (count // 2 - 1), 0, nodes - count)
+    index, weights = _nearest(at, nodes)
     base = np.clip(np.round(at).astype(int), 0, nodes - 1)
-    index = first[:, None] + np.arange(count)
     low, high = np.minimum(index, base[:, None]), np.maximum(index, base[:, None])
     pairs, where = np.unique(low * nodes + high, return_inverse=True)
-    weights = np.stack(lagrange(at - first, count), axis=1)
     signed = np.where(index < base[:, None], -weights, weights)
     return _Stencil(pairs % nodes, pairs // nodes, where.reshape(index.shape), signed, base)
+
+
+def _nearest(at: Float[np.ndarray, " n"], nodes: int) -> tuple[Int[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
+    """States nearest to each place, and their weights there; those that are not needed at the ends have none."""
+    before = np.floor(at).astype(int)
+    one_sided = (before < NODES // 2 - 1) | (before >= nodes - NODES // 2)
+    index, weights = np.zeros((len(at), NODES), int), np.zeros((len(at), NODES))
+    for these, count in ((~one_sided, NODES), (one_sided, min(AT_ENDS, nodes))):
+        first = np.clip(before[these] - (count // 2 - 1), 0, nodes - count)
+        index[these] = first[:, None] + np.minimum(np.arange(NODES), count - 1)
+        weights[these, :count] = np.stack(lagrange(at[these] - first, count), axis=1)
+    return index, weights
 
 
 def velocities(
