@@ -48,8 +48,9 @@ FINER = 4
 CLOSE = 1.0 / 64.0
 # Steps that one thread does at a time.
 PART = 1008
-# States that a piece of the curve goes through, a polynomial of seventh degree, and how many at the ends of a recording,
-# where they all lie to one side: there a higher degree multiplies what is uneven in the states (held targets that jump).
+# States that a piece of the curve goes through (a polynomial of seventh degree), and how many at the ends of a
+# recording. There they all lie to one side, and a higher degree multiplies what is uneven in them: where held targets
+# jump, fits did not come to an end.
 NODES, AT_ENDS = 8, 6
 
 

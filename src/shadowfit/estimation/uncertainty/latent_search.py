@@ -148,15 +148,21 @@ class Explanation:
         variances = np.concatenate([np.full(one.candidate.width, one.variance) for one in self.functions])
         linear = Linear(weights, evidence.projections, evidence.places, ~evidence.at_bound)
         listed = [one.candidate for one in self.functions]
-        sums = _Sums.of(linear, listed, size)
+        columns = [linear.columns(listed, i, one.follower()) for i, one in enumerate(linear.projections)]
+        sums = _Sums.of(linear, columns, size)
         left = np.diagonal(sums.squares) - np.sum(sums.across * (evidence.bread(linear.free) @ sums.across), axis=0)
         told = _told(function.latent() for function in self.functions)
         energy = float(variances @ np.maximum(left, 0.0))
-        unexplained = self._unexplained(linear, evidence, sums, variances) if weights.believed else ()
+        unexplained = self._unexplained(linear, evidence, columns, sums, variances) if weights.believed else ()
         return Latents(told, (sums.across * variances) @ sums.across.T, energy, unexplained)
 
     def _unexplained(
-        self, linear: Linear, evidence: Evidence, sums: _Sums, variances: Float[np.ndarray, " c"]
+        self,
+        linear: Linear,
+        evidence: Evidence,
+        columns: Sequence[Float[np.ndarray, "n m c"]],
+        sums: _Sums,
+        variances: Float[np.ndarray, " c"],
     ) -> tuple[Float[np.ndarray, "n m"], ...]:
         """Residuals less what functions of these variances most likely are of them, parameters following."""
         bread, across = evidence.bread(linear.free), sums.across
@@ -168,10 +174,9 @@ class Explanation:
         matrix = root[:, None] * information * root + white * np.eye(len(root))
         coefficients = -root * np.linalg.solve(matrix, root * (sums.residual - follow.T @ sums.slope))
         moved = -bread @ sums.slope - follow @ coefficients
-        listed, left = [one.candidate for one in self.functions], []
-        for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
-            columns = linear.columns(listed, index, projection.follower())
-            explained = columns @ coefficients + projection.rows @ moved[place]
+        left = []
+        for place, projection, own in zip(linear.places, linear.projections, columns, strict=True):
+            explained = own @ coefficients + projection.rows @ moved[place]
             # Rows without a residual stay so.
             left.append(np.where(projection.residual != 0.0, projection.residual + explained, 0.0))
         return tuple(left)
@@ -191,15 +196,16 @@ class _Sums:
     """Tᵀr."""
 
     @classmethod
-    def of(cls, linear: Linear, listed: Sequence[_Candidate], size: int) -> _Sums:
-        width = _edges(listed)[-1]
+    def of(cls, linear: Linear, columns: Sequence[Float[np.ndarray, "n m c"]], size: int) -> _Sums:
+        """For the functions' columns in each recording and so many parameters."""
+        width = columns[0].shape[-1]
         sums = cls(np.zeros((width, width)), np.zeros((size, width)), np.zeros(width), np.zeros(size))
-        for index, (place, projection) in enumerate(zip(linear.places, linear.projections, strict=True)):
-            columns = linear.columns(listed, index, projection.follower()).reshape(-1, width)
-            rows_here, residual = projection.rows.reshape(len(columns), -1), projection.residual.ravel()
-            sums.squares[...] += columns.T @ columns
-            sums.across[place] += rows_here.T @ columns
-            sums.residual[...] += columns.T @ residual
+        for place, projection, own in zip(linear.places, linear.projections, columns, strict=True):
+            flat = own.reshape(-1, width)
+            rows_here, residual = projection.rows.reshape(len(flat), -1), projection.residual.ravel()
+            sums.squares[...] += flat.T @ flat
+            sums.across[place] += rows_here.T @ flat
+            sums.residual[...] += flat.T @ residual
             sums.slope[place] += rows_here.T @ residual
         return sums
 
