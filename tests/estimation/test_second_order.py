@@ -158,3 +158,18 @@ def test_rows_of_large_problems_are_not_kept(problem, weights, here, monkeypatch
     again = objective.linearise(problem, here.point, weights)
     assert again.dynamics == ()
     assert propose(problem, again, ALPHA, "scaled").factors == ()
+
+
+def test_steps_of_motions_alone_are_corrected_too():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joint, "LARGEST_STEP", 0)
+        settings = {"unknowns": "joint", "correction": "none", "state_weight": 1e8}
+        problem = problem_of(MECHANISM, driven(MECHANISM, 60, noise=1e-4), {}, **settings)
+        weights = default_weights(problem, 1e8)
+        here = objective.linearise(problem, objective.held(problem, start_point(problem), weights), weights)
+        step = propose(problem, here, ALPHA, "scaled")
+        again = corrected(problem, here, step, followed(problem, weights, here, step))
+    assert again is not None
+    assert again.parameters.shape == (0,)
+    assert again.states[0].shape == step.states[0].shape
+    assert 0.0 < np.max(np.abs(again.states[0] - step.states[0])) < np.max(np.abs(step.states[0]))

@@ -93,7 +93,7 @@ def corrected(
         by_states, by_parameters = left_out(here.dynamics[index], residuals[index], step.states[index], local)
         half = factor.halfway(by_states[:, :, None])
         reduced = factor.reduced()
-        tail = factor.right[:, :, factor.block : -1].reshape(-1, len(local))
+        tail = factor.right[:, :, factor.block : -1].reshape(half.size, len(local))
         halves.append(half)
         parts.append(dataclasses.replace(reduced, gradient=reduced.gradient + by_parameters - half.ravel() @ tail))
     joined = front.join(parts, places, parameters.size)
