@@ -129,9 +129,9 @@ def test_parameters_on_a_bound_are_held_and_have_one_sided_intervals():
     assert gentle.upper == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("bars_beyond", [0.3, 0.99, 1.01, 2.9, 40.0])
+@pytest.mark.parametrize("bars_beyond", [0.3, 1.41, 1.42, 2.9, 40.0])
 def test_data_that_push_hard_against_a_bound_say_how_wrong_the_model_is(bars_beyond):
-    """The truth is inside: an estimate that would be far beyond without the bound is off by that distance at least."""
+    """The truth is inside: of the distance beyond the bound, squared, what noise does not explain is the model's."""
     matrix, held = np.array([[2.0, 0.0, 0.9], [0.0, 1.0, 0.0], [0.9, 0.0, 1.0]]), np.array([False, False, True])
 
     def bread(free):
@@ -149,17 +149,18 @@ def test_data_that_push_hard_against_a_bound_say_how_wrong_the_model_is(bars_bey
         covariance=lambda _, free=~held: (REFERENCE**2 * bread(free), np.full(3, np.inf)),
     )  # fmt: skip
     found = uncertainty(known, "blocks", values=(1.0, 1.0, 0.0), lower=0.0)
-    wrong = bars_beyond > 1.0
-    assert found.freed_std[2] == pytest.approx(distance if wrong else bar)
+    wrong = bars_beyond > np.sqrt(2.0)
+    spread = np.sqrt(distance**2 - bar**2) if wrong else bar
+    assert found.freed_std[2] == pytest.approx(spread)
     assert uncertainty(known, "gauss-newton").freed_std[2] == pytest.approx(bar)
     upper = found.intervals(0.95)[2].upper
-    assert upper == pytest.approx(0.96 * distance if wrong else max(1.96 * bar - distance, 0.0), rel=1e-3)
-    # The first one follows by 0.45 of it: of a normal variable with the mean −1, its part above zero is 0.69, r.m.s.
-    added = found.std[0] ** 2 - REFERENCE**2 / 2.0
-    if wrong:
-        assert np.sqrt(added) == pytest.approx(0.45 * 0.69 * distance, rel=0.01)
-    else:
-        assert np.sqrt(added) < 0.45 * bar
+    assert upper == pytest.approx(max(1.96 * spread - distance, 0.0), rel=1e-3)
+    # The first one follows by 0.45 of what is inside of a normal variable around the free estimate.
+    added, inside = (
+        found.std[0] ** 2 - REFERENCE**2 / 2.0,
+        stats.truncnorm(distance / spread, np.inf, -distance, spread),
+    )
+    assert np.sqrt(added) == pytest.approx(0.45 * np.sqrt(inside.moment(2)), rel=1e-3)
     # What the data tell of the first and the third together the bound does not touch.
     whole, together = found.with_bounds, np.array([1.0, 0.0, 0.45])
     assert together @ whole @ together == pytest.approx(REFERENCE**2 / 2.0)

@@ -17,9 +17,10 @@ are not: the truth lies inside, at a distance x from the bound that the data say
 free it would be found at ``−d ± s`` beyond the bound, and where the bound is known to hold its truth is that normal
 variable's part inside. Others, which follow it by ``g = −H⁻¹H_b``, are off by as much: ``g² E[x²]`` is added to their
 variances. (Intervals also span the estimate without bounds, see :meth:`Uncertainty.intervals`.) The truth inside also
-says how wrong the model is: the free estimate is off by d at least, and where d is larger than s it is its standard
-deviation (``blocks``, which counts what models lack; the scale of errors that makes a truth on the bound most likely,
-Birge's ratio of a single number). With s, the truth would be the nearer to the bound the further the data are beyond.
+says how wrong the model is (``blocks``, which counts what models lack): of the square of d noise explains s², and what
+is left, ``d² − s²``, is the model's. Noise or model, the larger of both is the spread of the free estimate. (d itself,
+the scale that makes a truth on the bound most likely, widens bars of white twins by 5 %, this one by 1 %; to wait until
+d is three bars leaves half of the truths outside where friction is of another kind: docs/uncertainty.md.)
 
 Directions that the data do not tell (see :mod:`identifiability`) are given a standard deviation of ten typical sizes,
 enough to be seen and not so much that it drowns its neighbours.
@@ -145,12 +146,20 @@ class Uncertainty:
         return distance
 
     @functools.cached_property
-    def _std_beyond(self) -> Float[np.ndarray, " p"]:
-        """Standard deviation of each parameter on a bound if it were free; zero for the others."""
+    def _noise_beyond(self) -> Float[np.ndarray, " p"]:
+        """Standard deviation by noise of each parameter on a bound if it were free; zero for the others."""
         spread = np.zeros(len(self.labels))
         for i in np.flatnonzero(self.evidence.at_bound).tolist():
             spread[i] = np.sqrt(max(self._variances(self._freed(i))[i], 0.0))
-        return np.maximum(spread, self._beyond) if self.kind == "blocks" else spread
+        return spread
+
+    @functools.cached_property
+    def _std_beyond(self) -> Float[np.ndarray, " p"]:
+        """The same, or what the model is wrong by where that is more (``blocks``)."""
+        if self.kind != "blocks":
+            return self._noise_beyond
+        wrong = np.sqrt(np.maximum(self._beyond**2 - self._noise_beyond**2, 0.0))
+        return np.maximum(self._noise_beyond, wrong)
 
     @functools.cached_property
     def _by_bounds(self) -> Float[np.ndarray, " p"]:
@@ -217,7 +226,8 @@ class Uncertainty:
             unbounded = self.values - self.evidence.bread(everything) @ self.evidence.gradient
             spread = factor * np.sqrt(self._variances(everything))
             low, high = np.minimum(low, unbounded - spread), np.maximum(high, unbounded + spread)
-            inside = np.where(self._std_beyond == self._beyond, (factor - 1.0) * self._beyond, 0.0)
+            wrong = self._std_beyond > self._noise_beyond
+            inside = np.where(wrong, np.maximum(factor * self._std_beyond - self._beyond, 0.0), 0.0)
             low, high = np.minimum(low, self.values - inside), np.maximum(high, self.values + inside)
         low, high = np.clip(low, self.lower, self.upper), np.clip(high, self.lower, self.upper)
         return tuple(
