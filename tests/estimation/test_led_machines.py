@@ -16,9 +16,13 @@ from shadowfit.estimation import Options, fit
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
+from shadowfit.estimation.residuals.unknowns import joint
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.uncertainty.start_levels import likely_at_start, of_each_joint
+from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, Shaft, TorqueMotor, Turns, hinge
+from shadowfit.mechanism.leaves import Parts
+from shadowfit.recordings import Recording
 
 JOINTS, STEPS = 4, 300
 FREE = ("*.viscous", "*.coulomb", "*.shaft_inertia", "*.mass", "*.inertia.zz")
@@ -66,14 +70,77 @@ def test_gradient_is_that_of_the_cost(problem):
 
 def test_friction_fades_below_the_speeds_of_the_motion():
     light, limit, step = jnp.array([1e4]), jnp.array([3e-2]), jnp.asarray(0.01)
-    free = sliding.stick_width(jnp.array([5e-3]), light, limit, step)
-    capped = sliding.stick_width(jnp.array([5e-3]), light, limit, step, jnp.array([2.0]))
-    assert float(free[0]) == pytest.approx(150.0)
-    assert float(capped[0]) == pytest.approx(0.2)
+    most = sliding.widest(np.array([2.0]), corrected=True)
+    assert float(sliding.stick_width(jnp.array([5e-3]), light, limit, step)[0]) == pytest.approx(150.0)
+    # A tenth of the largest speed where the axis creeps, a fiftieth where half a step is all that asks for it.
+    assert float(sliding.stick_width(jnp.array([5e-3]), light, limit, step, most)[0]) == pytest.approx(0.2)
+    assert float(sliding.stick_width(jnp.array([0.0]), light, limit, step, most)[0]) == pytest.approx(0.04)
+    as_stepped = sliding.widest(np.array([2.0]), corrected=False)
+    assert float(sliding.stick_width(jnp.array([0.0]), light, limit, step, as_stepped)[0]) == pytest.approx(0.2)
     heavy = jnp.array([1e-2])
-    assert sliding.stick_width(jnp.array([5e-3]), heavy, limit, step, jnp.array([2.0])) == pytest.approx(
+    assert sliding.stick_width(jnp.array([5e-3]), heavy, limit, step, most) == pytest.approx(
         float(sliding.stick_width(jnp.array([5e-3]), heavy, limit, step)[0])
     )
+
+
+def wrist():
+    """Two light axes behind gears, and a shaft that turns with both."""
+    joints = {
+        name: hinge(
+            "world",
+            f"{name}_link",
+            axis=(0.0, 0.0, 1.0),
+            friction=Coulomb(coulomb=1.0),
+            viscous=0.1,
+            laws={"motor": TorqueMotor(1.0, 0.005, input=f"{name}_torque")},
+        )
+        for name in "ab"
+    }
+    shaft = Shaft(Parts({name: Turns(1.0) for name in "ab"}), viscous=0.3, coulomb=1.0, shaft_inertia=0.005)
+    return Mechanism(
+        {f"{name}_link": Body(0.1, (1e-3, 1e-3, 1e-3)) for name in "ab"},
+        joints,
+        sensors={f"{name}_angle": JointPosition(name, std=1e-4) for name in "ab"},
+        inputs={f"{name}_torque": Input(unit="N m", hold="linear") for name in "ab"},
+        shafts={"shaft": shaft},
+    )
+
+
+def turned(time, stretch, size):
+    """Angle, speed and acceleration of a sum of three sines."""
+    rates, sizes = stretch * np.array([2.1, 4.3, 8.0]), size * np.array([1.5, 0.7, 0.3])
+    phases = np.multiply.outer(time, rates) + 2.0 * stretch * np.array([0.3, 1.1, 2.0])
+    return np.sin(phases) @ sizes, np.cos(phases) @ (rates * sizes), -np.sin(phases) @ (rates**2 * sizes)
+
+
+@pytest.mark.slow
+def test_light_wrists_behind_gears_are_told_in_steps_that_their_friction_would_stop_them_in(monkeypatch):
+    """Friction would stop them within a step of 10 ms from a sixth of their largest speed: its width is no error."""
+    monkeypatch.setattr(joint, "LARGEST_STEP", 0)
+    time, rng = 1e-3 * np.arange(6000), np.random.default_rng(0)
+    own = {"a": (0.039, 1.3, 3.0), "b": (0.002, 0.05, 0.2)}
+    motions = {"a": turned(time, 1.0, 0.7), "b": turned(time, 1.13, 1.2)}
+    shaft = (0.0092, 0.6, 2.0)
+
+    def torque(numbers, speed, acceleration):
+        inertia, viscous, coulomb = numbers
+        return inertia * acceleration + viscous * speed + coulomb * np.sign(speed)
+
+    together = torque(shaft, *(motions["a"][i] + motions["b"][i] for i in (1, 2)))
+    channels = {}
+    for name, (angle, speed, acceleration) in motions.items():
+        channels[f"{name}_angle"] = angle + 1e-5 * rng.standard_normal(len(time))
+        felt = torque(own[name], speed, acceleration) + 1e-3 * acceleration + together
+        channels[f"{name}_torque"] = felt + 0.02 * rng.standard_normal(len(time))
+    truth = dict(zip(("shaft.shaft_inertia", "shaft.viscous", "shaft.coulomb"), shaft, strict=True))
+    for name, numbers in own.items():
+        names = (f"{name}.{kind}" for kind in ("motor.shaft_inertia", "viscous", "coulomb"))
+        truth |= dict(zip(names, numbers, strict=True))
+    estimate = fit(wrist(), Recording(time, channels), tuple(truth))
+    assert estimate.converged
+    assert estimate.problem.timestep == 0.01
+    for row in estimate.parameters:
+        assert row.value == pytest.approx(truth[row.name], rel=0.02, abs=1e-4), row
 
 
 def test_first_weights_are_as_large_as_the_errors_of_the_torques(problem):

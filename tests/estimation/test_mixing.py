@@ -14,7 +14,7 @@ NOTHING = Values(np.zeros(0), np.zeros((0, 4)))
 
 
 def _point(errors: np.ndarray, mobility: np.ndarray) -> Point:
-    return Point(NOTHING, (), (Truncation(errors, (2.0 * errors,)),), (Fading(mobility, np.ones(2)),))
+    return Point(NOTHING, (), (Truncation(errors, (2.0 * errors,)),), (Fading(mobility, np.ones((2, 2))),))
 
 
 @pytest.mark.parametrize("factor", [-0.9, -0.5, 0.1, 0.6])

@@ -70,8 +70,8 @@ class Turning(PyTree):
 
     mobility: Float[Array, "n"]
     """Change of an axis' speed by an impulse along it, in the mechanism."""
-    fastest: Float[Array, "n"] | None = None
-    """Largest speed of the axis [rad/s, m/s], where that is known (:func:`sliding.stick_width`)."""
+    most: Float[Array, "n 2"] | None = None
+    """Largest widths [rad/s, m/s], where the motion is known (:func:`sliding.widest`)."""
 
 
 Rubbing = Sticking | Turning
@@ -150,7 +150,7 @@ def friction_impulse(
     weights, level = rows.friction_limits(group, position, speed, command)
     limit = jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
     if isinstance(rubbing, Turning):
-        width = sliding.stick_width(group.friction.stick_time, rubbing.mobility, limit, timestep, rubbing.fastest)
+        width = sliding.stick_width(group.friction.stick_time, rubbing.mobility, limit, timestep, rubbing.most)
         return -limit * sliding.mean_direction(speed, new_speed, width)
     stuck = -new_speed / rubbing.sigma
     if rubbing.slip is None:

@@ -30,14 +30,14 @@ def impulse(
     speeds: Float[Array, "2"],
     mobility: Float[Array, ""],
     timestep: Float[Array, ""],
-    fastest: Float[Array, ""] | None = None,
+    most: Float[Array, "2"] | None = None,
 ) -> Float[Array, ""]:
     """p between two speeds [N m s]; ``mobility`` is m."""
     viscous, coulomb, inertia = numbers[0], numbers[1], numbers[2]
     before, after = speeds[0], speeds[1]
     limit = timestep * coulomb
     freely = mobility / (1.0 + inertia * mobility)
-    width = sliding.stick_width(jnp.zeros(()), freely, limit, timestep, fastest)
+    width = sliding.stick_width(jnp.zeros(()), freely, limit, timestep, most)
     rubbing = limit * sliding.mean_direction(before, after, width)
     return -inertia * (after - before) - 0.5 * timestep * viscous * (before + after) - rubbing
 

@@ -19,12 +19,12 @@ class Fading(PyTree):
 
     mobility: Float[Array, "steps d"] | None = None
     """Change of each coordinate's speed by an impulse along it [1/(kg m²), 1/kg]; None: that of the present motion."""
-    fastest: Float[Array, "d"] | None = None
-    """Largest speed of each coordinate [rad/s, m/s]; None: no limit to the widths."""
+    most: Float[Array, "d 2"] | None = None
+    """Largest widths of each coordinate [rad/s, m/s], by :func:`sliding.widest`; None: no limit."""
 
     def between(self, begin: int, end: int) -> Fading:
         """Some of the steps."""
-        return Fading(None if self.mobility is None else self.mobility[begin:end], self.fastest)
+        return Fading(None if self.mobility is None else self.mobility[begin:end], self.most)
 
 
 PRESENT = Fading()

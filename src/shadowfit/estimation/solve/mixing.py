@@ -53,4 +53,4 @@ def _faded(new: Fading, other: Fading, share: float) -> Fading:
         return new
     positive = np.asarray(new.mobility) > 0.0
     ratio = np.divide(other.mobility, new.mobility, out=np.ones_like(new.mobility), where=positive)
-    return Fading(new.mobility * np.maximum(ratio, np.finfo(float).tiny) ** share, new.fastest)
+    return Fading(new.mobility * np.maximum(ratio, np.finfo(float).tiny) ** share, new.most)

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from shadowfit.dynamics.sliding import widest
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads
 from shadowfit.estimation.problem.axis_noise import answers_at, is_shaped
@@ -125,8 +126,10 @@ def _faded(problem: Problem, point: Point, weights: Weights, alike: float) -> Po
         recording = RecordingRows(problem, point, weights, index)
         parts = in_threads(problem.kernels.mobility, recording.long_chunks())
         mobility = np.concatenate([part for part in parts if part is not None])
-        known = None if point.fading is None else point.fading[index].fastest
-        fading.append(Fading(mobility, problem.largest_speeds(nodes) if known is None else known))
+        known = None if point.fading is None else point.fading[index].most
+        if known is None:
+            known = widest(problem.largest_speeds(nodes), problem.options.correction != "none")
+        fading.append(Fading(mobility, known))
     before = point.fading
     if before is not None and all(_alike(*pair, alike) for pair in zip(fading, before, strict=True)):
         return point

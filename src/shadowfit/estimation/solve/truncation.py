@@ -108,13 +108,19 @@ def _impulses(
     times = slice(first * finer, first * finer + len(poses.position) - 2)
     command, slopes = problem.commands_at(point.values, recording, finer)
     acting = command[times], slopes[times]
-    residuals = here.dynamics_residuals(poses, acting, problem.timestep / finer, _fading(point, recording))
+    residuals = here.dynamics_residuals(poses, acting, problem.timestep / finer, _fading(point, recording, finer))
     return problem.plan.unknowns.impulses_of(residuals, poses[1:-1], here)
 
 
-def _fading(point: Point, recording: int) -> Fading:
-    """Where dry friction fades: as in the fit, whose mobilities are those of the present motion at this point."""
-    return PRESENT if point.fading is None else Fading(None, point.fading[recording].fastest)
+def _fading(point: Point, recording: int, finer: int) -> Fading:
+    """Where dry friction fades: as in the fit, whose mobilities are those of the present motion at this point.
+
+    What half a step asks for is less in finer ones, also where there is a limit to it; else E would leave it in.
+    """
+    if point.fading is None:
+        return PRESENT
+    most = point.fading[recording].most
+    return PRESENT if most is None else Fading(None, np.asarray(most) / np.array([1.0, finer]))
 
 
 def _sampled(problem: Problem, recording: int, part: slice) -> list[Float[np.ndarray, " n"]]:

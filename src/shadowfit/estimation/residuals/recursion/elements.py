@@ -231,7 +231,7 @@ def axis_impulse(
             both += [] if kind.grounded else [_at_center(mechanism, BASE, base)]
             poses.append(Pose(jnp.stack([p.position for p in both]), jnp.stack([p.orientation for p in both])))
         acting = carried[:6] + wrench if load else carried[:6]
-        rubbing = balance.Turning(carried[6:7], carried[7:8])
+        rubbing = balance.Turning(carried[6:7], carried[None, 7:])
         return _impulse(assemble(mechanism), poses, acting, rubbing, command + drive, timestep)
 
     value, table = _differentiated(kind, along, int(ends[-1]) + command.shape[0])

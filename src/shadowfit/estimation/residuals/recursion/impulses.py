@@ -37,8 +37,8 @@ class TreeImpulses(TreeLinks):
         carried, easily = self.carried(at)
         if fading.mobility is not None:
             easily = padded(fading.mobility, at.steps).T
-        quickly = np.full(size, np.inf) if fading.fastest is None else np.asarray(fading.fastest)
-        axes = self.along_axes(at, carried, easily, quickly)
+        most = np.full((size, 2), np.inf) if fading.most is None else np.asarray(fading.most)
+        axes = self.along_axes(at, carried, easily, most)
         missing = np.zeros((steps, size))
         for place, wrench in enumerate(carried if self.rubs else self._sums(at)):
             first, count = (int(self.records.links[place, RECORD.index(name)]) for name in ("first", "freedom"))
@@ -46,7 +46,7 @@ class TreeImpulses(TreeLinks):
             missing[:, first : first + count] = np.einsum("kcx,kx->kc", twists, wrench[:steps])
             if (axis := axes[place]) is not None:
                 missing[:, first] -= axis[:steps, 0]
-        self.shafts.take_off(missing, values, at.motions, easily, quickly, timestep)
+        self.shafts.take_off(missing, values, at.motions, easily, most, timestep)
         return missing
 
     def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:

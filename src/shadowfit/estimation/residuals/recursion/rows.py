@@ -65,9 +65,9 @@ class TreeRows(TreeLinks):
         wrenches, easily = self.carried(at)
         if fading.mobility is not None:
             easily = padded(fading.mobility, at.steps).T
-        quickly = np.full(self.tree.size, np.inf) if fading.fastest is None else np.asarray(fading.fastest)
-        table = self.together(at, self.along_axes(at, wrenches, easily, quickly), command[1], steps)
-        self.shafts.add(table, values, at.motions, easily, quickly, timestep)
+        most = np.full((self.tree.size, 2), np.inf) if fading.most is None else np.asarray(fading.most)
+        table = self.together(at, self.along_axes(at, wrenches, easily, most), command[1], steps)
+        self.shafts.add(table, values, at.motions, easily, most, timestep)
         return table
 
     def missing(

@@ -51,12 +51,12 @@ class ShaftRows:
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
         mobility: Float[np.ndarray, "d steps"],
-        fastest: Float[Array, " d"],
+        most: Float[np.ndarray, "d 2"],
         timestep: float,
     ) -> None:
         """Take the shafts' impulses, and their derivatives, off the rows."""
         size = self.tree.size
-        for one in self._turning(values, motions[: len(rows) + 2], mobility, fastest, timestep):
+        for one in self._turning(values, motions[: len(rows) + 2], mobility, most, timestep):
             by_speed = one.outputs[:, 1:3] / timestep
             by_node = (-by_speed[:, 0], by_speed[:, 0] - by_speed[:, 1], by_speed[:, 1])
             for place, ratio in zip(one.places, one.turns, strict=True):
@@ -73,11 +73,11 @@ class ShaftRows:
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
         mobility: Float[np.ndarray, "d steps"],
-        fastest: Float[Array, " d"],
+        most: Float[np.ndarray, "d 2"],
         timestep: float,
     ) -> None:
         """Take the shafts' impulses off what is missing."""
-        for one in self._turning(values, motions[: len(missing) + 2], mobility, fastest, timestep):
+        for one in self._turning(values, motions[: len(missing) + 2], mobility, most, timestep):
             missing[:, one.places] -= one.outputs[:, :1] * one.turns
 
     def _turning(
@@ -85,7 +85,7 @@ class ShaftRows:
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
         mobility: Float[np.ndarray, "d steps"],
-        fastest: Float[Array, " d"],
+        most: Float[np.ndarray, "d 2"],
         timestep: float,
     ) -> Iterator[_Turning]:
         """All shafts along the steps between nodes."""
@@ -97,8 +97,8 @@ class ShaftRows:
             moved = np.where(self._rotary(places), (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
             speed = moved @ turns / timestep
             easily = turns**2 @ mobility[places, :steps]
-            quickly = np.full(steps, np.abs(turns) @ fastest[places])
-            varying = np.stack([speed[:-1], speed[1:], easily, quickly], axis=1)
+            widths = np.broadcast_to(np.abs(turns) @ most[places], (steps, 2))
+            varying = np.column_stack([speed[:-1], speed[1:], easily, widths])
             columns = [self._column(f"{name}.{leaf}") for leaf in shafts.NUMBERS]
             numbers = [
                 float(getattr(shaft, leaf)) if column is None else float(values.numbers[column[0]])
@@ -136,7 +136,7 @@ class ShaftRows:
 
     @functools.cached_property
     def _kernel(self) -> OverTime:
-        return over_time(_row, [], [np.empty(3), np.empty(())], [np.empty(4)], "shaft rows")
+        return over_time(_row, [], [np.empty(3), np.empty(())], [np.empty(5)], "shaft rows")
 
 
 def _row(_: list[Any], constants: list[Any], varying: list[Any]) -> Float[Array, "6"]:
@@ -146,7 +146,7 @@ def _row(_: list[Any], constants: list[Any], varying: list[Any]) -> Float[Array,
 
     def moved(increments: Array) -> Array:
         shifted, speeds = numbers + increments[2:], given[:2] + increments[:2]
-        return shafts.impulse(shifted, speeds, given[2], timestep, given[3])[None]
+        return shafts.impulse(shifted, speeds, given[2], timestep, given[3:])[None]
 
     value, table = slopes(moved, jnp.zeros(5))
     return jnp.concatenate([value, table[0]])
