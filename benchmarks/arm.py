@@ -6,8 +6,11 @@ the first 70 % of a recording; the error of the torque, low-pass filtered alike,
 with the estimator.
 
     python benchmarks/arm.py [--data FOLDER] [--without-repeats] [tx40 ur10 panda]
+    python benchmarks/arm.py [--data FOLDER] --wrist
 
 Messages that a logger wrote twice stay in unless `--without-repeats` is given; the others then get even times.
+`--wrist` regresses the torques of the TX40 with motor 6 turning with axes 5 and 6, on the whole recording and on its
+halves, without samples below 0.1 rad/s, and prints what is found of the wrist with its standard deviations.
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ ARMS = {
 FITTED = 0.7
 # Directions of the regressor below this part of the strongest are not told by the motion.
 UNTOLD = 1e-4
+INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+# What is printed of a wrist whose last motor turns with two axes; cut-off [Hz]; speeds [rad/s] that are left out.
+WRIST, WRIST_CUTOFF, SLOW = ("Iam6", "fvm6", "fsm6", "Ia5", "Ia6"), 30.0, 0.1
 
 
 def columns(path: Path, first: str, last: str) -> tuple[np.ndarray, np.ndarray]:
@@ -101,15 +107,58 @@ def torque_errors(
     return errors
 
 
+def wrist(data: Path, begin: float, end: float) -> dict[str, tuple[float, float]]:
+    """Numbers of the last axes of the TX40 and their standard deviations, between two times [s]."""
+    robot, recording, angle, torque, _ = ARMS["tx40"]
+    model = pin.buildModelFromUrdf(str(data / robot))
+    tree = model.createData()
+    time, angles = columns(data / recording, *angle)
+    q, tau = smoothed(time, angles, WRIST_CUTOFF), smoothed(time, columns(data / recording, *torque)[1], WRIST_CUTOFF)
+    step = (time[-1] - time[0]) / (len(time) - 1)
+    v = np.gradient(q, step, axis=0)
+    a = np.gradient(v, step, axis=0)
+    names = [f"{kind}{i}" for i in range(1, 7) for kind in INERTIAL]
+    names += [f"{kind}{i}" for kind in ("fv", "fs", "Ia", "off") for i in range(1, 7)] + ["Iam6", "fvm6", "fsm6"]
+    rows = []
+    for k in np.flatnonzero((time >= begin) & (time <= end))[::5]:
+        own = np.array(pin.computeJointTorqueRegressor(model, tree, q[k], v[k], a[k]))
+        both, coupled = v[k, 4] + v[k, 5], np.zeros((6, 3))
+        coupled[4], coupled[5] = (a[k, 5], v[k, 5], np.sign(both)), (a[k, 4], v[k, 4], np.sign(both))
+        diagonal = [np.diag(x) for x in (v[k], np.sign(v[k]), a[k], np.ones(6))]
+        moving = np.abs(v[k]) > SLOW
+        moving[4:] &= abs(both) > SLOW
+        rows.append((np.concatenate([own, *diagonal, coupled], axis=1), tau[k], moving))
+    table, target, used = (np.stack(each) for each in zip(*rows, strict=True))
+    weight = np.ones(6)
+    for _ in range(3):
+        each = np.where(used, weight, 0.0)
+        left, right = (table * each[:, :, None]).reshape(-1, len(names)), (target * each).ravel()
+        scale = np.maximum(np.linalg.norm(left, axis=0), 1e-9)
+        u, sizes, across = np.linalg.svd(left / scale, full_matrices=False)
+        told = sizes > UNTOLD * sizes[0]
+        inverse = across[told].T / sizes[told]
+        solution = inverse @ (u.T @ right)[told] / scale
+        residual = np.where(used, target - table @ solution, np.nan)
+        weight = 1.0 / np.nanstd(residual, axis=0)
+    spread = np.linalg.norm(inverse, axis=1) / scale
+    return {name: (solution[names.index(name)], spread[names.index(name)]) for name in WRIST}
+
+
 def main() -> None:
     """Print the errors of the chosen arms."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=os.environ.get("SHADOWFIT_DATA"), help="default: $SHADOWFIT_DATA")
     parser.add_argument("--without-repeats", action="store_true", help="leave out messages that were written twice")
     parser.add_argument("arms", nargs="*", default=list(ARMS), help=f"of {', '.join(ARMS)}")
+    parser.add_argument("--wrist", action="store_true", help="the coupled wrist of the TX40 instead")
     chosen = parser.parse_args()
     if not chosen.data:
         parser.error("give --data, or set SHADOWFIT_DATA")
+    if chosen.wrist:
+        for begin, end in ((0.1, 8.9), (0.1, 4.5), (4.5, 8.9), (0.1, 6.3)):
+            found = wrist(Path(chosen.data), begin, end).items()
+            print(f"{begin} to {end} s:", ", ".join(f"{name} {x:.4f} ± {s:.4f}" for name, (x, s) in found), flush=True)
+        return
     for name in chosen.arms:
         robot, recording, angle, torque, cutoff = ARMS[name]
         for part, own in torque_errors(
