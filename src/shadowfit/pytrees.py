@@ -14,8 +14,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-import jax
-from jax.tree_util import GetAttrKey
+from shadowfit.lazy_jax import jax, once_loaded
 
 Own = TypeVar("Own", bound="PyTree")
 
@@ -37,32 +36,44 @@ class PyTree:
 
     _converters: ClassVar[dict[str, Callable[[Any], Any] | None]] = {}
     """Of all fields by name."""
+    _children: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields that are children."""
+    _static: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields that belong to the structure."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         dataclasses.dataclass(eq=False, repr=False)(cls)
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # which it has just become
         cls._converters = {one.name: one.metadata.get("converter") for one in fields}
-        children = tuple(one.name for one in fields if not one.metadata.get("static"))
-        static = tuple(one.name for one in fields if one.metadata.get("static"))
-        keys = tuple(map(GetAttrKey, children))
+        cls._children = tuple(one.name for one in fields if not one.metadata.get("static"))
+        cls._static = tuple(one.name for one in fields if one.metadata.get("static"))
+        once_loaded(cls._register)
 
-        def flatten(tree: PyTree) -> tuple[list[Any], tuple[Any, ...]]:
-            held = vars(tree)
-            return [held[name] for name in children], tuple([held[name] for name in static])
+    @classmethod
+    def _register(cls) -> None:
+        """Tell JAX how values of the class are taken apart and put together."""
+        keys = tuple(map(jax.tree_util.GetAttrKey, cls._children))
 
         def flatten_with_keys(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], tuple[Any, ...]]:
-            values, structure = flatten(tree)
+            values, structure = tree.taken_apart()
             return zip(keys, values, strict=True), structure
 
-        def unflatten(structure: tuple[Any, ...], values: Iterable[Any]) -> Any:
-            # Not through ``__init__``: JAX puts anything in place of numbers.
-            tree = object.__new__(cls)
-            vars(tree).update(zip(children, values, strict=True))
-            vars(tree).update(zip(static, structure, strict=True))
-            return tree
+        jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, cls.put_together, cls.taken_apart)
 
-        jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    def taken_apart(self) -> tuple[list[Any], tuple[Any, ...]]:
+        """Children, and what belongs to the structure."""
+        held = vars(self)
+        return [held[name] for name in self._children], tuple([held[name] for name in self._static])
+
+    @classmethod
+    def put_together(cls: type[Own], structure: tuple[Any, ...], values: Iterable[Any]) -> Own:
+        """The inverse, with anything in place of the children."""
+        # Not through ``__init__``: trees hold tracers, shapes and more in place of numbers.
+        tree = object.__new__(cls)
+        vars(tree).update(zip(cls._children, values, strict=True))
+        vars(tree).update(zip(cls._static, structure, strict=True))
+        return tree
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Fields are set once, when a value is made."""
@@ -73,6 +84,10 @@ class PyTree:
 
     def __delattr__(self, name: str) -> None:
         raise dataclasses.FrozenInstanceError(f"{type(self).__name__}.{name} cannot be taken away")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept of a value elsewhere: its fields, not what was found out about them."""
+        return {name: vars(self)[name] for name in self._converters}
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={vars(self).get(name)!r}" for name in self._converters)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import signal
-import threading
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import platformdirs
+
 from shadowfit.errors import ShadowfitError
+from shadowfit.lazy_jax import is_loaded, jax, once_loaded
 
 # What JAX calls the parts of its compilation; tracing is left out, as its times include one another.
 _COMPILATION = ("jaxpr_to_mlir_module_duration", "backend_compile_duration")
@@ -20,9 +20,6 @@ _COMPILATION = ("jaxpr_to_mlir_module_duration", "backend_compile_duration")
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
 # Memory is asked for in pieces of this size at least [bytes].
 _PIECE = 1 << 26
-
-# Signals that ask a program to end.
-_REQUESTS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _CompileClock:
@@ -33,10 +30,8 @@ class _CompileClock:
 
     def start(self) -> None:
         if self.seconds is None:
-            import jax
-
             self.seconds = 0.0
-            jax.monitoring.register_event_duration_secs_listener(self._add)
+            once_loaded(lambda: jax.monitoring.register_event_duration_secs_listener(self._add))
 
     def _add(self, event: str, duration_secs: float, **_: str | int) -> None:
         if event.endswith(_COMPILATION) and self.seconds is not None:
@@ -53,31 +48,27 @@ def compile_seconds() -> float:
     return (_clock.seconds or 0.0) + making_seconds()
 
 
-def double_precision() -> None:
-    """Switch on double precision, which everything here is computed in; raises where the program forbids it."""
-    import jax
+_wanted: list[bool] = []
+"""Whether double precision waits for JAX."""
 
+
+def double_precision() -> None:
+    """Switch on double precision, which everything here is computed in; raises where the program forbids it.
+
+    As long as JAX is not loaded there is nothing to switch: it is done when JAX comes.
+    """
+    if is_loaded():
+        _switch()
+    elif not _wanted:
+        _wanted.append(True)
+        once_loaded(_switch)
+
+
+def _switch() -> None:
     if not jax.config.read("jax_enable_x64"):
         jax.config.update("jax_enable_x64", True)
     if not jax.config.read("jax_enable_x64"):
         raise ShadowfitError("double precision is off; do not call shadowfit inside jax.enable_x64(False)")
-
-
-@contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until the block ends: libraries that are interrupted while they load raise or crash."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
-        return
-    came: list[int] = []
-    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _REQUESTS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
 
 
 def keep_memory() -> None:
@@ -96,19 +87,19 @@ def keep_memory() -> None:
 
 
 def start_jax() -> None:
-    """Switch on double precision and the compilation cache, in the user's cache directory unless JAX has one."""
+    """Settings of JAX for a program, which it takes when it is loaded: double precision and the compilation cache."""
     keep_memory()
     # Our matrices are small: several threads on one product cost more than they save, much more on a busy machine.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-    with undisturbed():
-        import jax
-    import numpy as np
-    import platformdirs
-
     # Wild values overflow; the status of a fit says so, in other words than NumPy's.
     np.seterr(all="ignore")
     double_precision()
     _clock.start()
+    once_loaded(_keep_programs)
+
+
+def _keep_programs() -> None:
+    """Keep what XLA compiles, in the user's cache directory unless JAX has one."""
     if jax.config.values["jax_compilation_cache_dir"] is not None:
         return
     folder = Path(platformdirs.user_cache_dir("shadowfit")) / "jax"

@@ -21,7 +21,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import Iteration
 from shadowfit.evaluation import exchange, load_result, store
 from shadowfit.evaluation.checkpoint import UNFINISHED, Checkpoint
 from shadowfit.models import atomic
-from shadowfit.runtime import undisturbed
+from shadowfit.undisturbed import undisturbed
 
 FIT = ("fit", "pendulum", "swing.csv", "--free", "hinge.viscous", "--quiet")
 GIVEN = (*FIT, "--state-weight", "100")  # no search for noise levels

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from shadowfit.runtime import undisturbed
+from shadowfit.undisturbed import undisturbed
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from shadowfit.cli.saving import KeptElsewhere
 from shadowfit.errors import ShadowfitError
-from shadowfit.runtime import undisturbed
+from shadowfit.undisturbed import undisturbed
 
 # Longest message; names and cells of a damaged file may have any length.
 LONGEST = 2000

@@ -11,17 +11,18 @@ if TYPE_CHECKING:
 
 
 def start(quiet: bool = False) -> None:
-    """Load JAX and the library, which takes a second or two; on a terminal one sees that."""
+    """Load the library, which takes a moment; on a terminal one sees that."""
     import contextlib
 
     from shadowfit import runtime
     from shadowfit.cli import console
+    from shadowfit.undisturbed import undisturbed
 
     screen = console.messages()
     # What is loaded stays: looking through it for garbage, again and again, would take a tenth of a small fit's time.
     gc.disable()
     shown = contextlib.nullcontext() if quiet or not screen.is_terminal else screen.status("starting")
-    with shown, runtime.undisturbed():
+    with shown, undisturbed():
         runtime.start_jax()
         import shadowfit.estimation
         import shadowfit.evaluation  # noqa: F401

@@ -25,14 +25,13 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_matrices import cholesky, triangular_solver
 from shadowfit.errors import ShadowfitError
+from shadowfit.lazy_jax import jnp, lax
 from shadowfit.pytrees import PyTree, field
 
 GROUP_SIZE = 24

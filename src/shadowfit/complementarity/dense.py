@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Float, Int
 
 from shadowfit.arrays import Array
 from shadowfit.complementarity.small_matrices import lu, triangular_solver
+from shadowfit.lazy_jax import jnp, lax
 from shadowfit.pytrees import PyTree
 
 

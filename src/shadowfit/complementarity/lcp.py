@@ -26,16 +26,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Bool, Float, Int
 
 from shadowfit.arrays import Array
 from shadowfit.complementarity import dense, lemke, scaling
 from shadowfit.complementarity.status import Status
 from shadowfit.errors import ShadowfitError
+from shadowfit.lazy_jax import at_first_call, jnp, lax, with_jvp
 from shadowfit.pytrees import PyTree
+from shadowfit.trees import map_leaves
 
 SOLVED_TOLERANCE = 1e-9
 """Largest `violation` of a solution that is called solved."""
@@ -180,7 +179,7 @@ def _nowhere(q: Float[Array, " n"]) -> _Candidate:
 
 def _better(first: _Candidate, second: _Candidate) -> _Candidate:
     """The candidate with the smaller violation; the first one if they are equal."""
-    return jax.tree.map(lambda a, b: jnp.where(second.violation < first.violation, b, a), first, second)
+    return map_leaves(lambda a, b: jnp.where(second.violation < first.violation, b, a), first, second)
 
 
 class _Iterate(NamedTuple):
@@ -216,7 +215,7 @@ def _on_active_set(H: Float[Array, "n n"], active: Bool[Array, " n"], rhs: Float
     return dense.factor(restricted).solve(jnp.where(active, rhs, 0.0))
 
 
-@jax.custom_jvp
+@at_first_call(lambda function: with_jvp(function, _implicit_jvp))
 def _implicit(
     H: Float[Array, "n n"],
     q: Float[Array, " n"],
@@ -229,7 +228,6 @@ def _implicit(
     return z, w
 
 
-@_implicit.defjvp
 def _implicit_jvp(
     primals: tuple[Array, ...], tangents: tuple[Array, ...]
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Bool, Float, Int
 
 from shadowfit.arrays import Array
 from shadowfit.complementarity.status import Status
+from shadowfit.lazy_jax import jax, jnp, lax
+from shadowfit.trees import map_leaves
 
 PIVOT_TOLERANCE = 1e-11
 """Smallest pivot, relative to the largest entry of its row or column, whichever is smaller; below, it may be a
@@ -107,7 +106,7 @@ def _exchange(state: _Progress) -> _Progress:
     bounded = first | bounded
     leaving = tableau.basic[row]
     exchanged = _pivot(tableau, row, state.column)
-    exchanged = jax.tree.map(lambda new, old: jnp.where(bounded, new, old), exchanged, tableau)
+    exchanged = map_leaves(lambda new, old: jnp.where(bounded, new, old), exchanged, tableau)
     status = jnp.where(leaving == 2 * n, Status.SOLVED, Status.ITERATION_LIMIT)
     status = jnp.where(bounded, status, Status.RAY).astype(jnp.int32)
     return _Progress(exchanged, _column_of(exchanged, _complement(leaving, n)), status, state.pivots + bounded)

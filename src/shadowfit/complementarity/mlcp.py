@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
 from shadowfit.arrays import Array
 from shadowfit.complementarity.lcp import LcpShapeError, solve_lcp
 from shadowfit.complementarity.status import Status
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree
 
 

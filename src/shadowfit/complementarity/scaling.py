@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
+from shadowfit.lazy_jax import jnp, lax
 
 
 def equilibrate(H: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:

@@ -13,27 +13,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import jax
-import jax.numpy as jnp
-from jax import lax
-from jax.custom_batching import custom_vmap
 from jaxtyping import Float, Int
 
 from shadowfit.arrays import Array
+from shadowfit.lazy_jax import at_first_call, jax, jnp, lax, with_vmap
 
 TriangularSolve = Callable[[Float[Array, "n n"], Float[Array, "n k"]], Float[Array, "n k"]]
 
 
-@custom_vmap
-def cholesky(matrix: Float[jax.Array, "n n"]) -> Float[Array, "n n"]:
+@at_first_call(lambda function: with_vmap(function, _cholesky_batched))
+def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Lower triangular ``C`` with ``C Cᵀ`` equal to a symmetric matrix, whose lower triangle is read.
 
     Not a number if the matrix is not positive definite.
     """
-    return lax.linalg.cholesky(matrix, symmetrize_input=False)
+    return lax.linalg.cholesky(jnp.asarray(matrix), symmetrize_input=False)
 
 
-@cholesky.def_vmap
 def _cholesky_batched(axis_size: int, batched: list[bool], matrix: Array) -> tuple[Array, bool]:
     del axis_size, batched  # the only argument is the one that is batched
     return jax.vmap(_cholesky_loop)(matrix), True
@@ -51,14 +47,13 @@ def _cholesky_loop(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     return lax.fori_loop(0, matrix.shape[0], eliminate, (matrix, jnp.zeros_like(matrix)))[1]
 
 
-@custom_vmap
+@at_first_call(lambda function: with_vmap(function, _lu_batched))
 def lu(matrix: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Int[Array, " n"]]:
     """``L`` (unit diagonal, not stored) and ``U`` in one matrix, and the row exchanges: ``A[permutation] = L U``."""
     lower_upper, _, permutation = lax.linalg.lu(matrix)
     return lower_upper, permutation
 
 
-@lu.def_vmap
 def _lu_batched(axis_size: int, batched: list[bool], matrix: Array) -> tuple[tuple[Array, Array], tuple[bool, bool]]:
     del axis_size, batched  # the only argument is the one that is batched
     return jax.vmap(_lu_loop)(matrix), (True, True)
@@ -87,13 +82,12 @@ def _lu_loop(matrix: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Int[Arra
 def triangular_solver(lower: bool, transposed: bool = False, unit_diagonal: bool = False) -> TriangularSolve:
     """The function ``(T, B) ↦ T⁻¹ B``, or ``T⁻ᵀ B``, that reads one triangle of T, with or without its diagonal."""
 
-    @custom_vmap
+    @at_first_call(lambda function: with_vmap(function, solve_batched))
     def solve(triangle: Float[Array, "n n"], rhs: Float[Array, "n k"]) -> Float[Array, "n k"]:
         return lax.linalg.triangular_solve(
             triangle, rhs, left_side=True, lower=lower, transpose_a=transposed, unit_diagonal=unit_diagonal
         )
 
-    @solve.def_vmap
     def solve_batched(axis_size: int, batched: list[bool], triangle: Array, rhs: Array) -> tuple[Array, bool]:
         triangle_batched, rhs_batched = batched
         if not triangle_batched:  # one matrix, more columns

@@ -8,13 +8,12 @@ several of them at a time can wait for each other. Kernels eliminate in scalars
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.kernels.operation import operation
 from shadowfit.kernels.rules import elimination
+from shadowfit.lazy_jax import jax, jnp
 
 
 @operation(unroll=elimination.solve)

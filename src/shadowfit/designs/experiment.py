@@ -6,7 +6,6 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -31,6 +30,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyOrientation
 from shadowfit.models import Start
 from shadowfit.recordings import Recording
+from shadowfit.trees import map_leaves
 
 # Error of a joint's force, as a part of what the motion needs, where nothing is known about it.
 FORCE_ERROR = 0.01
@@ -313,7 +313,7 @@ def at_rest(mechanism: Mechanism, steps: int) -> Instant:
 def _recording(mechanism: Mechanism, state: State, sampling: Sampling) -> Recording:
     """What is recorded of a machine that stays in a state."""
     steps = sampling.nodes - 2
-    still = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x), (steps, *np.shape(x))).copy(), state)
+    still = map_leaves(lambda x: np.broadcast_to(np.asarray(x), (steps, *np.shape(x))).copy(), state)
     read = observe.readings(mechanism, still, at_rest(mechanism, steps))
     channels: dict[str, np.ndarray] = {}
     for name, sensor in mechanism.sensors.items():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -17,6 +15,7 @@ from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Hung, Tree
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 

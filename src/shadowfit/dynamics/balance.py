@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -24,6 +22,7 @@ from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Elements
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jax, jnp
 
 
 def world_inertia(elements: Elements, pose: Pose) -> Float[Array, "bodies 3 3"]:

@@ -6,16 +6,12 @@ the state from ``t_k`` to ``t_{k+1}``, and ``[t_k − h/2, t_k + h/2]`` for the 
 
 from __future__ import annotations
 
-from typing import Any
-
-import jax
-import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.held_signals import Hold, held
+from shadowfit.lazy_jax import namespace
 
 
 def held_mean(
@@ -26,16 +22,11 @@ def held_mean(
     hold: Hold = "zero",
 ) -> Float[Array, "n"]:
     """``(1/(b − a)) ∫_a^b u(t) dt`` of a signal held (or connected) between samples; constant beyond its ends."""
-    library = _library(times, values, start, stop)
+    library = namespace(times, values, start, stop)
     times, values = library.asarray(times), library.asarray(values)
     _, integral = held(library, times, values, library.concatenate([start, stop]), hold)
     until_start, until_stop = library.split(integral, 2)
     return (until_stop - until_start) / (stop - start)
-
-
-def _library(*arrays: Any) -> Any:
-    """What computes with these arrays: NumPy on the host, for which nothing has to be compiled."""
-    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
 def intervals(

@@ -11,8 +11,6 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -28,7 +26,9 @@ from shadowfit.geometry import Pose
 from shadowfit.kernels import is_own
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.kernels.sequence import Layout, Sequence
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import flatten, unflatten
 
 Arrays = list[Any]
 # Kernels compute with numbers alone.
@@ -62,7 +62,7 @@ def run(
     # Elimination of a dense system takes a third of its cube.
     if rows**3 > 3 * LARGEST or elements.body_count == 0:
         return None
-    leaves, structure = jax.tree.flatten(mechanism)
+    leaves, structure = flatten(mechanism)
     settings, constants = [np.asarray(leaf) for leaf in leaves], [np.asarray(timestep, float)]
     sizes = _Sizes(elements.body_count, command.shape[-1], branch_count(elements))
     stepper = _stepper(structure, is_own(mechanism), sizes, discretization)
@@ -120,7 +120,7 @@ def _step(
 
     After a failed step the state stays what it was.
     """
-    elements, timestep = assemble(jax.tree.unflatten(structure, settings)), constants[0]
+    elements, timestep = assemble(unflatten(structure, settings)), constants[0]
     position, orientation, velocity, failed, iterate, branches, count, command = varying
     state = State(Pose(position, orientation), velocity)
     _, last = with_world(state.pose, iterate)

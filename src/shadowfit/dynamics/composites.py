@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -21,6 +19,7 @@ from shadowfit.dynamics import body_forces
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.tree import Tree
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jax, jnp
 
 
 class VelocityMaps(NamedTuple):

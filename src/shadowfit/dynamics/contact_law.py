@@ -12,7 +12,6 @@ On a branch the impulses are linear in ``v'``; an estimator that fixes branches 
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -22,6 +21,7 @@ from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.dynamics.velocity_problem import ContactRows
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree, field
 
 

@@ -15,8 +15,6 @@ and steps of 10 ms, mostly by little; sweeps followed by linear solves missed up
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -24,6 +22,7 @@ from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import dry_friction
 from shadowfit.dynamics.contact_law import Branch, Impulses, Points, impulses_on, projected, slip_of
 from shadowfit.dynamics.dry_friction import DryAxes
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 # Sweeps of Gauss–Seidel before each linear solve.

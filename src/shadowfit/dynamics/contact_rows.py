@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -12,6 +11,7 @@ from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements, PlaneElement, StopElement
 from shadowfit.dynamics.velocity_problem import ContactRows, stick_sigma
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.joint_types import Frame
 
 Geometries = Sequence[rows.Geometry] | Mapping[int, rows.Geometry]

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics import sliding
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 # Sweeps of the friction problem. It contracts like the coupling of the joints through the bodies; a remainder is

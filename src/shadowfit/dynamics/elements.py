@@ -7,25 +7,23 @@ body behind the last, with zero inverse mass, so that no element needs a special
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.geometry import matrices, rotations
-from shadowfit.kernels import is_own, over_time
+from shadowfit.lazy_jax import namespace
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.joint import WORLD, Joint
-from shadowfit.mechanism.joint_types import Frame, JointType
+from shadowfit.mechanism.joint_types import JointType
 from shadowfit.mechanism.laws import AxisLaw
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.surroundings import Wrench
 from shadowfit.pytrees import PyTree, field
+from shadowfit.trees import leaves_of, map_leaves, structure_of, unflatten
 
 
 class Bodies(PyTree):
@@ -169,34 +167,8 @@ def assemble(mechanism: Mechanism) -> Elements:
 
 
 def assembled(mechanism: Mechanism) -> Elements:
-    """``assemble``, compiled: for callers that hold numbers, not tracers."""
-    leaves, structure = jax.tree.flatten(mechanism)
-    numbers = [np.asarray(leaf) for leaf in leaves]
-    shapes = _shapes(structure, tuple((leaf.shape, leaf.dtype) for leaf in numbers))
-
-    def as_arrays(settings: list, _: list, __: list) -> list[Array]:
-        return jax.tree.leaves(assemble(jax.tree.unflatten(structure, settings)))
-
-    key = f"assemble {structure}" if is_own(mechanism) else None
-    once = [np.zeros(1)]
-    outputs = over_time(as_arrays, numbers, [], once, key)(numbers, [], [np.zeros((1, 1))])
-    kinds = [shape.dtype if np.issubdtype(shape.dtype, np.integer) else float for shape in jax.tree.leaves(shapes)]
-    values = [value[0].astype(kind) for value, kind in zip(outputs, kinds, strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(shapes), values)
-
-
-def outline(mechanism: Mechanism) -> Elements:
-    """``assemble`` with shapes in place of numbers: what there is, and how much of it."""
-    leaves, structure = jax.tree.flatten(mechanism)
-    numbers = [np.asarray(leaf) for leaf in leaves]
-    return _shapes(structure, tuple((leaf.shape, leaf.dtype) for leaf in numbers))
-
-
-@functools.lru_cache(maxsize=256)
-def _shapes(structure: Any, leaves: tuple[tuple[tuple[int, ...], Any], ...]) -> Elements:
-    """An assembled mechanism with shapes in place of arrays."""
-    blank = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(shape, kind) for shape, kind in leaves])
-    return jax.eval_shape(assemble, blank)
+    """``assemble`` by NumPy: for callers that hold numbers, not tracers."""
+    return map_leaves(np.asarray, assemble(map_leaves(np.asarray, mechanism)))
 
 
 def _contact(
@@ -207,11 +179,9 @@ def _contact(
 ) -> StopElement | PlaneElement:
     if isinstance(contact, JointLimit):
         return StopElement(contact, *places[mechanism.joints.index(contact.joint)])
-    frame = Frame(jnp.zeros(3), jnp.eye(3))
-    gap, _ = jax.eval_shape(contact.shape.points, frame, frame)
     return PlaneElement(
         contact,
-        gap.shape[0],
+        contact.shape.count(),
         index[contact.plane],
         index[contact.body],
         *(center_of_mass(mechanism, name) for name in (contact.plane, contact.body)),
@@ -220,24 +190,25 @@ def _contact(
 
 def center_of_mass(mechanism: Mechanism, body: str) -> Array:
     """Centre of mass of a body in its frame [m]; the world's is its origin."""
-    return jnp.zeros(3) if body == WORLD else jnp.asarray(mechanism.bodies[body].com)
+    return np.zeros(3) if body == WORLD else mechanism.bodies[body].com
 
 
 def _stack(values: list[Any]) -> Array:
-    return jnp.stack([jnp.asarray(value) for value in values])
+    library = namespace(*values)
+    return library.stack([library.asarray(value) for value in values])
 
 
 def _stack_modules(modules: list[Any]) -> Any:
     """Modules of one type as a single module with stacked leaves; static fields are the first one's."""
-    structure = jax.tree.structure(modules[0])
-    stacked = [_stack(list(column)) for column in zip(*(jax.tree.leaves(m) for m in modules), strict=True)]
-    return jax.tree.unflatten(structure, stacked)
+    structure = structure_of(modules[0])
+    stacked = [_stack(list(column)) for column in zip(*(leaves_of(m) for m in modules), strict=True)]
+    return unflatten(structure, stacked)
 
 
 def _members_by_type(mechanism: Mechanism) -> list[list[int]]:
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, joint in enumerate(mechanism.joints.values):
-        key = (jax.tree.structure(joint.kind), jax.tree.structure(joint.friction))
+        key = (structure_of(joint.kind), structure_of(joint.friction))
         groups.setdefault(key, []).append(position)
     return list(groups.values())
 
@@ -277,11 +248,12 @@ def _attach(mechanism: Mechanism, index: dict[str, int], sides: list[tuple[str, 
 
 
 def _row_compliance(joint: Joint, rows: int) -> Array:
-    linear = joint.kind.linear_rows
-    return jnp.concatenate(
+    linear, compliance = joint.kind.linear_rows, joint.compliance
+    library = namespace(compliance.linear, compliance.rotational)
+    return library.concatenate(
         [
-            jnp.full(linear, joint.compliance.linear, dtype=float),
-            jnp.full(rows - linear, joint.compliance.rotational, dtype=float),
+            library.full(linear, compliance.linear, dtype=float),
+            library.full(rows - linear, compliance.rotational, dtype=float),
         ]
     )
 

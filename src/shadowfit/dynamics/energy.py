@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.state import State, with_world
+from shadowfit.lazy_jax import jax, jnp
 
 
 def kinetic(elements: Elements, state: State) -> Float[Array, ""]:

@@ -18,8 +18,6 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Bool, Float
 
 from shadowfit.arrays import Array
@@ -37,6 +35,8 @@ from shadowfit.dynamics.velocity_problem import (
     solve,
 )
 from shadowfit.geometry import matrices, rotations
+from shadowfit.lazy_jax import at_first_call, jax, jnp, with_jvp
+from shadowfit.trees import map_leaves
 
 MAX_ITERATIONS = 12
 # Newton stops when the velocity changes by less than this, relative to its size (plus 1 m/s or rad/s).
@@ -62,7 +62,7 @@ def step(
     return State(state.pose.plus(timestep * velocity), velocity), solution
 
 
-@jax.custom_jvp
+@at_first_call(lambda function: with_jvp(function, _settled_jvp))
 def _settled(elements: Elements, state: State, command: Array, timestep: Array, guess: Array) -> VelocitySolution:
     """Newton iterations for ``v₊``, started from ``v``."""
 
@@ -87,7 +87,6 @@ def _settled(elements: Elements, state: State, command: Array, timestep: Array, 
     return solution.having(status=status)
 
 
-@_settled.defjvp
 def _settled_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[VelocitySolution, VelocitySolution]:
     solution = _settled(*primals)
 
@@ -116,9 +115,9 @@ def velocity_problem(
     """The step's conditions linearised about the velocity ``iterate``."""
     pose, velocity = with_world(state.pose, state.velocity)
     # The three configurations are evaluated as one: their arithmetic is small, but its compilation is not.
-    poses = jax.tree.map(lambda *x: jnp.stack(x), pose.plus(-timestep * velocity), pose, pose.plus(timestep * iterate))
+    poses = map_leaves(lambda *x: jnp.stack(x), pose.plus(-timestep * velocity), pose, pose.plus(timestep * iterate))
     at = jax.vmap(lambda pose: rows.geometries(elements.groups, pose))(poses)
-    before, geometries, after = (jax.tree.map(lambda x, i=i: x[i], at) for i in range(3))
+    before, geometries, after = (map_leaves(lambda x, i=i: x[i], at) for i in range(3))
     turning = rotations.left_jacobian(timestep * iterate[:, 3:])
     regular_inverse = body_forces.inverse_mass(elements, state.pose)
     equality, friction = [], []
@@ -219,4 +218,4 @@ def _axis_rows(
 def _join(first: EqualityRows, second: EqualityRows | None) -> EqualityRows:
     if second is None:
         return first
-    return jax.tree.map(lambda x, y: jnp.concatenate([x, y], axis=1), first, second)
+    return map_leaves(lambda x, y: jnp.concatenate([x, y], axis=1), first, second)

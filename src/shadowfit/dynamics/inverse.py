@@ -6,13 +6,13 @@ joint friction (see ``balance``) and contacts (see ``contact_law``) are closed f
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics import balance, contact_law
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import Moving, State, with_world
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 
 

@@ -9,8 +9,6 @@ An end stop is a pair of torques between two bodies along the axis that they sha
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -21,6 +19,7 @@ from shadowfit.dynamics.contact_law import Branch, Impulses, Points, branch_at, 
 from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Hung, Tree, velocities_by
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 # Linear solves of the contact problem in a round of Newton's iteration, which starts where the last round ended.

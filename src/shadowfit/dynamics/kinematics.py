@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -15,8 +13,10 @@ from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import Instant, State, with_world
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels.along import along
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View
+from shadowfit.trees import leaves_of
 
 
 class StateView(View):
@@ -129,4 +129,4 @@ def moved_geometries(
 
 def _moved_geometries(elements: Elements, position: Array, orientation: Array, increment: Array) -> list[Array]:
     moved = Pose(position, orientation).plus(increment)
-    return jax.tree.leaves((moved, rows.geometries(elements.groups, with_world(moved, increment)[0])))
+    return leaves_of((moved, rows.geometries(elements.groups, with_world(moved, increment)[0])))

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -27,6 +25,7 @@ from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Hung, Tree, velocities_by
 from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
 

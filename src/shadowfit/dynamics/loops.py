@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -23,6 +21,7 @@ from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Tree
 from shadowfit.dynamics.yielding import LoopLaw
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -11,6 +9,7 @@ from shadowfit.dynamics.kinematics import StateView, drive_torque
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Tree, forward_kinematics, free_part
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.joint_types import Frame
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View

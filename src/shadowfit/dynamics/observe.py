@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -15,6 +14,7 @@ from shadowfit.dynamics.kinematics import gap_values, read_sensors
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 
 

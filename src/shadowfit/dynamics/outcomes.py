@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -21,6 +20,7 @@ from shadowfit.dynamics.tree import tree_of
 from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import map_leaves
 
 # Lengths that a simulation by XLA is padded to: the loop is compiled once for all numbers of steps up to one of them.
 SHORTEST_LOOP = 256
@@ -67,7 +67,7 @@ def rigid_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome]:
     together = rigid.run(tree, mechanism, _stacked(starts), commands, timestep)
     outcomes = []
     for number, command in enumerate(commands):
-        run: rigid.Run = jax.tree.map(lambda x, number=number: x[number], together)
+        run: rigid.Run = map_leaves(lambda x, number=number: x[number], together)
         good, status = _solved(run.status[: len(command)])
         velocity = run.velocity[:good]
         # The velocity of a step that failed means nothing.
@@ -79,7 +79,7 @@ def rigid_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome]:
         if steps.diagnostics:
             impulses = rigid.multipliers(tree, mechanism, run, command, timestep)
             energies = observe.energies_and_gaps(mechanism, synchronous)
-            report = Diagnostics(jax.tree.map(lambda x, good=good: x[:good], impulses), *energies)
+            report = Diagnostics(map_leaves(lambda x, good=good: x[:good], impulses), *energies)
         instants = Instant((following - velocity) / timestep, command[:good])
         readings = observe.readings(mechanism, synchronous, instants)
         time = timestep * np.arange(good)
@@ -96,7 +96,7 @@ def compliant_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome | 
         return [None] * len(starts)
     outcomes: list[Outcome | None] = []
     for number, command in enumerate(commands):
-        states, statuses, multipliers = jax.tree.map(lambda x, number=number: x[number], together)
+        states, statuses, multipliers = map_leaves(lambda x, number=number: x[number], together)
         good, status = _solved(statuses[: len(command)])
         if status != Status.SOLVED and complementary_count(elements):
             # Whether the step has a solution is for Lemke's method to say.
@@ -116,7 +116,7 @@ def compliant_outcomes(steps: Steps, starts: Sequence[Start]) -> list[Outcome | 
         readings = observe.readings(mechanism, synchronous, Instant(acceleration, command))
         kept = State(states.pose[:count], velocity[:count])
         run = Trajectory(timestep * np.arange(count), kept, readings, statuses[:count], report)
-        outcomes.append(Outcome(jax.tree.map(lambda x, good=good: x[:good], run), status))
+        outcomes.append(Outcome(map_leaves(lambda x, good=good: x[:good], run), status))
     return outcomes
 
 
@@ -135,7 +135,7 @@ def by_xla(steps: Steps, start: Start) -> Outcome:
     )
     good, status = _solved(np.asarray(run.status)[: count + 1])
     # Sliced by NumPy, for which nothing has to be compiled.
-    return Outcome(jax.tree.map(lambda x: np.asarray(x)[:good], run), status)
+    return Outcome(map_leaves(lambda x: np.asarray(x)[:good], run), status)
 
 
 def _commands(steps: Steps, starts: Sequence[Start]) -> Float[np.ndarray, "n steps+1 inputs"]:
@@ -144,7 +144,7 @@ def _commands(steps: Steps, starts: Sequence[Start]) -> Float[np.ndarray, "n ste
 
 
 def _stacked(starts: Sequence[Start]) -> State:
-    return jax.tree.map(lambda *x: np.stack([np.asarray(each, float) for each in x]), *(s.state for s in starts))
+    return map_leaves(lambda *x: np.stack([np.asarray(each, float) for each in x]), *(s.state for s in starts))
 
 
 def _solved(status: Int[np.ndarray, "t"]) -> tuple[int, int]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -25,6 +24,7 @@ from shadowfit.geometry import Pose, rotations
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
+from shadowfit.trees import map_leaves
 
 LOOP_ITERATIONS = 30
 # Directions in which a row moves the bodies by less than this (relative) count as redundant.
@@ -71,7 +71,7 @@ def place(
     if speeds or velocities:
         wanted = {name: speeds.get(name, 0.0) for name in driven}
         velocity = _consistent_velocity(mechanism, elements, pose, velocity, wanted)
-    return jax.device_put(State(pose, velocity))
+    return State(pose, velocity)
 
 
 def closed(mechanism: Mechanism, state: State) -> State:
@@ -89,7 +89,7 @@ def closed(mechanism: Mechanism, state: State) -> State:
     speeds = here.axis_jacobian @ velocity.ravel()
     pose = _close_loops(mechanism, elements, pose, dict(zip(names, here.position, strict=True)))
     velocity = _consistent_velocity(mechanism, elements, pose, velocity, dict(zip(names, speeds, strict=True)))
-    return jax.device_put(State(pose, velocity))
+    return State(pose, velocity)
 
 
 def _check_joint_values(mechanism: Mechanism, values: Mapping[str, float]) -> None:
@@ -233,7 +233,7 @@ def _move(
 ) -> tuple[Pose, _Rows]:
     """The pose moved by an increment, and the rows there; ``names`` are the joints whose axes are wanted."""
     bodies = elements.body_count
-    pose, geometries = jax.tree.map(np.asarray, moved_geometries(elements, pose, increment))
+    pose, geometries = map_leaves(np.asarray, moved_geometries(elements, pose, increment))
 
     def on_all_bodies(place: int, member: int, a: str, b: str) -> np.ndarray:
         group, geometry = elements.groups[place], geometries[place]

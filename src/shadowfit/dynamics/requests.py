@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -18,6 +16,7 @@ from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.kinematics import moved_geometries
 from shadowfit.dynamics.state import State
 from shadowfit.errors import OpenJointError, SimulationError, UnknownNameError, nearest
+from shadowfit.lazy_jax import namespace
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.runtime import double_precision
 
@@ -65,8 +64,7 @@ def step_commands(
     for signal, part in zip(signals, mechanism.inputs.values, strict=True):
         mean = commands.held_mean(times[:-1], signal, start - part.delay, stop - part.delay, part.hold)
         columns.append(part.gain * mean + part.offset)
-    traced = any(isinstance(column, jax.Array) for column in columns)
-    library: Any = jnp if traced else np
+    library = namespace(*columns)
     return library.stack(columns, axis=1) if columns else library.zeros((steps + 1, 0))
 
 

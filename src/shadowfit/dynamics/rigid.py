@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics import loops, rigid_step
-from shadowfit.dynamics.elements import outline
+from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.joint_contacts import impulse_count
 from shadowfit.dynamics.rigid_step import Carried, Trial
 from shadowfit.dynamics.state import Moving, State
@@ -21,6 +20,7 @@ from shadowfit.kernels import is_own
 from shadowfit.kernels.along import along
 from shadowfit.kernels.sequence import Layout, Sequence, in_groups
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import flatten, leaves_of, unflatten
 
 Arrays = list[Any]
 # Rows of loops that count for less than this, relative to the largest, are redundant.
@@ -51,10 +51,10 @@ def run(
     timestep: float,
 ) -> Run:
     """As many steps as there are commands, from states at the initial time; a first axis of all makes a batch."""
-    leaves, structure = jax.tree.flatten(mechanism)
+    leaves, structure = flatten(mechanism)
     settings, constants = [np.asarray(leaf) for leaf in leaves], [np.asarray(timestep, float)]
     closing = loops.row_count(tree, mechanism)
-    touching = impulse_count(outline(mechanism))
+    touching = impulse_count(assembled(mechanism))
     stepper = _stepper(tree, structure, is_own(mechanism), _Sizes(command.shape[-1], closing, touching))
     state = [np.asarray(x, float) for x in (initial.pose.position, initial.pose.orientation, initial.velocity)]
     batch = state[0].shape[:-2]
@@ -150,11 +150,11 @@ def _stepper(tree: Tree, structure: Any, is_packaged: bool, sizes: _Sizes) -> Se
 
 
 def _step(tree: Tree, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Arrays:
-    mechanism = jax.tree.unflatten(structure, settings)
+    mechanism = unflatten(structure, settings)
     last, earlier, *pose, curvature, status = varying[2:8]
     carried = Carried(Pose(*varying[:2]), last, earlier, Pose(*pose), curvature, status)
     result = rigid_step.step(tree, mechanism, constants[0], carried, Trial(*varying[8:13]), varying[13])
-    return jax.tree.leaves(result)
+    return leaves_of(result)
 
 
 def _start(
@@ -174,7 +174,7 @@ def _placed(tree: Tree, mechanism: Mechanism, motion: Arrays) -> tuple[Arrays, n
 
 
 def _motions(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree) -> Arrays:
-    return jax.tree.leaves(motions(tree, mechanism, Pose(position, orientation)))
+    return leaves_of(motions(tree, mechanism, Pose(position, orientation)))
 
 
 def _place(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree) -> Arrays:
@@ -183,7 +183,7 @@ def _place(mechanism: Mechanism, position: Array, orientation: Array, tree: Tree
 
 
 def _move(_: None, position: Array, orientation: Array, increment: Array, tree: Tree) -> Arrays:
-    return jax.tree.leaves(rigid_step.moved(tree, Pose(position, orientation), increment))
+    return leaves_of(rigid_step.moved(tree, Pose(position, orientation), increment))
 
 
 def _transmitted(mechanism: Mechanism, *given: Any) -> Arrays:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -46,6 +45,7 @@ from shadowfit.dynamics.joint_contacts import Touching
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Hung, Link, Tree, hang, motions
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
 

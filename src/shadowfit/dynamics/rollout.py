@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
 from shadowfit.arrays import Array
@@ -18,8 +16,10 @@ from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.trajectory import Diagnostics, Trajectory
 from shadowfit.dynamics.velocity_problem import complementary_count
+from shadowfit.lazy_jax import at_first_call, jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
+from shadowfit.trees import map_leaves
 
 STEPPERS = {"spook": spook.step, "exact": exact.step}
 
@@ -127,13 +127,13 @@ def _rollout(
     if leapfrog:
         states, status, multipliers = outcomes
         # The step that starts the leapfrog is no step of the simulation.
-        multipliers = jax.tree.map(lambda x: x.at[0].set(0.0), multipliers)
+        multipliers = map_leaves(lambda x: x.at[0].set(0.0), multipliers)
         synchronous = _synchronise(states)
         acceleration = jnp.diff(states.velocity, axis=0) / timestep
-        states, status, multipliers = jax.tree.map(lambda x: x[:-1], (states, status, multipliers))
+        states, status, multipliers = map_leaves(lambda x: x[:-1], (states, status, multipliers))
     else:
         before = (initial, start.status, no_multipliers)
-        states, status, multipliers = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), before, outcomes)
+        states, status, multipliers = map_leaves(lambda x, y: jnp.concatenate([x[None], y]), before, outcomes)
         synchronous = states
         acceleration = jnp.diff(states.velocity, axis=0, append=2.0 * states.velocity[-1:] - states.velocity[-2:-1])
         acceleration = acceleration / timestep
@@ -143,11 +143,13 @@ def _rollout(
 
 
 # This compiler option takes a third off the time to compile; the code runs as fast.
-compiled_rollout = jax.jit(
-    _rollout,
-    static_argnames=("discretization", "diagnostics"),
-    compiler_options={"xla_cpu_use_fusion_emitters": False},
-)
+compiled_rollout = at_first_call(
+    lambda function: jax.jit(
+        function,
+        static_argnames=("discretization", "diagnostics"),
+        compiler_options={"xla_cpu_use_fusion_emitters": False},
+    )
+)(_rollout)
 
 
 def _is_finite(state: State) -> Bool[Array, ""]:
@@ -156,7 +158,7 @@ def _is_finite(state: State) -> Bool[Array, ""]:
 
 
 def _where(condition: Bool[Array, ""], first: State, second: State) -> State:
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), first, second)
+    return map_leaves(lambda x, y: jnp.where(condition, x, y), first, second)
 
 
 def _half_step_back(initial: State, after: State) -> State:

@@ -7,15 +7,15 @@ child (b).
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Attachments, JointGroup, LawGroup
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.joint_types import Frame, FrameRows, JointType
 from shadowfit.pytrees import PyTree, field
+from shadowfit.trees import map_leaves, structure_of
 
 
 class Geometry(PyTree):
@@ -40,7 +40,7 @@ def _both_frames(group: JointGroup | _JoinedGroup, pose: Pose) -> tuple[Frame, F
     """World frames of parents and children, and the levers of both; the two sides are computed as one."""
     frame, lever = frames(_concatenated([group.a, group.b]), pose)
     size = len(group.a.body_indices)
-    a, b = jax.tree.map(lambda x: x[:size], frame), jax.tree.map(lambda x: x[size:], frame)
+    a, b = map_leaves(lambda x: x[:size], frame), map_leaves(lambda x: x[size:], frame)
     return a, b, jnp.stack([lever[:size], lever[size:]], axis=1)
 
 
@@ -76,14 +76,14 @@ def geometries(groups: tuple[JointGroup, ...], pose: Pose) -> tuple[Geometry, ..
     """:func:`geometry` of all groups. Groups of one joint type are evaluated together, so that it is compiled once."""
     alike: dict[object, list[int]] = {}
     for place, group in enumerate(groups):
-        alike.setdefault((group.has_axis, jax.tree.structure(group.kind)), []).append(place)
+        alike.setdefault((group.has_axis, structure_of(group.kind)), []).append(place)
     placed: dict[int, Geometry] = {}
     for places in alike.values():
         together = geometry(_joined([groups[place] for place in places]), pose)
         start = 0
         for place in places:
             stop = start + groups[place].size
-            placed[place] = jax.tree.map(lambda x, start=start, stop=stop: x[start:stop], together)
+            placed[place] = map_leaves(lambda x, start=start, stop=stop: x[start:stop], together)
             start = stop
     return tuple(placed[place] for place in range(len(groups)))
 
@@ -101,7 +101,7 @@ def _joined(groups: list[JointGroup]) -> JointGroup | _JoinedGroup:
     if len(groups) == 1:
         return groups[0]
 
-    kind = jax.tree.map(lambda *x: jnp.concatenate(x), *(group.kind for group in groups))
+    kind = map_leaves(lambda *x: jnp.concatenate(x), *(group.kind for group in groups))
     a, b = (_concatenated([getattr(group, side) for group in groups]) for side in ("a", "b"))
     return _JoinedGroup(kind, a, b, groups[0].has_axis)
 

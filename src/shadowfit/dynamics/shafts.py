@@ -10,14 +10,13 @@ from the shaft's mobility, ``m/(1 + J m)`` with ``m = Σ ratio² (mobility of th
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics import sliding
 from shadowfit.dynamics.tree import Tree
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.shaft import Shaft
 

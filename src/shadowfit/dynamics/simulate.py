@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from shadowfit.complementarity import Status
@@ -19,6 +18,7 @@ from shadowfit.dynamics.trajectory import Trajectory
 from shadowfit.dynamics.tree import tree_of
 from shadowfit.errors import SimulationError
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import map_leaves
 
 # Loops whose weakest row counts for less than this, relative to the strongest, are named when a step fails.
 NEARLY_SINGULAR = 1e-2
@@ -43,7 +43,6 @@ def simulate(
     """
     how = Steps(mechanism, timestep, discretization, joints, diagnostics)
     ((run, status),) = outcomes(how, [_start(how, initial, inputs or {}, steps)])
-    run = jax.device_put(run)
     if status == Status.SOLVED:
         return run
     step = len(run)
@@ -97,7 +96,7 @@ def _loops_at(mechanism: Mechanism, run: Trajectory) -> str:
     tree = tree_of(mechanism)
     if not tree.rigid_loops:
         return ""
-    pose = jax.tree.map(lambda x: np.asarray(x)[-1], run.states.pose)
+    pose = map_leaves(lambda x: np.asarray(x)[-1], run.states.pose)
     weakest, joint = rigid.weakest_loop(tree, mechanism, pose)
     if weakest > NEARLY_SINGULAR:
         return ""

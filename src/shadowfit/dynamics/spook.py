@@ -20,8 +20,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Bool, Float
 
 from shadowfit.arrays import Array
@@ -37,6 +35,7 @@ from shadowfit.dynamics.velocity_problem import (
     solve,
     stick_sigma,
 )
+from shadowfit.lazy_jax import jax, jnp
 
 # Relative to the effective inertia of a joint's bodies about its axis.
 STIFFNESS_FLOOR = 1e-14

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree
 
 

@@ -14,7 +14,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -23,6 +22,7 @@ from shadowfit.dynamics.elements import center_of_mass
 from shadowfit.dynamics.state import with_world
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree

@@ -20,7 +20,6 @@ way; changing one at a time, the first that is wrong (Murty's rule), leaves 60.
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -29,6 +28,7 @@ from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics.contact_law import Points, projected, slip_of, stacked
 from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.dynamics.velocity_problem import VelocityProblem, behind, dense_rows, equality_bias
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree, field
 
 # Rounds in which all branches that are wrong change at once.

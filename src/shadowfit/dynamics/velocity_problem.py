@@ -27,13 +27,13 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from shadowfit.arrays import Array
 from shadowfit.complementarity import Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree, field
 
 # Relative to the mobility along a tangential row: with this regularisation the row has next to no effect. Derivatives

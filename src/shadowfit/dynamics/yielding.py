@@ -11,7 +11,6 @@ it would be the rigid row, ``g₊ = 0``.
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -19,6 +18,7 @@ from shadowfit.arrays import Array
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.tree import Tree
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree, field
 
 # Compliance of rigid rows, relative to their own mobility: it shares the load among redundant rows.

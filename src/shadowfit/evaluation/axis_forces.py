@@ -13,8 +13,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -34,6 +32,7 @@ from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.unexplained import tree_behind
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism import Mechanism
 
 # Singular values of the gap rows below this fraction of the largest are redundant rows of a loop.

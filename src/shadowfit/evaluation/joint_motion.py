@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -12,6 +11,7 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism import Mechanism
 
 

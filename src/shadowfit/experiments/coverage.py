@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
@@ -44,6 +43,7 @@ from shadowfit.estimation.refits.synthetic import disturbed_readings
 from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.estimation.uncertainty.evidence import Kind
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism import Coulomb, Mechanism, Stribeck
 from shadowfit.mechanism.friction import FrictionLaw
 from shadowfit.mechanism.leaves import Parts

@@ -25,7 +25,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.dynamics import Trajectory, place
@@ -37,6 +36,7 @@ from shadowfit.evaluation.series import compare
 from shadowfit.evaluation.store import recording_names, save_estimate
 from shadowfit.evaluation.summary import Details, as_json, summarise
 from shadowfit.geometry import rotations
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import catalogue, load_model
 from shadowfit.recordings import Recording, read_recording

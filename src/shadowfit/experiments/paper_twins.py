@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.dynamics import State, place, simulate
 from shadowfit.evaluation.columns import write_csv
 from shadowfit.experiments.cases import digest
 from shadowfit.geometry import rotations
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import load_model, parse_model
 from shadowfit.models.atomic import write_text

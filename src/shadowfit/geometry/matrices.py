@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
+from shadowfit.lazy_jax import namespace
 
 
 def inverse(matrix: Float[Array, "*n 3 3"]) -> Float[Array, "*n 3 3"]:
     """``A⁻¹`` from the cross products of the rows of ``A``; not finite if A is singular."""
+    library = namespace(matrix)
     a, b, c = matrix[..., 0, :], matrix[..., 1, :], matrix[..., 2, :]
-    columns = jnp.stack([jnp.cross(b, c), jnp.cross(c, a), jnp.cross(a, b)], axis=-1)
-    determinant = jnp.sum(a * columns[..., 0], axis=-1)
+    columns = library.stack([library.cross(b, c), library.cross(c, a), library.cross(a, b)], axis=-1)
+    determinant = library.sum(a * columns[..., 0], axis=-1)
     return columns / determinant[..., None, None]

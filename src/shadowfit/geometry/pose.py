@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
+from shadowfit.lazy_jax import namespace
 from shadowfit.pytrees import PyTree
 
 
@@ -24,9 +24,8 @@ class Pose(PyTree):
 
     def minus(self, other: Pose) -> Float[Array, "*n 6"]:
         """``q ⊟ other``, the increment that takes ``other`` to this pose."""
-        return jnp.concatenate(
-            [self.position - other.position, rotations.minus(self.orientation, other.orientation)], axis=-1
-        )
+        shift, turn = self.position - other.position, rotations.minus(self.orientation, other.orientation)
+        return namespace(shift, turn).concatenate([shift, turn], axis=-1)
 
     def __getitem__(self, index: Any) -> Pose:
         return Pose(self.position[index], self.orientation[index])

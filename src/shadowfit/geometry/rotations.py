@@ -11,12 +11,12 @@ derivatives do too.
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.geometry.traced_once import traced_once
+from shadowfit.lazy_jax import namespace
 
 # Below this squared angle [rad²] the series are exact to double precision in value and in two derivatives.
 SMALL_SQUARED_ANGLE = 1e-6
@@ -25,49 +25,54 @@ SMALL_SQUARED_ANGLE = 1e-6
 @traced_once
 def multiply(a: Float[Array, "*n 4"], b: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
     """Hamilton product ``a ⋆ b``."""
+    library = namespace(a, b)
     a_s, a_v = a[..., :1], a[..., 1:]
     b_s, b_v = b[..., :1], b[..., 1:]
-    scalar = a_s * b_s - jnp.sum(a_v * b_v, axis=-1, keepdims=True)
-    vector = a_s * b_v + b_s * a_v + jnp.cross(a_v, b_v)
-    return jnp.concatenate([scalar, vector], axis=-1)
+    scalar = a_s * b_s - library.sum(a_v * b_v, axis=-1, keepdims=True)
+    vector = a_s * b_v + b_s * a_v + library.cross(a_v, b_v)
+    return library.concatenate([scalar, vector], axis=-1)
 
 
 def conjugate(e: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
     """``e*``, the inverse rotation of a unit quaternion."""
-    return jnp.concatenate([e[..., :1], -e[..., 1:]], axis=-1)
+    library = namespace(e)
+    return library.concatenate([e[..., :1], -e[..., 1:]], axis=-1)
 
 
 @traced_once
 def normalise(e: Float[Array, "*n 4"]) -> Float[Array, "*n 4"]:
     """Scale to unit length."""
-    return e * (1.0 / jnp.sqrt(jnp.sum(e * e, axis=-1, keepdims=True)))
+    library = namespace(e)
+    return e * (1.0 / library.sqrt(library.sum(e * e, axis=-1, keepdims=True)))
 
 
 @traced_once
 def exp(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
     """Quaternion of a rotation vector [rad]: ``(cos ψ/2, ψ⃗/ψ sin ψ/2)``; its derivative at zero is ``(0, ψ̇/2)``."""
-    squared = jnp.sum(rotation_vector * rotation_vector, axis=-1, keepdims=True)
+    library = namespace(rotation_vector)
+    squared = library.sum(rotation_vector * rotation_vector, axis=-1, keepdims=True)
     small = squared < SMALL_SQUARED_ANGLE
-    angle = jnp.sqrt(jnp.where(small, 1.0, squared))
-    scalar = jnp.where(small, 1.0 - squared / 8.0 + squared**2 / 384.0, jnp.cos(angle / 2.0))
-    factor = jnp.where(small, 0.5 - squared / 48.0 + squared**2 / 3840.0, jnp.sin(angle / 2.0) / angle)
-    return jnp.concatenate([scalar, factor * rotation_vector], axis=-1)
+    angle = library.sqrt(library.where(small, 1.0, squared))
+    scalar = library.where(small, 1.0 - squared / 8.0 + squared**2 / 384.0, library.cos(angle / 2.0))
+    factor = library.where(small, 0.5 - squared / 48.0 + squared**2 / 3840.0, library.sin(angle / 2.0) / angle)
+    return library.concatenate([scalar, factor * rotation_vector], axis=-1)
 
 
 @traced_once
 def log(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
     """Rotation vector [rad] of a unit quaternion, of length at most π: the inverse of :func:`exp`."""
-    shortest = jnp.where(e[..., :1] < 0.0, -e, e)
+    library = namespace(e)
+    shortest = library.where(e[..., :1] < 0.0, -e, e)
     scalar, vector = shortest[..., :1], shortest[..., 1:]
-    squared = jnp.sum(vector * vector, axis=-1, keepdims=True)
+    squared = library.sum(vector * vector, axis=-1, keepdims=True)
     small = squared < SMALL_SQUARED_ANGLE
-    sine = jnp.sqrt(jnp.where(small, SMALL_SQUARED_ANGLE, squared))
+    sine = library.sqrt(library.where(small, SMALL_SQUARED_ANGLE, squared))
     # atan2 is regular at the half turn, where arccos has an infinite derivative.
-    exact = 2.0 * jnp.arctan2(sine, scalar) / sine
-    inverse = 1.0 / jnp.where(small, scalar, 1.0)
+    exact = 2.0 * library.arctan2(sine, scalar) / sine
+    inverse = 1.0 / library.where(small, scalar, 1.0)
     tangent = squared * inverse**2
     series = 2.0 * inverse * (1.0 - tangent / 3.0 + tangent**2 / 5.0)
-    return jnp.where(small, series, exact) * vector
+    return library.where(small, series, exact) * vector
 
 
 def log_small_angle(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
@@ -95,47 +100,52 @@ def minus(a: Float[Array, "*n 4"], b: Float[Array, "*n 4"]) -> Float[Array, "*n 
 @traced_once
 def matrix(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3 3"]:
     """Rotation matrix of a unit quaternion: ``I + 2 (e_s [e_v]× + [e_v]×²)``."""
+    library = namespace(e)
     cross = cross_matrix(e[..., 1:])
-    return jnp.eye(3) + 2.0 * (e[..., :1, None] * cross + cross @ cross)
+    return library.eye(3) + 2.0 * (e[..., :1, None] * cross + cross @ cross)
 
 
 @traced_once
 def rotate(e: Float[Array, "*n 4"], vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3"]:
     """The vector turned by the rotation: ``e ⋆ x ⋆ e*``."""
-    t = 2.0 * jnp.cross(e[..., 1:], vector)
-    return vector + e[..., :1] * t + jnp.cross(e[..., 1:], t)
+    library = namespace(e, vector)
+    t = 2.0 * library.cross(e[..., 1:], vector)
+    return vector + e[..., :1] * t + library.cross(e[..., 1:], t)
 
 
 def cross_matrix(vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
     """``[x]×`` with ``[x]× y = x × y``."""
+    library = namespace(vector)
     x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
-    zero = jnp.zeros_like(x)
+    zero = library.zeros_like(x)
     rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
-    return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
+    return library.stack([library.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 @traced_once
 def left_jacobian(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
     """``J(ψ)`` with ``exp(ψ + dψ) = exp(J(ψ) dψ) ⋆ exp(ψ)`` to first order."""
-    squared = jnp.sum(rotation_vector * rotation_vector, axis=-1)[..., None, None]
+    library = namespace(rotation_vector)
+    squared = library.sum(rotation_vector * rotation_vector, axis=-1)[..., None, None]
     small = squared < SMALL_SQUARED_ANGLE
-    angle = jnp.sqrt(jnp.where(small, 1.0, squared))
-    first = jnp.where(small, 0.5 - squared / 24.0, (1.0 - jnp.cos(angle)) / angle**2)
-    second = jnp.where(small, 1.0 / 6.0 - squared / 120.0, (angle - jnp.sin(angle)) / angle**3)
+    angle = library.sqrt(library.where(small, 1.0, squared))
+    first = library.where(small, 0.5 - squared / 24.0, (1.0 - library.cos(angle)) / angle**2)
+    second = library.where(small, 1.0 / 6.0 - squared / 120.0, (angle - library.sin(angle)) / angle**3)
     cross = cross_matrix(rotation_vector)
-    return jnp.eye(3) + first * cross + second * (cross @ cross)
+    return library.eye(3) + first * cross + second * (cross @ cross)
 
 
 @traced_once
 def left_jacobian_inverse(rotation_vector: Float[Array, "*n 3"]) -> Float[Array, "*n 3 3"]:
     """Inverse of :func:`left_jacobian`; the right one is its transpose. Regular for angles below 2π."""
-    squared = jnp.sum(rotation_vector * rotation_vector, axis=-1)[..., None, None]
+    library = namespace(rotation_vector)
+    squared = library.sum(rotation_vector * rotation_vector, axis=-1)[..., None, None]
     small = squared < SMALL_SQUARED_ANGLE
-    angle = jnp.sqrt(jnp.where(small, 1.0, squared))
-    exact = (1.0 - 0.5 * angle / jnp.tan(0.5 * angle)) / angle**2
-    second = jnp.where(small, 1.0 / 12.0 + squared / 720.0, exact)
+    angle = library.sqrt(library.where(small, 1.0, squared))
+    exact = (1.0 - 0.5 * angle / library.tan(0.5 * angle)) / angle**2
+    second = library.where(small, 1.0 / 12.0 + squared / 720.0, exact)
     cross = cross_matrix(rotation_vector)
-    return jnp.eye(3) - 0.5 * cross + second * (cross @ cross)
+    return library.eye(3) - 0.5 * cross + second * (cross @ cross)
 
 
 def from_axes(x_axis: np.ndarray, y_axis: np.ndarray | None = None) -> np.ndarray:

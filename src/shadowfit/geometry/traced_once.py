@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-import jax
+from shadowfit.lazy_jax import is_traced, jax
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,11 +18,14 @@ def traced_once(function: Callable[P, R]) -> Callable[P, R]:
     A product of quaternions is a dozen operations, and tracing is most of what the caller does to make a program of a
     step. Outside of traces nothing changes: no program is compiled for a few numbers.
     """
-    whole = jax.jit(function)
+
+    @functools.cache
+    def whole() -> Callable[P, R]:
+        return jax.jit(function)
 
     @functools.wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> R:
-        traced = any(isinstance(x, jax.core.Tracer) for x in arguments)
-        return whole(*arguments, **named) if traced else function(*arguments, **named)
+        traced = any(map(is_traced, arguments))
+        return whole()(*arguments, **named) if traced else function(*arguments, **named)
 
     return call

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from shadowfit.kernels.batched import OverTime, over_time
 from shadowfit.kernels.fingerprint import named
 from shadowfit.kernels.own import is_own
+from shadowfit.trees import flatten, unflatten
 
 _made: dict[Any, OverTime] = {}
 """Code of this process."""
@@ -24,7 +24,7 @@ def along(
     The function returns a list of arrays. It depends on nothing else: ``parts`` are numbers (a mechanism, its
     elements), and ``static`` is told apart by its text.
     """
-    leaves, structure = jax.tree.flatten(parts)
+    leaves, structure = flatten(parts)
     numbers = [np.asarray(leaf) for leaf in leaves]
     arrays = [np.asarray(x, dtype=float) for x in varying]
     flat = np.concatenate([x.ravel() for x in numbers] or [np.zeros(0)])
@@ -41,7 +41,7 @@ def along(
     if kind not in _made:
 
         def one(settings: list[Any], _: list[Any], given: list[Any]) -> Sequence[Any]:
-            return function(jax.tree.unflatten(structure, settings), *given, *static)
+            return function(unflatten(structure, settings), *given, *static)
 
         key = f"{named(function)} {static} {structure}" if is_own(parts) else None
         _made[kind] = over_time(one, numbers, [], [np.empty(x.shape[1:]) for x in arrays], key)

@@ -7,11 +7,12 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 
 from shadowfit.kernels.errors import TooLargeError, UnsupportedError
 from shadowfit.kernels.kernel import LARGEST, Leaves, Workspace, kernel
+from shadowfit.lazy_jax import jax
+from shadowfit.trees import leaves_of
 
 OverTime = Callable[..., list[np.ndarray]]
 """Called as `Kernel` is."""
@@ -62,7 +63,7 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
     @compiled
     def one_after_another(settings: Any, constants: Any, varying: Any, carry: Any) -> Any:
         def advance(carry: Any, now: Any) -> tuple[Any, Any]:
-            leaves = jax.tree.leaves(function(settings, constants, [*carry, *now]))
+            leaves = leaves_of(function(settings, constants, [*carry, *now]))
             return leaves[:carried], leaves
 
         return jax.lax.scan(advance, carry, varying)[1]
@@ -82,7 +83,7 @@ def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
         filled = [np.concatenate([x, np.repeat(x[-1:], missing, axis=0)]) if missing else x for x in varying]
         given = [list(settings), list(constants), filled]
         outputs = side_by_side(*given) if carry is None else one_after_another(*given, list(carry))
-        return [np.asarray(leaf)[:times] for leaf in jax.tree.leaves(outputs)]
+        return [np.asarray(leaf)[:times] for leaf in leaves_of(outputs)]
 
     return run
 

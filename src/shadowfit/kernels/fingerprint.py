@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.metadata
 import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import jax
 
 UNCOMPILED = frozenset({"recordings", "models", "evaluation", "experiments", "cli", "web"})
 """Folders of the package that kernels are not made of: a change of a report leaves compiled code alone. What they have
@@ -19,7 +18,7 @@ compiled for themselves is kept by `named`."""
 def fingerprint(*parts: str | None) -> str:
     """A name for what depends on these texts and on the source of this package and of JAX."""
     digest = hashlib.sha256()
-    for part in (package_digest(), jax.__version__, *parts):
+    for part in (package_digest(), _version_of_jax(), *parts):
         digest.update(f"{part}\n".encode())
     return digest.hexdigest()
 
@@ -28,6 +27,12 @@ def named(function: Callable[..., Any]) -> str:
     """A name of a function of a module, with a fingerprint of the module's source."""
     source = hashlib.sha256(Path(inspect.getfile(function)).read_bytes()).hexdigest()
     return f"{function.__module__}.{function.__qualname__} {source}"
+
+
+@functools.cache
+def _version_of_jax() -> str:
+    """Asked of the installed package: nothing is loaded to find out."""
+    return importlib.metadata.version("jax")
 
 
 @functools.cache

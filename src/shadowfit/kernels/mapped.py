@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import jax
 import numpy as np
 
 from shadowfit.kernels.batched import OverTime, over_time
 from shadowfit.kernels.fingerprint import named
+from shadowfit.lazy_jax import jax
 
 
 def mapped(function: Callable[..., jax.Array | np.ndarray]) -> Callable[..., np.ndarray]:

@@ -22,7 +22,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 
 from shadowfit.kernels import codegen, processors, sequence_code, store
@@ -36,6 +35,8 @@ from shadowfit.kernels.program import LANES
 from shadowfit.kernels.recycled import recycled
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import trace, unroll
+from shadowfit.lazy_jax import jax
+from shadowfit.trees import leaves_of
 
 # Times from which on trajectories are worth handing to another thread.
 LONG = 16
@@ -214,7 +215,7 @@ def sequence_by_xla(function: Callable[..., Any], layout: Layout) -> Callable[..
     def step(settings: Any, constants: Any, now: list[Any], given: list[Any]) -> tuple[list[Any], list[Any]]:
         def once(iterated: list[Any]) -> list[Any]:
             varying = [*now[:carried], *iterated, *given]
-            return jax.tree.leaves(function(settings, constants, varying))
+            return leaves_of(function(settings, constants, varying))
 
         first = once(now[carried:])
         last = jax.lax.while_loop(lambda x: x[kept] != 0.0, lambda x: once(x[carried:kept]), first)

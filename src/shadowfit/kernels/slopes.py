@@ -10,27 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jax.extend import core
-from jax.interpreters import batching, mlir
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-_slopes = core.Primitive("slopes")
-_slopes.multiple_results = True
+from shadowfit.arrays import Array
+from shadowfit.lazy_jax import at_first_call, batching, core, jax, jnp, mlir
 
 
 def slopes(
-    function: Callable[[Float[Array, "n"]], Float[Array | np.ndarray, "m"]], at: Float[Array | np.ndarray, "n"]
+    function: Callable[[Float[Array, "n"]], Float[Array, "m"]], at: Float[Array, "n"]
 ) -> tuple[Float[Array, "m"], Float[Array, "m n"]]:
     """Value and Jacobian of a function."""
     return _bind(function, at, rowwise=False)
 
 
 def row_slopes(
-    function: Callable[[Float[Array, "rows n"]], Float[Array | np.ndarray, "rows m"]],
-    at: Float[Array | np.ndarray, "rows n"],
+    function: Callable[[Float[Array, "rows n"]], Float[Array, "rows m"]],
+    at: Float[Array, "rows n"],
 ) -> tuple[Float[Array, "rows m"], Float[Array, "rows m n"]]:
     """Value of a function of many rows, and the Jacobian of each row by its own, on which alone it may depend.
 
@@ -41,7 +36,7 @@ def row_slopes(
 
 def _bind(function: Callable[[Any], Any], at: Any, rowwise: bool) -> tuple[Any, Any]:
     closed = jax.make_jaxpr(function)(at)
-    value, table = _slopes.bind(*closed.consts, at, jaxpr=closed.jaxpr, rowwise=rowwise)
+    value, table = _apply(*closed.consts, at, jaxpr=closed.jaxpr, rowwise=rowwise)
     return value, table
 
 
@@ -70,9 +65,17 @@ def _batched(given: Any, axes: Any, **settings: Any) -> tuple[Any, Any]:
     return outputs, [0] * len(outputs)
 
 
-_slopes.def_impl(_by_jacfwd)
-_slopes.def_abstract_eval(_shapes)
-batching.primitive_batchers[_slopes] = _batched
-mlir.register_lowering(_slopes, mlir.lower_fun(_by_jacfwd, multiple_results=True))
+def _primitive(by_jacfwd: Callable[..., list[Array]]) -> core.Primitive:
+    """The operation, with what JAX wants to know of it."""
+    primitive = core.Primitive("slopes")
+    primitive.multiple_results = True
+    primitive.def_impl(by_jacfwd)
+    primitive.def_abstract_eval(_shapes)
+    batching.primitive_batchers[primitive] = _batched
+    mlir.register_lowering(primitive, mlir.lower_fun(by_jacfwd, multiple_results=True))
+    return primitive
+
+
+_apply = at_first_call(lambda by_jacfwd: _primitive(by_jacfwd).bind)(_by_jacfwd)
 
 __all__ = ["row_slopes", "slopes"]

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
-from jax.extend import core
 
 from shadowfit.kernels import table  # noqa: F401  (fills the table)
 from shadowfit.kernels.arrays import Value, entries_of
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unrolling import Unrolling
+from shadowfit.lazy_jax import core, jax
 
 
 def unroll(scalars: Scalars, closed: core.ClosedJaxpr, inputs: Sequence[Value]) -> list[np.ndarray]:

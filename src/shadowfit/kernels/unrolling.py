@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
-from jax.extend import core
 
 from shadowfit.kernels.arrays import NodeArray, Value, known_or_nodes
 from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.row import TABLE
 from shadowfit.kernels.scalars import Scalars
+from shadowfit.lazy_jax import core, jax
 
 
 class Unrolling:

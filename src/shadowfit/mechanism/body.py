@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
+from shadowfit.lazy_jax import namespace
 from shadowfit.mechanism.leaves import number, vector
 from shadowfit.pytrees import PyTree, field
 
@@ -30,7 +30,9 @@ class Inertia(PyTree):
 
     def matrix(self) -> Float[Array, "3 3"]:
         """The 3×3 matrix."""
-        return jnp.stack([jnp.stack(row) for row in self.rows()])
+        rows = self.rows()
+        library = namespace(*rows[0], *rows[1], *rows[2])
+        return library.stack([library.stack(row) for row in rows])
 
     def rows(self) -> list[list[Any]]:
         """The entries, row by row."""

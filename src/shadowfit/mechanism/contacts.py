@@ -15,6 +15,7 @@ from jaxtyping import Float
 from shadowfit.arrays import Array
 from shadowfit.errors import MechanismError
 from shadowfit.geometry import rotations
+from shadowfit.lazy_jax import jax
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.joint_types import Frame
 from shadowfit.mechanism.leaves import TRANSPARENT, number, rotation, vector
@@ -50,6 +51,12 @@ class ContactShape(PyTree):
         """Gaps [m] and contact points [m, world]; the plane's normal is the x axis of its frame."""
         raise NotImplementedError
 
+    def count(self) -> int:
+        """Number of points; found out by tracing where a shape does not say."""
+        point, axes = (jax.ShapeDtypeStruct(shape, float) for shape in ((3,), (3, 3)))
+        gap, _ = jax.eval_shape(lambda p, a: self.points(Frame(p, a), Frame(p, a)), point, axes)
+        return int(gap.shape[0])
+
 
 class Sphere(ContactShape):
     """A sphere around the origin of the body's contact frame."""
@@ -61,6 +68,9 @@ class Sphere(ContactShape):
         gap = normal @ (body.point - plane.point) - self.radius
         return gap[None], (body.point - self.radius * normal)[None]
 
+    def count(self) -> int:
+        return 1
+
 
 class Box(ContactShape):
     """A box around the origin of the body's contact frame; its eight corners may touch."""
@@ -71,6 +81,9 @@ class Box(ContactShape):
         signs = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
         corners = body.point + (signs * self.half_size) @ body.axes.T
         return (corners - plane.point) @ plane.axes[:, 0], corners
+
+    def count(self) -> int:
+        return 8
 
 
 class PlaneContact(PyTree):

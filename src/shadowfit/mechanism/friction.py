@@ -9,10 +9,10 @@ the torque that a gear transmits.
 
 from typing import TYPE_CHECKING, Any
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.leaves import number
 from shadowfit.pytrees import PyTree
 

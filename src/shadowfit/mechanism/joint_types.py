@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, ArrayLike
 from shadowfit.geometry import rotations
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.leaves import number
 from shadowfit.pytrees import PyTree
 
@@ -58,6 +57,8 @@ class JointType(PyTree):
     axis_kind: ClassVar[Literal["rotation", "translation"] | None] = None
     linear_rows: ClassVar[int]
     """How many of the leading gap rows are lengths (compliance [m/N]); the rest are angles (compliance [rad/(N m)])."""
+    gap_count: ClassVar[int | None] = None
+    """Number of gap rows; None: to be found out by tracing."""
     freedom: ClassVar[tuple[int, ...] | None] = None
     """Directions of frame b that the joint leaves free: translations 0–2 and rotations 3–5 along the axes of frame a.
     None where they are no such directions; the mechanism then has no joint coordinates."""
@@ -89,6 +90,8 @@ class JointType(PyTree):
 
     def row_count(self) -> int:
         """Number of gap rows."""
+        if self.gap_count is not None:
+            return self.gap_count
         # Shapes alone: arrays would be two programs for XLA.
         point, axes = (jax.ShapeDtypeStruct(shape, float) for shape in ((3,), (3, 3)))
         return int(jax.eval_shape(lambda p, a: self.gap(Frame(p, a), Frame(p, a)), point, axes).shape[0])
@@ -133,6 +136,7 @@ class Hinge(JointType):
 
     axis_kind = "rotation"
     linear_rows = 3
+    gap_count = 5
     freedom = (3,)
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "5"]:
@@ -156,6 +160,7 @@ class Slider(JointType):
 
     axis_kind = "translation"
     linear_rows = 2
+    gap_count = 5
     freedom = (0,)
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "5"]:
@@ -181,6 +186,7 @@ class Planar(JointType):
     """Motion in the plane across the parent's x axis, and turning about it: ``g = (x_a·d, x_a·y_b, x_a·z_b)``."""
 
     linear_rows = 1
+    gap_count = 3
     freedom = (1, 2, 3)
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "3"]:
@@ -199,6 +205,7 @@ class Ball(JointType):
     """Rotation about a common point: ``g = r_a − r_b``."""
 
     linear_rows = 3
+    gap_count = 3
     freedom = (3, 4, 5)
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "3"]:
@@ -213,6 +220,7 @@ class Lock(JointType):
     """No relative motion: ``g = (r_a − r_b, x_a·y_b, x_a·z_b, y_a·z_b)``."""
 
     linear_rows = 3
+    gap_count = 6
     freedom = ()
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "6"]:
@@ -229,6 +237,7 @@ class SameAngle(JointType):
     """
 
     linear_rows = 0
+    gap_count = 1
 
     def gap(self, a: Frame, b: Frame) -> Float[Array, "1"]:
         return (a.axes[:, 1] @ b.axes[:, 2])[None]
@@ -241,6 +250,7 @@ class Distance(JointType):
     """Two points at a fixed distance: ``g = |r_a − r_b| − length``; the length [m] must be positive."""
 
     linear_rows = 1
+    gap_count = 1
 
     length: Any = number("m", lower=0.0)
 

@@ -8,10 +8,10 @@ law may also carry inertia of its own (a motor's shaft) that moves with the axis
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.leaves import number
 from shadowfit.pytrees import PyTree, field
 

@@ -12,11 +12,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
+from shadowfit.lazy_jax import is_array, jnp
 from shadowfit.pytrees import PyTree, field
 
 COMPONENTS = ("x", "y", "z")
@@ -24,7 +23,7 @@ COMPONENTS = ("x", "y", "z")
 
 def as_number(value: Any) -> Any:
     """A float64 NumPy array, or the JAX array or tracer it already is."""
-    if isinstance(value, jax.Array):
+    if is_array(value):
         return value
     try:
         return np.asarray(value, dtype=float)
@@ -165,7 +164,7 @@ def write(part: Any, values: Mapping[Leaf, Any]) -> Any:
             arrays[leaf.path] = as_number(value)
             continue
         current = arrays.get(leaf.path, _follow(part, leaf.path))
-        if isinstance(value, jax.Array) or isinstance(current, jax.Array):
+        if is_array(value) or is_array(current):
             arrays[leaf.path] = jnp.asarray(current).at[leaf.component].set(value)
         else:
             current = np.array(current, dtype=float)

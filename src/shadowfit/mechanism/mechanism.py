@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
@@ -24,6 +23,7 @@ from shadowfit.mechanism.surroundings import Gravity, Input, Wrench
 from shadowfit.mechanism.units import in_own_unit
 from shadowfit.pytrees import PyTree, field
 from shadowfit.runtime import double_precision
+from shadowfit.trees import structure_of, unflatten
 
 # A quaternion further from unit length than this was not meant as a rotation.
 UNIT_TOLERANCE = 1e-6
@@ -32,7 +32,7 @@ UNIT_TOLERANCE = 1e-6
 @functools.lru_cache(maxsize=64)
 def _leaves_of(structure: Any) -> dict[str, Leaf]:
     """The named numbers of all mechanisms of one structure, whatever their values."""
-    blank = jax.tree.unflatten(structure, [None] * structure.num_leaves)
+    blank = unflatten(structure, [None] * structure.size)
     return {leaf.name: leaf for leaf in leaves.walk(blank)}
 
 
@@ -79,11 +79,15 @@ class Mechanism(PyTree):
 
     def leaves(self) -> dict[str, Leaf]:
         """All named numbers, in order."""
-        return dict(_leaves_of(jax.tree.structure(self)))
+        return dict(self._named)
+
+    @functools.cached_property
+    def _named(self) -> dict[str, Leaf]:
+        return _leaves_of(structure_of(self))
 
     def leaf(self, name: str) -> Leaf:
         """One named number; an unknown name raises with the nearest valid ones."""
-        known = self.leaves()
+        known = self._named
         if name not in known:
             raise UnknownNameError(f"{self.name} has no parameter {name!r}{nearest(name, known)}")
         return known[name]

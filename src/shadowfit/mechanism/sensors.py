@@ -7,13 +7,11 @@ value. ``residual`` is the difference between prediction and measurement: angles
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.geometry import rotations
+from shadowfit.lazy_jax import jnp, namespace
 from shadowfit.mechanism.leaves import Parts, number, rotation, vector
 from shadowfit.pytrees import PyTree, field
 
@@ -100,8 +98,7 @@ class Sensor(PyTree):
 
 def _unwrap(angles: Float[Array, "t d"]) -> Float[Array, "t d"]:
     """Angles over time without jumps; on the host by NumPy, for which nothing has to be compiled."""
-    library = jnp if isinstance(angles, jax.Array) else np
-    return library.unwrap(angles, axis=0)
+    return namespace(angles).unwrap(angles, axis=0)
 
 
 class JointPosition(Sensor):

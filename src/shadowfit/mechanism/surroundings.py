@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -22,7 +22,7 @@ class Gravity(PyTree):
 
     def vector(self) -> Float[Array, "3"]:
         """Acceleration of gravity in the world [m/s²]."""
-        down = -self.acceleration * jnp.array([0.0, 0.0, 1.0])
+        down = -self.acceleration * np.array([0.0, 0.0, 1.0])
         return rotations.rotate(self.tilt, down)
 
 

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from shadowfit.geometry import rotations
@@ -26,6 +25,7 @@ from shadowfit.models.errors import ModelFileError
 from shadowfit.models.reader import GROUPS, parse_model
 from shadowfit.models.start import Start
 from shadowfit.models.vocabulary import Key, keys, variants, word
+from shadowfit.trees import structure_of
 
 # Directions this near to the axes of a frame were meant to be along them.
 ALONG_AXES = 1e-12
@@ -84,7 +84,7 @@ def format_model(
 
 def _check_equal(read: Mechanism, written: Mechanism) -> None:
     """Raise unless both are the same; a law called like a key of its joint, for example, would be lost."""
-    structures: list[Any] = [jax.tree.structure(read), jax.tree.structure(written)]
+    structures: list[Any] = [structure_of(read), structure_of(written)]
     if structures[0] != structures[1] or not same_numbers(read, written):
         raise ModelFileError("the mechanism cannot be written as a model file without change", written.name)
 

@@ -25,13 +25,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-import jax
 import numpy as np
-from jaxtyping import ArrayLike, Bool, Float
+from jaxtyping import Bool, Float
 
+from shadowfit.arrays import ArrayLike
 from shadowfit.complementarity import Status, solve_lcp
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear.substitution import library
+from shadowfit.lazy_jax import jax
 
 NEWTON_STEPS = 20
 """Changes of the set of active bounds before Lemke's method takes over; five are usual."""

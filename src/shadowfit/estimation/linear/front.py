@@ -30,9 +30,9 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from jaxtyping import ArrayLike, Float, Int
+from jaxtyping import Float, Int
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, ArrayLike
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear import substitution
 from shadowfit.estimation.linear.elimination import library

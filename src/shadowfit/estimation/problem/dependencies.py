@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.arrays import Array
@@ -20,7 +18,9 @@ from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.estimation.residuals.unknowns import Unknowns
 from shadowfit.geometry import Pose
 from shadowfit.kernels import TooLargeError, UnsupportedError, fingerprint, is_own, reach, remembered
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import flatten, unflatten
 
 
 def make_plan(mechanism: Mechanism, parameters: ParameterSet, options: Options, window: int, on_grid: bool) -> Plan:
@@ -58,7 +58,7 @@ def _remembered_dependencies(plan: Plan, mechanism: Mechanism) -> list[int]:
     """The same for every problem of this plan and structure; kept from run to run like compiled code."""
     if not is_own(mechanism):
         return _dependencies(plan, mechanism)
-    leaves, structure = jax.tree.flatten(mechanism)
+    leaves, structure = flatten(mechanism)
     special = [np.where(np.isin(leaf, (0.0, 1.0)), leaf, np.nan).tolist() for leaf in leaves]
     name = fingerprint("dependencies", f"{plan} {structure} {special}")
     return remembered(name, lambda: _dependencies(plan, mechanism))
@@ -66,7 +66,7 @@ def _remembered_dependencies(plan: Plan, mechanism: Mechanism) -> list[int]:
 
 def _dependencies(plan: Plan, mechanism: Mechanism) -> list[int]:
     """The parameters that sensors' readings depend on, read off the operations."""
-    leaves, structure = jax.tree.flatten(mechanism)
+    leaves, structure = flatten(mechanism)
     # Zeros and ones shape the operations; all other numbers are as good as any, and must not cancel by chance.
     rng = np.random.default_rng(0)
     general = [np.where(np.isin(leaf, (0.0, 1.0)), leaf, rng.uniform(2.0, 3.0, np.shape(leaf))) for leaf in leaves]
@@ -78,7 +78,7 @@ def _dependencies(plan: Plan, mechanism: Mechanism) -> list[int]:
         *parts, command = jnp.split(given[plan.parameters :], bodies * np.array([3, 7, 13, 19]))
         position, orientation, velocity, acceleration = (part.reshape(bodies, -1) for part in parts)
         pose = Pose(position, orientation)
-        now = Parametrised(layout, jax.tree.unflatten(structure, general), values).moved(given[: plan.parameters])
+        now = Parametrised(layout, unflatten(structure, general), values).moved(given[: plan.parameters])
         view = plan.unknowns.view(now, State(pose, velocity), Instant(acceleration, command))
         # Readings also depend on what moves the nodes along.
         return [*(sensor.read(view) for sensor in now.sensors.values), plan.unknowns.constraints(now, pose)]

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -27,6 +26,7 @@ from shadowfit.estimation.problem.initial import followed, followed_off
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:

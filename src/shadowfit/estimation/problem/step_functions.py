@@ -5,8 +5,6 @@ Each one takes the plan, the machine at its current parameters, what is the same
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -24,6 +22,8 @@ from shadowfit.estimation.residuals.unknowns import Step
 from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jnp
+from shadowfit.trees import leaves_of
 
 Weighing = tuple[Float[Array, "r r"] | Float[Array, "r"], Float[Array, ""]]
 """Square root of the weight of the dynamics, whole or its diagonal, and the time-step [s]."""
@@ -128,7 +128,7 @@ def shifted(plan: Plan, machine: Parametrised, _: None, moving: tuple[Nodes, Arr
     nodes, increments = moving
     moved = nodes.plus(increments.reshape(plan.unknowns.bodies, -1))
     whole = Nodes(Pose(moved.pose.position, rotations.normalise(moved.pose.orientation)), moved.velocity)
-    return jax.tree.leaves(whole)
+    return leaves_of(whole)
 
 
 def _weighted(rows: Rows, weight: Float[Array, "r r"]) -> Rows:

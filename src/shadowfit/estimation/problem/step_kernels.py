@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 
 from shadowfit.arrays import Array
@@ -30,6 +29,7 @@ from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, Workspace, is_own, over_time, windowed
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import flatten, leaves_of, map_leaves, structure_of, unflatten
 
 NO_VALUES = Values(np.zeros(0), np.zeros((0, 4)))
 
@@ -75,7 +75,7 @@ class StepKernels:
     @functools.cached_property
     def settings(self) -> list[np.ndarray]:
         """Numbers of the mechanism."""
-        return [np.asarray(leaf) for leaf in jax.tree.leaves(self.mechanism)]
+        return [np.asarray(leaf) for leaf in leaves_of(self.mechanism)]
 
     @functools.cached_property
     def _observed(self) -> range:
@@ -189,7 +189,7 @@ class StepKernels:
         self._prepare(self._observation_call(chunk))
 
     def _prepare(self, call: Call) -> None:
-        self._made_for(call, jax.tree.leaves((call.values, call.constants)), jax.tree.leaves(call.varying))
+        self._made_for(call, leaves_of((call.values, call.constants)), leaves_of(call.varying))
 
     def _dynamics_call(self, chunk: Chunk) -> Call:
         """What gives the rows of the dynamics, of the steps."""
@@ -206,7 +206,7 @@ class StepKernels:
         """What gives the rows of the observations, of all samples."""
         data = chunk.data
         steps, samples = data.fraction.shape
-        seen = jax.tree.map(lambda x: x[:, None], windows(chunk.nodes, self._observed, steps))
+        seen = map_leaves(lambda x: x[:, None], windows(chunk.nodes, self._observed, steps))
         sample = Sample(data.measured, data.weight, data.shift, data.fraction, *self._sensed(data))
         scale = Scale(np.asarray(chunk.timestep), np.asarray(chunk.reference))
         return Call(step_functions.observation_rows, chunk.values, scale, (seen, sample), within=samples)
@@ -223,12 +223,12 @@ class StepKernels:
     def shift(self, nodes: Nodes, steps: Array) -> Nodes:
         """The same with increments in all directions of each body, also where joints leave only some free."""
         moved = self.run(Call(step_functions.shifted, NO_VALUES, None, (nodes, steps)))
-        return jax.tree.unflatten(jax.tree.structure(nodes), moved)
+        return unflatten(structure_of(nodes), moved)
 
     def run(self, call: Call, workspace: Workspace | None = None) -> list[np.ndarray]:
         """Outputs over time."""
-        carry = None if call.carry is None else jax.tree.leaves(call.carry)
-        constants, varying = jax.tree.leaves((call.values, call.constants)), jax.tree.leaves(call.varying)
+        carry = None if call.carry is None else leaves_of(call.carry)
+        constants, varying = leaves_of((call.values, call.constants)), leaves_of(call.varying)
         made = self._made_for(call, constants, varying)
         return made(self.settings, constants, varying, carry, workspace, call.within)
 
@@ -239,17 +239,17 @@ class StepKernels:
         kind = (call.function, *map(np.shape, constants), *each)
         with self._lock:
             if kind not in self._made:
-                structure, carried = jax.tree.structure(self.mechanism), jax.tree.leaves(call.carry)
+                structure, carried = structure_of(self.mechanism), leaves_of(call.carry)
                 inputs = call.varying if call.carry is None else (call.carry, call.varying)
                 constant_tree, varying_tree = (
-                    jax.tree.structure((call.values, call.constants)),
-                    jax.tree.structure(inputs),
+                    structure_of((call.values, call.constants)),
+                    structure_of(inputs),
                 )
 
                 def one(settings: list[Any], constants: list[Any], varying: list[Any]) -> Any:
-                    values, same = jax.tree.unflatten(constant_tree, constants)
-                    machine = Parametrised(self.plan.layout, jax.tree.unflatten(structure, settings), values)
-                    return call.function(self.plan, machine, same, jax.tree.unflatten(varying_tree, varying))
+                    values, same = unflatten(constant_tree, constants)
+                    machine = Parametrised(self.plan.layout, unflatten(structure, settings), values)
+                    return call.function(self.plan, machine, same, unflatten(varying_tree, varying))
 
                 key = f"{call.function.__name__} {self.plan} {structure}" if is_own(self.mechanism) else None
                 shapes = [*carried, *map(np.empty, each)]
@@ -267,7 +267,7 @@ def step_kernels(plan: Plan, mechanism: Mechanism) -> StepKernels:
     A fit of many recordings has a problem for a few of them at a time: to find code anew for each of these took as long
     as to evaluate them.
     """
-    leaves, structure = jax.tree.flatten(mechanism)
+    leaves, structure = flatten(mechanism)
     key = (plan, structure, *((np.shape(leaf), np.asarray(leaf).tobytes()) for leaf in leaves))
     return _shared.setdefault(key, StepKernels(plan, mechanism))
 
@@ -280,4 +280,4 @@ def _weight(matrix: np.ndarray) -> np.ndarray:
 
 def windows(nodes: Nodes, window: range, steps: int) -> Nodes:
     """Those of the nodes that each step's window holds, on a second axis; nothing is copied."""
-    return jax.tree.map(lambda x: windowed(np.asarray(x)[window.start :], len(window), steps), nodes)
+    return map_leaves(lambda x: windowed(np.asarray(x)[window.start :], len(window), steps), nodes)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -19,10 +16,12 @@ from shadowfit.dynamics.velocity_problem import complementary_count
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.track import Track
 from shadowfit.geometry.cubic import cubic
+from shadowfit.lazy_jax import at_first_call, jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import map_leaves
 
 
-@functools.partial(jax.jit, static_argnames="discretization")
+@at_first_call(lambda function: jax.jit(function, static_argnames="discretization"))
 def disturbed_readings(
     mechanism: Mechanism,
     initial: State,
@@ -52,7 +51,7 @@ def disturbed_readings(
 
     guess: Array = jnp.zeros(complementary_count(elements), bool)
     _, states = jax.lax.scan(advance, (initial, guess), (command, errors))
-    whole = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
+    whole = map_leaves(lambda x, y: jnp.concatenate([x[None], y]), initial, states)
     acceleration = jnp.diff(whole.velocity, axis=0, append=states.velocity[-1:]) / timestep
     instants = Instant(acceleration, jnp.concatenate([command, command[-1:]]))
     readings = jax.vmap(lambda state, instant: read_sensors(mechanism, elements, state, instant))(whole, instants)

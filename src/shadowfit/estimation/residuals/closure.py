@@ -19,7 +19,6 @@ parameters: ``δq = Z u − K⁻¹ Cᵀ (∂c/∂χ) δχ``. Derivatives of ρ a
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -31,6 +30,7 @@ from shadowfit.dynamics.tree import Tree, forward_kinematics
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
 

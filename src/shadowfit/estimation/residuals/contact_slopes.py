@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -17,6 +16,7 @@ from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.dynamics.state import Moving
 from shadowfit.estimation.residuals.element_slopes import STATES, moved
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jnp
 
 
 class ContactSlopes(NamedTuple):

@@ -10,8 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -20,6 +18,7 @@ from shadowfit.dynamics import balance, rows
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import Moving
 from shadowfit.kernels import row_slopes
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 STATES = 3

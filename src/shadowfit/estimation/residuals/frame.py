@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -14,6 +13,7 @@ from shadowfit.dynamics.state import with_world
 from shadowfit.estimation.residuals.element_slopes import axis_rows
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree
 
 # Damping of redundant constraints, relative to the others.

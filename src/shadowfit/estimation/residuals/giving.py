@@ -21,8 +21,6 @@ stepper's, d is then a mean over the step; C_{k+1} has its slope.
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -37,6 +35,7 @@ from shadowfit.estimation.residuals.equations import Friction
 from shadowfit.estimation.residuals.joint_transition import on_axes
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -19,6 +18,7 @@ from shadowfit.dynamics.state import State
 from shadowfit.dynamics.tree import Tree, forward_kinematics
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View
 

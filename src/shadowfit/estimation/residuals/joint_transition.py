@@ -18,8 +18,6 @@ Joints that close loops act on the bodies with impulses that are no function of 
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -31,6 +29,7 @@ from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Placed, Tree, forward_kinematics
 from shadowfit.dynamics.yielding import loop_law
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
 
 

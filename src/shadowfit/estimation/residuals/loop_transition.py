@@ -7,7 +7,6 @@ few rounds: friction changes the loads by some per cent of themselves.
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -23,6 +22,7 @@ from shadowfit.estimation.residuals.giving import springs_of
 from shadowfit.estimation.residuals.unknowns.interface import Step
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jnp
 
 
 def rows(tree: Tree, independent: tuple[int, ...], step: Step, friction: Friction, touches: bool = False) -> Rows:

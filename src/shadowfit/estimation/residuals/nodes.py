@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics.state import State
 from shadowfit.geometry import Pose, rotations
 from shadowfit.geometry.lagrange import lagrange
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 

@@ -6,7 +6,6 @@ space of its nodes (cubic with four nodes), so uneven, jittered or faster sampli
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -18,6 +17,7 @@ from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.estimation.residuals.plan import Plan
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
 

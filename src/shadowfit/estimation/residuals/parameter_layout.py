@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -16,6 +15,7 @@ from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import assemble
 from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.geometry import rotations
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree, field
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -33,6 +31,7 @@ from shadowfit.estimation.residuals.element_slopes import (
     rows_of,
 )
 from shadowfit.estimation.residuals.equations import Friction
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 # Linear solves of the contact problem, over all of Newton's iterations.

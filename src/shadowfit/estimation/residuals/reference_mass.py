@@ -12,11 +12,11 @@ tenths of a radian, far outside the range where the equations are nearly linear.
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
 from shadowfit.dynamics.elements import Bodies
+from shadowfit.lazy_jax import jnp
 
 
 def reference_mass(bodies: Bodies) -> Float[Array, "bodies 6"]:

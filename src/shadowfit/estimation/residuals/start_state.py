@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -19,6 +17,7 @@ from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_jacobian, gap_values
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
 # Relative size below which a direction of the constraints counts as redundant.

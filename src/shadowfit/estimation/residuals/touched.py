@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from shadowfit.arrays import Array
@@ -29,6 +27,7 @@ from shadowfit.dynamics.contact_law import Points, impulses_on
 from shadowfit.dynamics.joint_contacts import contact_branches
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jax, jnp
 
 # Linear solves of the contact problem, which starts from nothing.
 ROUNDS = 4

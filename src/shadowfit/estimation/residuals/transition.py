@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -42,6 +41,7 @@ from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.estimation.residuals.predicted_step import PredictedStep, predicted_step
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-import jax
 import numpy as np
 from jaxtyping import Float, Shaped
 
@@ -20,6 +19,7 @@ from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.fading import PRESENT
 from shadowfit.kernels import processors
+from shadowfit.trees import map_leaves
 
 # Steps in one call of the compiled functions: as many as have about so many numbers in their rows, but not fewer than
 # the least. What Python does for a call, and handing it to another thread, takes as long as the rows of some hundred
@@ -75,7 +75,7 @@ class RecordingRows:
         last_node = end + self.problem.plan.window - 1
         return Chunk(
             self.values,
-            jax.tree.map(lambda x: x[begin:last_node], self.nodes),
+            map_leaves(lambda x: x[begin:last_node], self.nodes),
             _chunk_data(self.track, self.commands, self.weights.std, self.known, slice(begin, end)),
             self.dynamics_weight,
             self.problem.timestep,

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.residuals.fading import Fading
+from shadowfit.trees import map_leaves
 
 # Largest |γ|: from changes that are nearly the same nothing follows about where they end.
 LARGEST = 2.0
@@ -41,7 +41,7 @@ def mixed(now: Point, before: Point, share: float) -> Point:
 
     truncation, fading = now.truncation, now.fading
     if truncation is not None and before.truncation is not None:
-        truncation = jax.tree.map(between, truncation, before.truncation)
+        truncation = map_leaves(between, truncation, before.truncation)
     if fading is not None and before.fading is not None:
         fading = tuple(_faded(own, other, share) for own, other in zip(fading, before.fading, strict=True))
     return dataclasses.replace(now, truncation=truncation, fading=fading)

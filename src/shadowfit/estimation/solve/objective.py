@@ -13,7 +13,6 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -31,6 +30,7 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.unknowns import Start
 from shadowfit.estimation.solve.chunks import RecordingRows, sum_of_squares
+from shadowfit.trees import map_leaves
 
 Result = TypeVar("Result")
 
@@ -251,7 +251,7 @@ def each_chunk(
 def start_rows_of(problem: Problem, point: Point, weights: Weights, index: int) -> front.Rows:
     """Rows of the initial state of one recording."""
     plan = problem.plan
-    first = jax.tree.map(lambda x: x[: plan.window - 1], point.nodes[index])
+    first = map_leaves(lambda x: x[: plan.window - 1], point.nodes[index])
     start = Start(first, weights.dynamics, problem.timestep, plan.parameters)
     return plan.unknowns.start_rows(start, problem.at(point.values, index))
 

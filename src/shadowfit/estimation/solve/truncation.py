@@ -26,7 +26,6 @@ import functools
 import itertools
 from collections.abc import Sequence
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -41,6 +40,7 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.geometry.lagrange import lagrange
+from shadowfit.trees import map_leaves
 
 # m: fine steps in a step.
 FINER = 4
@@ -146,7 +146,7 @@ def _of_readings(
         return tuple(np.zeros((*fraction.shape, size)) for size in problem.error_sizes)
     window = windows(Nodes(nodes.pose[part.start : part.stop + 2], None), range(3), len(fraction)).pose
     command = problem.commands_at(point.values, recording)[0][part]
-    curve = jax.tree.map(lambda x: x.reshape(*fraction.shape, *x.shape[1:]), _beside(beside))
+    curve = map_leaves(lambda x: x.reshape(*fraction.shape, *x.shape[1:]), _beside(beside))
     readings = Readings(window, fraction, curve, problem.timestep * CLOSE, command)
     errors = problem.at(point.values, recording).reading_errors(readings, problem.timestep)
     return tuple(

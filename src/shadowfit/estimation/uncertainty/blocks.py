@@ -29,7 +29,6 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -43,6 +42,7 @@ from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import RecordingRows, chunk_length
 from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 from shadowfit.estimation.uncertainty.residual_covariance import score_variance
+from shadowfit.trees import map_leaves
 
 # Pieces of all data, about.
 COUNTS = (2, 4, 8)
@@ -296,7 +296,7 @@ def _statement(
     steps, length = cut.last - cut.first, chunk_length(problem, cut.recording)
     begins = range(cut.first, cut.last, length)
     chunks = [(begin, [one.between(begin, min(begin + length, cut.last)) for one in tables]) for begin in begins]
-    nodes = jax.tree.map(lambda x: x[cut.first :], point.nodes[cut.recording])
+    nodes = map_leaves(lambda x: x[cut.first :], point.nodes[cut.recording])
     shifted = dataclasses.replace(point, nodes=_replaced(point.nodes, cut.recording, nodes))
     start = objective.start_rows_of(problem, shifted, weights, cut.recording)
     assembly = front.Assembly(steps + plan.window - 1, plan.window, plan.node_size, plan.parameters)

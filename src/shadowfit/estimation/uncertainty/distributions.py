@@ -9,7 +9,9 @@ import math
 import statistics
 
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Float
+
+from shadowfit.arrays import ArrayLike
 
 NORMAL = statistics.NormalDist()
 # Degrees of freedom from which on the expansion in their inverse is exact to rounding.

@@ -6,15 +6,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
-from jax.extend import core
 
 from shadowfit.kernels.arrays import NodeArray, Value, entries_of, static
 from shadowfit.kernels.errors import UnsupportedError
 from shadowfit.kernels.forward import Differentiable, differentiate
 from shadowfit.kernels.scalars import Node, Scalars
 from shadowfit.kernels.unrolling import Unrolling
+from shadowfit.lazy_jax import core, jax
 
 
 def call(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> list[Value]:

@@ -16,8 +16,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -28,8 +26,10 @@ from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Link, free_part, hang_on, twist
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.leaves import Parts, read
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import unflatten
 
 Arrays = list[Any]
 BODY, BASE = 0, 1
@@ -61,7 +61,7 @@ class Kind:
     @property
     def blank(self) -> Mechanism:
         """The link's mechanism without numbers."""
-        return jax.tree.unflatten(self.structure, [None] * self.structure.num_leaves)
+        return unflatten(self.structure, [None] * self.structure.size)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ class Kind:
 
     def written(self, numbers: Arrays, increments: Array) -> Mechanism:
         """The link's mechanism at its numbers plus increments of the free ones."""
-        plain = jax.tree.unflatten(self.structure, numbers)
+        plain = unflatten(self.structure, numbers)
         known, values, start = plain.leaves(), {}, 0
         for name, size in zip(self.free, self.sizes, strict=True):
             now, step = read(plain, known[name]), increments[start : start + size]
@@ -156,7 +156,7 @@ def place_link(kind: Kind, numbers: Arrays, base: Float[Array, "7"], motion: Flo
 
 
 def _plain(kind: Kind, numbers: Arrays) -> Mechanism:
-    return jax.tree.unflatten(kind.structure, numbers)
+    return unflatten(kind.structure, numbers)
 
 
 def _shaft(kind: Kind, numbers: Arrays) -> Float[Array, "1"]:

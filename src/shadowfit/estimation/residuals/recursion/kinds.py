@@ -11,7 +11,6 @@ import dataclasses
 import functools
 from typing import Any, Literal
 
-import jax
 import numpy as np
 
 from shadowfit.dynamics.tree import Link, Tree
@@ -21,6 +20,7 @@ from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.leaves import Leaf, Parts, read
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.surroundings import Input
+from shadowfit.trees import flatten, leaves_of, structure_of, unflatten
 
 Role = Literal["link", "body", "axis"]
 _GEOMETRY = ("kind", "parent_point", "child_point", "parent_rotation", "child_rotation")
@@ -65,14 +65,14 @@ def take_apart(
         if part is not None:
             known = part.mechanism.leaves()
             names = [n for n in _names(known, part.mechanism, role) if _place(part.mechanism, known[n]) in columns]
-            free.setdefault(jax.tree.structure(part.mechanism), {}).update(dict.fromkeys(names))
+            free.setdefault(structure_of(part.mechanism), {}).update(dict.fromkeys(names))
     rubs = has_dry_friction(mechanism)
     elements: list[Element | None] = []
     for part, link in zip(parts, tree.links, strict=True):
         if part is None:
             elements.append(None)
             continue
-        structure, known = jax.tree.structure(part.mechanism), part.mechanism.leaves()
+        structure, known = structure_of(part.mechanism), part.mechanism.leaves()
         wanted = tuple(name for name in known if name in free[structure])
         single = Link(BODY, BASE, None if link.joint is None else 0, link.forward, link.freedom)
         kind = Kind(structure, single, wanted, rubs, slopes)
@@ -81,7 +81,7 @@ def take_apart(
             for name, size in zip(wanted, kind.sizes, strict=True)
             for column in columns.get(_place(part.mechanism, known[name]), [-1] * size)
         ]
-        indices = tuple(np.asarray(leaf, int) for leaf in jax.tree.leaves(part.mechanism))
+        indices = tuple(np.asarray(leaf, int) for leaf in leaves_of(part.mechanism))
         elements.append(Element(kind, indices, np.array(part.inputs, int), np.array(element_columns, int)))
     return elements
 
@@ -93,7 +93,7 @@ def has_dry_friction(mechanism: Mechanism) -> bool:
 
 def all_numbers(mechanism: Mechanism) -> np.ndarray:
     """The vector of all numbers of a mechanism."""
-    return np.concatenate([np.asarray(leaf, float).ravel() for leaf in jax.tree.leaves(mechanism)])
+    return np.concatenate([np.asarray(leaf, float).ravel() for leaf in leaves_of(mechanism)])
 
 
 def parameter_places(layout: Layout, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
@@ -106,10 +106,10 @@ def parameter_places(layout: Layout, mechanism: Mechanism) -> tuple[np.ndarray, 
 
 def _numbered(mechanism: Mechanism) -> Mechanism:
     """The mechanism with the place of each number in the vector of all instead of its value."""
-    leaves, structure = jax.tree.flatten(mechanism)
+    leaves, structure = flatten(mechanism)
     starts = np.cumsum([0, *(int(np.size(leaf)) for leaf in leaves)])
     numbered = [start + np.arange(np.size(x)).reshape(np.shape(x)) for start, x in zip(starts, leaves, strict=False)]
-    return jax.tree.unflatten(structure, numbered)
+    return unflatten(structure, numbered)
 
 
 def _parameters(layout: Layout, places: Mechanism) -> dict[int, list[int]]:

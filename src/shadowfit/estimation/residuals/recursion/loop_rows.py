@@ -18,8 +18,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -40,7 +38,9 @@ from shadowfit.estimation.residuals.recursion.links import Outwards
 from shadowfit.estimation.residuals.recursion.rows import TreeRows
 from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, is_own, over_time, slopes, windowed
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import leaves_of, structure_of, unflatten
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +124,7 @@ class LoopRows:
         ]
         self.count = loops.row_count(tree, mechanism)
         self.gives = np.flatnonzero(loops.yielding_rows(tree, mechanism))
-        self._settings = [np.asarray(leaf) for leaf in jax.tree.leaves(mechanism)]
+        self._settings = [np.asarray(leaf) for leaf in leaves_of(mechanism)]
         self._made: dict[str, OverTime] = {}
         self._lock = threading.Lock()
 
@@ -348,10 +348,10 @@ class LoopRows:
         given = [np.asarray(values.numbers), np.asarray(values.turns), *constants]
         with self._lock:
             if name not in self._made:
-                structure = jax.tree.structure(self.mechanism)
+                structure = structure_of(self.mechanism)
 
                 def one(settings: list[Any], constants: list[Any], varying: list[Any]) -> Any:
-                    plain = jax.tree.unflatten(structure, settings)
+                    plain = unflatten(structure, settings)
                     machine = Parametrised(self.layout, plain, Values(*constants[:2]))
                     return function(self, machine, constants[2:], varying)
 
@@ -404,7 +404,7 @@ def _springs_of(loop: LoopRows, machine: Parametrised, constants: list[Any], var
     along, ahead, inertia = varying
     own = _law(loop, machine, constants[0]).part(loop.gives)
     springs = Giving.at(own, along, ahead, inertia, loop.friction)
-    return jax.tree.leaves(springs.unheld() if len(loop.mechanism.contacts) else springs)
+    return leaves_of(springs.unheld() if len(loop.mechanism.contacts) else springs)
 
 
 def _push(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:

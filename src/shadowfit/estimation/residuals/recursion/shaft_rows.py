@@ -7,7 +7,6 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -17,6 +16,7 @@ from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.kernels import OverTime, over_time, slopes
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from shadowfit.estimation.linear.front import Rows
@@ -28,7 +26,9 @@ from shadowfit.estimation.residuals.unknowns.poses import (
 )
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import map_leaves
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Full(PoseUnknowns):
         first = jnp.concatenate([by_velocities.by_pose, by_velocities.by_velocity], axis=-1)
         second = jnp.concatenate([jnp.zeros_like(by_velocities.by_pose), by_velocities.by_new_velocity], axis=-1)
         speed = Rows(stacked([first, second]), by_velocities.by_parameters, by_velocities.residual)
-        return jax.tree.map(lambda *x: jnp.concatenate(x), configuration, speed)
+        return map_leaves(lambda *x: jnp.concatenate(x), configuration, speed)
 
     def start_rows(self, start: Start, here: Evaluations) -> Rows:
-        gaps = here.gaps(jax.tree.map(lambda x: x[:1], start.first))
+        gaps = here.gaps(map_leaves(lambda x: x[:1], start.first))
         return weighted_start(start, [(0, distance(gaps, 0, start.timestep)), (0, closing_speed(gaps, 0))], 12)

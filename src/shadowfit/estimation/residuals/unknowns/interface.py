@@ -16,7 +16,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -33,6 +32,7 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.start_state import StartGaps
 from shadowfit.geometry import Pose
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View
 from shadowfit.pytrees import PyTree

@@ -9,8 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -50,8 +48,10 @@ from shadowfit.estimation.residuals.unknowns.interface import (
 )
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.trees import map_leaves
 
 OPERATIONS = 60
 """Operations of a step that is written out, for each body, coordinate, and column of the derivatives: from the counts
@@ -148,7 +148,7 @@ class Joint(Unknowns):
         rng = np.random.default_rng(0)
         away = np.where(turning, rng.uniform(-np.pi, np.pi, (ASSEMBLIES, self.tree.size)), 0.0)
         moves = (away @ self.tree.selection()).reshape(ASSEMBLIES, self.bodies, 6)
-        return [pose, *(jax.tree.map(np.asarray, pose.plus(move)) for move in moves)]
+        return [pose, *(map_leaves(np.asarray, pose.plus(move)) for move in moves)]
 
     @property
     def settled(self) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -21,6 +19,7 @@ from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, c
 from shadowfit.estimation.residuals.start_state import Distance
 from shadowfit.estimation.residuals.unknowns.interface import Evaluations, Start, Step, Unknowns
 from shadowfit.geometry import Pose, rotations
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
 
