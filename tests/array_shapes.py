@@ -87,5 +87,7 @@ def check_shapes(packages: Sequence[str]) -> None:
     ``Array`` stands for everything that JAX takes for one, plain numbers too.
     """
     arrays.Array = jaxtyping.ArrayLike
+    for name in ("Bool", "Float", "Int", "Shaped", "UInt8"):
+        setattr(arrays, name, getattr(jaxtyping, name))
     jaxtyping.jaxtyped = _at_the_first_call
     jaxtyping.install_import_hook(packages, f"{__name__}.checked")

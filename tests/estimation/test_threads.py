@@ -26,8 +26,8 @@ def swing():
 def test_any_number_of_threads_gives_the_same_digits(swing, monkeypatch):
     mechanism, recording = swing
     used: set[int] = set()
-    pool = threads._pool
-    monkeypatch.setattr(threads, "_pool", lambda count: (used.add(count), pool(count))[1])
+    pool = processors.pool
+    monkeypatch.setattr(processors, "pool", lambda *which: (used.add(which[1]), pool(*which))[1])
     monkeypatch.setattr(chunks, "NUMBERS", 0)  # a small machine's steps would be a single piece of work
     found = []
     for count in ("1", "2", "5"):

@@ -69,8 +69,8 @@ def test_a_batch_is_its_members_whatever_fills_the_lanes(starts, pushes, count):
 
 def test_groups_run_in_as_many_threads_as_the_environment_says(starts, pushes, monkeypatch):
     run, counts = Sequence(implicit_euler, LAYOUT, None), []
-    pool = sequence._pool
-    monkeypatch.setattr(sequence, "_pool", lambda count: (counts.append(count), pool(count))[1])
+    pool = processors.pool
+    monkeypatch.setattr(processors, "pool", lambda *which: (counts.append(which[1]), pool(*which))[1])
     monkeypatch.setattr(sequence, "LONG", 1)
     found = []
     for said in ("1", "3", "2"):

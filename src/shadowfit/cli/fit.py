@@ -39,6 +39,7 @@ from shadowfit.cli.options import (
     numbers,
     state_weight,
 )
+from shadowfit.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -288,7 +289,7 @@ def _given(preset: Any, **fields: Any) -> Any:
     return dataclasses.replace(preset, **given)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class FitTask:
     """What a command fits to what."""
 
@@ -299,7 +300,7 @@ class FitTask:
     optimiser: LevenbergMarquardt
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Output:
     """Where a command writes, and how much it says."""
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shadowfit.cli.options import assignments
+from shadowfit.records import record
 
 if TYPE_CHECKING:
     from shadowfit.mechanism import Mechanism
     from shadowfit.recordings import ChannelTable, Recording
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Selection:
     """Which part of a recording's contents is meant, as the options say it."""
 

@@ -21,18 +21,17 @@ halves the time of factoring and solving, and the number of operations to compil
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_matrices import cholesky, triangular_solver
 from shadowfit.errors import ShadowfitError
 from shadowfit.lazy_jax import jnp, lax
 from shadowfit.pytrees import PyTree, field
+from shadowfit.records import record
 
 GROUP_SIZE = 24
 """Most rows that are eliminated together, unless a single block is larger."""
@@ -42,7 +41,7 @@ class BlockStructureError(ShadowfitError):
     """Blocks, sizes or edges that do not describe a symmetric block matrix."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Plan:
     """How a block matrix on a given graph is eliminated. Hashable, hence static under ``jit``."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from jaxtyping import Float, Int
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float, Int
 from shadowfit.complementarity.small_matrices import lu, triangular_solver
 from shadowfit.lazy_jax import jnp, lax
 from shadowfit.pytrees import PyTree

@@ -26,9 +26,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxtyping import Bool, Float, Int
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Bool, Float, Int
 from shadowfit.complementarity import dense, lemke, scaling
 from shadowfit.complementarity.status import Status
 from shadowfit.errors import ShadowfitError

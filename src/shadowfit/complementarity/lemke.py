@@ -17,9 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxtyping import Bool, Float, Int
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Bool, Float, Int
 from shadowfit.complementarity.status import Status
 from shadowfit.lazy_jax import jax, jnp, lax
 from shadowfit.trees import map_leaves

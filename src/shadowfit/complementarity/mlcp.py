@@ -18,9 +18,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from jaxtyping import Bool, Float, Int
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Bool, Float, Int
 from shadowfit.complementarity.lcp import LcpShapeError, solve_lcp
 from shadowfit.complementarity.status import Status
 from shadowfit.lazy_jax import jnp

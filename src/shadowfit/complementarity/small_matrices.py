@@ -13,9 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from jaxtyping import Float, Int
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float, Int
 from shadowfit.lazy_jax import at_first_call, jax, jnp, lax, with_vmap
 
 TriangularSolve = Callable[[Float[Array, "n n"], Float[Array, "n k"]], Float[Array, "n k"]]

@@ -8,9 +8,7 @@ several of them at a time can wait for each other. Kernels eliminate in scalars
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.kernels.operation import operation
 from shadowfit.kernels.rules import elimination
 from shadowfit.lazy_jax import jax, jnp

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.designs.ending import resting
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.limits import InputLimits, JointLimits, Limits

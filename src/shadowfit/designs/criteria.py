@@ -19,16 +19,16 @@ are logarithms, so that a change of 0.01 is one per cent of an error bar:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.designs.errors import DesignError
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.uncertainty.identifiability import Finding, findings
+from shadowfit.records import record
 
 Criterion = Literal["worst", "D", "A"]
 
@@ -42,7 +42,7 @@ UNRELATED = 1e-3
 FLOOR = 1e-8
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Identifiable:
     """What motions can tell, and what of it is wished."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.designs.criteria import Criterion, Identifiable
 from shadowfit.designs.drives import JointMotion
 from shadowfit.designs.errors import DesignError
@@ -29,6 +28,7 @@ from shadowfit.estimation.uncertainty.identifiability import Finding
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models import Start
+from shadowfit.records import record
 from shadowfit.runtime import double_precision
 
 # Motions of prescribed joints, which need no simulation, are looked at with so many steps while the search runs.
@@ -37,7 +37,7 @@ SEARCH_STEPS = 250
 BEGINNINGS, LEAST_NODES = 12, 10
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Design:
     """A motion to record, and what it will tell."""
 

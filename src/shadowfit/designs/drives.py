@@ -9,16 +9,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.designs.ending import Ending, hump_shapes
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.motions import Motions, single_axes
 from shadowfit.designs.waves import USUAL, Waves
+from shadowfit.records import record
 
 # Releases that are usual: all joints turned (or shifted) by this much of their amplitude.
 RELEASES = {"small": 0.1, "half": 0.5, "far": 0.9}
@@ -45,7 +45,7 @@ class Drive(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Waved:
     """What is driven by waves: coefficients are theirs."""
 
@@ -62,7 +62,7 @@ class _Waved:
         return self.waves.drawn(random)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class JointMotion(_Waved):
     """Motions of all joints, which a controller follows."""
 
@@ -82,7 +82,7 @@ class JointMotion(_Waved):
         return experiment.rest_coordinates + away
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Signals(_Waved):
     """Inputs over time; the machine answers."""
 
@@ -103,7 +103,7 @@ class Signals(_Waved):
         return experiment.simulated(start, inputs)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Release:
     """Where the joints are let go."""
 

@@ -12,17 +12,16 @@ share the slopes of the first, and there are always as many, so that the end is 
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Bool, Float
 from scipy.interpolate import BSpline
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.motions import Motions, coordinates_of
 from shadowfit.dynamics.state import State
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.scales import scales_of
+from shadowfit.records import record
 
 # The last part of a recording, in which joints come to rest: a swing of the machine, in times of a fall by its length,
 # but no more than this part of the recording, and no fewer samples.
@@ -39,7 +38,7 @@ DEGREE = 3
 ROUNDS, DIFFERENCE = 3, 1e-3
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Ending:
     """Which joints end at rest."""
 
@@ -88,7 +87,7 @@ def hump_shapes(experiment: Experiment, amplitude: Float[np.ndarray, " inputs"])
     return np.einsum("hn,ij->hinj", np.nan_to_num(curves), np.diag(amplitude)).reshape(-1, len(time), len(amplitude))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Brake:
     """The last part of motions as a function of humps."""
 

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.designs.motions import Motions, coordinates_of, moved
 from shadowfit.dynamics import observe, rigid
 from shadowfit.dynamics.requests import step_commands
@@ -30,6 +30,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import BodyOrientation
 from shadowfit.models import Start
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 from shadowfit.trees import map_leaves
 
 # Error of a joint's force, as a part of what the motion needs, where nothing is known about it.
@@ -38,7 +39,7 @@ FORCE_ERROR = 0.01
 IN_A_ROW = 16
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Sampling:
     """How a motion is recorded, and how finely it is looked at."""
 
@@ -60,7 +61,7 @@ class Sampling:
         return self.timestep * np.arange(self.nodes)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Experiment:
     """What is asked of a recording: parameters of a machine, at a rate of sampling and with its noise."""
 

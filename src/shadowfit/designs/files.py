@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
+from shadowfit.arrays import Float
 from shadowfit.designs.constraints import axis_torques
 from shadowfit.designs.criteria import in_words
 from shadowfit.designs.design import Design

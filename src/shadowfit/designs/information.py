@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.motions import Motions
 from shadowfit.estimation.linear.front import Assembly, Normal, joined

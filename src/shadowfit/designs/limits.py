@@ -41,13 +41,14 @@ from shadowfit.designs.errors import DesignError
 from shadowfit.errors import nearest
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models.reader import ModelFile
+from shadowfit.records import record
 
 Pair = tuple[float, float]
 # Range of a joint that has no limits [rad], either way.
 REACH = 0.5 * np.pi
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class JointLimits:
     """Of one joint with an axis; None: not limited."""
 
@@ -63,7 +64,7 @@ class JointLimits:
     """When the recording ends [rad/s, m/s]."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class InputLimits:
     """Of one input, in its unit."""
 
@@ -83,7 +84,7 @@ def _fields(limits: Some) -> list[tuple[str, Some]]:
     ]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Sphere:
     """A ball that moves with a body and is kept clear."""
 
@@ -94,7 +95,7 @@ class Sphere:
     """[m]."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Plane:
     """Spheres stay on the side that the normal points to."""
 
@@ -103,7 +104,7 @@ class Plane:
     normal: tuple[float, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Box:
     """Spheres stay outside of a box along the world's axes."""
 
@@ -112,7 +113,7 @@ class Box:
     upper: tuple[float, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Limits:
     """All limits of a motion."""
 

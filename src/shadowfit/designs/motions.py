@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.dynamics.tree import Tree
 from shadowfit.geometry import Pose
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Motions:
     """Motions of one machine at the same times."""
 

@@ -21,8 +21,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Float
 from scipy.optimize import linprog
+
+from shadowfit.arrays import Float
+from shadowfit.records import record
 
 # Step of the differences; coefficients are of order one.
 DIFFERENCE = 1e-4
@@ -48,7 +50,7 @@ class Evaluate(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Candidate:
     """Where a search ended."""
 
@@ -111,7 +113,7 @@ def begin(evaluate: Evaluate, start: Float[np.ndarray, " n"]) -> Candidate:
     return _candidate(start, objectives[0], constraints[0])
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Competition:
     """Searches from several starts, and how they ended."""
 
@@ -160,7 +162,7 @@ def _candidate(coefficients: np.ndarray, objectives: np.ndarray, constraints: np
     return Candidate(coefficients, float(np.max(objectives)), float(np.max(constraints)))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Model:
     """Objectives and constraints as linear functions of a step."""
 

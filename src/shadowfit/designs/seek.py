@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.designs.constraints import SMALLEST, broken, largest_factors, moving_violations, violations
 from shadowfit.designs.criteria import Identifiable, identifiable
 from shadowfit.designs.drives import Drive, JointMotion
@@ -19,6 +18,7 @@ from shadowfit.designs.motions import Motions
 from shadowfit.designs.search import Candidate, Competition, compete
 from shadowfit.designs.settings import DesignSettings
 from shadowfit.designs.setup import Setup
+from shadowfit.records import record
 
 # Usual and random motions from which the search may start.
 DRAWN = 24
@@ -31,7 +31,7 @@ Progress = Callable[[str], None]
 Coefficients = Float[np.ndarray, "count n"]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Seeker:
     """Motions of a drive within limits, and what they tell."""
 

@@ -12,12 +12,13 @@ from shadowfit.designs.errors import DesignError
 from shadowfit.dynamics.tree import coordinate_names, tree_of
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 # Fewest samples of a recording.
 LEAST_SAMPLES = 50
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class DesignSettings:
     """What is recorded, what counts, and how long is searched."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.designs.drives import Drive, JointMotion, Release, Signals, command_of_force
 from shadowfit.designs.ending import Ending
 from shadowfit.designs.errors import DesignError
@@ -23,6 +23,7 @@ from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.scales import scales_of
 from shadowfit.models import Start
+from shadowfit.records import record
 
 # Highest frequency, in swings of a pendulum as long as the machine.
 BAND_SWINGS = 4.0
@@ -61,7 +62,7 @@ def without_stops(mechanism: Mechanism, limits: Limits) -> tuple[Mechanism, Limi
     return free, dataclasses.replace(limits, joints=joints)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Setup:
     """What a design varies, and within which limits."""
 

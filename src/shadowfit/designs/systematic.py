@@ -13,8 +13,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.designs.drives import Drive, JointMotion
 from shadowfit.designs.experiment import Experiment
 from shadowfit.designs.led import between, led

@@ -12,7 +12,9 @@ import dataclasses
 import functools
 
 import numpy as np
-from jaxtyping import Float
+
+from shadowfit.arrays import Float
+from shadowfit.records import record
 
 USUAL = ("chirp", "random", "fourier", "pulses")
 # Part of the duration in which the window rises, and in which it falls.
@@ -27,7 +29,7 @@ PULSES, EDGE = 6, 0.25
 MOST, LEAST, ALTOGETHER = 12, 5, 30
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Waves:
     """Shapes of all channels."""
 

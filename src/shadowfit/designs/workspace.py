@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.designs.limits import Box, Limits, Plane, Sphere
 from shadowfit.dynamics.elements import center_of_mass
 from shadowfit.geometry import Pose, rotations

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import exact, rows, sliding
 from shadowfit.dynamics.composites import column, composites_of, coordinate_bodies, dot, hanging, held_by
@@ -17,6 +14,7 @@ from shadowfit.dynamics.tree import Hung, Tree
 from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
+from shadowfit.records import record
 
 
 class AxisImpulses(PyTree):
@@ -98,7 +96,7 @@ def _limit(
     return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level, weights * jnp.sign(loads)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Axis:
     """Axes of a group's joints in a step."""
 

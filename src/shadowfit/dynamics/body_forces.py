@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.elements import Elements
 from shadowfit.geometry import Pose, rotations
 from shadowfit.lazy_jax import jax, jnp

@@ -6,9 +6,7 @@ the state from ``t_k`` to ``t_{k+1}``, and ``[t_k − h/2, t_k + h/2]`` for the 
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.held_signals import Hold, held
 from shadowfit.lazy_jax import namespace

@@ -12,9 +12,8 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float, Int
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import exact, spook
 from shadowfit.dynamics.discretization import SCHEMES, Discretization

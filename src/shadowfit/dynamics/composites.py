@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import body_forces
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.tree import Tree

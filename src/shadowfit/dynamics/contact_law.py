@@ -13,9 +13,8 @@ On a branch the impulses are linear in ``v'``; an estimator that fixes branches 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, StopElement

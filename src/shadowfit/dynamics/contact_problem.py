@@ -15,9 +15,7 @@ and steps of 10 ms, mostly by little; sweeps followed by linear solves missed up
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import dry_friction
 from shadowfit.dynamics.contact_law import Branch, Impulses, Points, impulses_on, projected, slip_of

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements, PlaneElement, StopElement
 from shadowfit.dynamics.velocity_problem import ContactRows, stick_sigma

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Literal
+
+from shadowfit.records import record
 
 Discretization = Literal["spook", "exact"]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Scheme:
     """Where in a time step a discretisation takes what."""
 

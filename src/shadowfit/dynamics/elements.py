@@ -10,9 +10,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.geometry import matrices, rotations
 from shadowfit.lazy_jax import namespace
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.state import State, with_world

@@ -18,9 +18,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from jaxtyping import Bool, Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Bool, Float
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import body_forces, rows, spook
 from shadowfit.dynamics.contact_rows import contact_rows

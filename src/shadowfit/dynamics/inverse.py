@@ -6,9 +6,7 @@ joint friction (see ``balance``) and contacts (see ``contact_law``) are closed f
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import balance, contact_law
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import Moving, State, with_world

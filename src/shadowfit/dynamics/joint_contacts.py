@@ -9,9 +9,7 @@ An end stop is a pair of torques between two bodies along the axis that they sha
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import contact_problem, dry_friction
 from shadowfit.dynamics.composites import VelocityMaps

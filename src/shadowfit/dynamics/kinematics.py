@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import Instant, State, with_world

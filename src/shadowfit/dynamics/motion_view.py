@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.kinematics import StateView, drive_torque
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Tree, forward_kinematics, free_part

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import energy
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_values, read_sensors

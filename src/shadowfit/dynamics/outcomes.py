@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from shadowfit.arrays import Float, Int
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import compliant, observe, rigid
 from shadowfit.dynamics.discretization import SCHEMES, Discretization

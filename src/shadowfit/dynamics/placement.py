@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.elements import Attachments, Elements, assembled
 from shadowfit.dynamics.kinematics import moved_geometries
 from shadowfit.dynamics.state import State

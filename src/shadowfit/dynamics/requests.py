@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import commands
 from shadowfit.dynamics.discretization import Discretization
 from shadowfit.dynamics.elements import Elements

@@ -6,9 +6,8 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float, Int
 from shadowfit.dynamics import loops, rigid_step
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.joint_contacts import impulse_count

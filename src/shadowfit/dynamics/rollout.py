@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxtyping import Bool, Float, Int
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Bool, Float, Int
 from shadowfit.complementarity import Status
 from shadowfit.dynamics import energy, exact, spook
 from shadowfit.dynamics.discretization import SCHEMES, Discretization

@@ -7,9 +7,7 @@ child (b).
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.elements import Attachments, JointGroup, LawGroup
 from shadowfit.geometry import Pose, rotations
 from shadowfit.lazy_jax import jax, jnp

@@ -11,9 +11,8 @@ from the shaft's mobility, ``m/(1 + J m)`` with ``m = Σ ratio² (mobility of th
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import sliding
 from shadowfit.dynamics.tree import Tree
 from shadowfit.lazy_jax import jax, jnp

@@ -31,9 +31,8 @@ wrist behind a gear, 2 N m on 0.011 kg m², half a step of 10 ms is 0.9 rad/s of
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.lazy_jax import jnp
 
 # Least width [rad/s, m/s]: keeps the direction of an axis at rest without friction finite.

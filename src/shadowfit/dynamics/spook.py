@@ -20,9 +20,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxtyping import Bool, Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Bool, Float
 from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.contact_rows import contact_rows
 from shadowfit.dynamics.elements import Elements, JointGroup

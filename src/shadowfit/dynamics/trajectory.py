@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jaxtyping import Float, Int
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float, Int
 from shadowfit.dynamics.state import State
 from shadowfit.pytrees import PyTree
 

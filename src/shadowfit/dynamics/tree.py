@@ -10,14 +10,12 @@ to be compliant hold no body in the tree: they are among those, whether or not t
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.elements import center_of_mass
 from shadowfit.dynamics.state import with_world
 from shadowfit.errors import MechanismError
@@ -26,13 +24,14 @@ from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.joint import WORLD, Joint
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
+from shadowfit.records import record
 
 ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
 DIRECTIONS = ("x", "y", "z", "rx", "ry", "rz")
 """Of ⊞ on a pose: translations, then rotations."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Link:
     """A body and what holds it."""
 
@@ -47,7 +46,7 @@ class Link:
     """Directions that are free: translations 0–2, rotations 3–5, in the axes of frame a."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Tree:
     """All bodies, each one behind what it hangs on."""
 

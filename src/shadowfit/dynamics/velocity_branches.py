@@ -21,9 +21,8 @@ way; changing one at a time, the first that is wrong (Murty's rule), leaves 60.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics.contact_law import Points, projected, slip_of, stacked
 from shadowfit.dynamics.elements import Elements, StopElement

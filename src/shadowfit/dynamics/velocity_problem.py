@@ -28,9 +28,8 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Bool, Float, Int
 from shadowfit.complementarity import Status, block_ldl, dense, solve_mlcp
 from shadowfit.dynamics.elements import Elements, JointGroup, StopElement
 from shadowfit.lazy_jax import jnp

@@ -12,9 +12,8 @@ it would be the rigid row, ``g₊ = 0``.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.tree import Tree

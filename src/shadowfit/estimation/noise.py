@@ -57,6 +57,7 @@ from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.estimation.uncertainty.near_rest import fading
 from shadowfit.estimation.uncertainty.start_levels import EVIDENCE, STRIDE, levels_at_start, within
 from shadowfit.estimation.weight_search import RIGID, predictive
+from shadowfit.records import record
 
 # Of two values of κ whose −2 log L differs by less than this the larger one is preferred: it leaves fewer unknowns.
 INDIFFERENCE = 0.5
@@ -72,7 +73,7 @@ GROWTHS, GROWN = 10, 0.05
 PULLS, SETTLED = 10, 0.1
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class NoiseChoice:
     """How the weights were found, for the report."""
 

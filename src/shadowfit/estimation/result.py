@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
 import os
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.dynamics import observe
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear import front
@@ -34,6 +33,7 @@ from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.scales import scales_of
+from shadowfit.records import record
 
 # A parameter whose standard deviation exceeds its own size is not identified by the data.
 IDENTIFIABLE = 1.0
@@ -43,7 +43,7 @@ FROM_PRIOR = 0.7
 RIGID = 1e-8
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Seconds:
     """Where the time went."""
 
@@ -52,7 +52,7 @@ class Seconds:
     solve: float
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class ParameterEstimate:
     """One row of the result: a parameter's value and standard deviation, in its unit.
 
@@ -80,7 +80,7 @@ class ParameterEstimate:
         return bool(self.std > FROM_PRIOR * self.prior_std)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Accuracy:
     """How well each increment is known: columns of the table of parameters."""
 
@@ -108,7 +108,7 @@ def tabulate(parameters: ParameterSet, values: Values, accuracy: Accuracy) -> tu
     return tuple(ParameterEstimate(*row) for row in columns)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class EstimatedTrajectory:
     """States of one recording at the steps, and what the sensors would read there."""
 
@@ -143,7 +143,7 @@ class Ended:
         return self.outcome.log
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Estimate(Ended):
     """What a fit found. Its normal equations are kept, for uncertainty."""
 

@@ -6,8 +6,8 @@ import dataclasses
 import functools
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights, with_given
@@ -26,6 +26,7 @@ from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.solve.undriven import proportioned, settled_at
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.likelihood import deviance
+from shadowfit.records import record
 
 # A fit of the scan stops when χ² would fall by less than this, or after so many iterations. (Unfinished fits are less
 # likely than they could be: cut off earlier, the scan ended decades too low on recordings without process noise.)
@@ -35,7 +36,7 @@ SCAN_ITERATIONS = 6
 LAST_ITERATIONS = 20
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Candidate:
     """A fit at one κ, with the common scale of the noise adapted to it."""
 

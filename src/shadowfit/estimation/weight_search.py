@@ -18,8 +18,6 @@ does, and short predictions gain as well; else what is asked of the model is the
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from shadowfit.estimation.problem.drives import is_driven
@@ -31,6 +29,7 @@ from shadowfit.estimation.uncertainty import chance
 from shadowfit.estimation.uncertainty.left_out import predict_left_out
 from shadowfit.estimation.uncertainty.start_levels import STRIDE, within
 from shadowfit.mechanism.laws import PositionMotor
+from shadowfit.records import record
 
 # Weight is added while the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent) and than
 # by chance, and so often more: what adds up over the longest windows only is a small part of the mean, and may come
@@ -55,7 +54,7 @@ UNSETTLED = 100.0
 RIGID, EXACT = 3.0, 0.1
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class WeightSearch:
     """The search for as much weight on the equations of motion as makes a fit predict better."""
 

@@ -40,6 +40,7 @@ from shadowfit.evaluation.candidates import Candidate, extended
 from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.summary import as_json
 from shadowfit.evaluation.validation import rollout_errors
+from shadowfit.records import record
 
 # A gain counts if noise would give the best of all candidates as much with less than this probability.
 SIGNIFICANT = 0.01
@@ -52,7 +53,7 @@ class AdviceError(ShadowfitError):
     """A fit about which nothing can be said."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Suggestion:
     """A candidate with what it is predicted to do."""
 
@@ -82,7 +83,7 @@ class Suggestion:
         return not self.significant, samples * math.log1p(-self.share) + self.degrees * math.log(samples)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Refit:
     """A fit with one candidate more."""
 
@@ -99,7 +100,7 @@ class Refit:
     """Whether the model predicts better with it."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Advice:
     """What a model is likely to lack."""
 
@@ -120,7 +121,7 @@ class Advice:
         return as_json(dataclasses.asdict(self))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Fitted:
     """The extended problem with some candidates free, at its minimum."""
 
@@ -186,7 +187,7 @@ def _most_telling(fits: Sequence[Estimate], candidates: Sequence[Candidate]) -> 
     return fits[int(np.argmax(shares))]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Search:
     """What stays the same from refit to refit."""
 

@@ -11,12 +11,13 @@ import numpy as np
 from shadowfit.mechanism import JointPosition, Mechanism
 from shadowfit.recordings import Recording
 from shadowfit.recordings.checks import LONG_INTERVAL
+from shadowfit.records import record
 
 # Columns of more joints than this are not tried in all orders and units: every trial takes a moment.
 MOST_SENSORS = 4
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Alteration:
     """One mistake, turned back."""
 

@@ -9,8 +9,8 @@ import itertools
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import Attachments, assembled
 from shadowfit.geometry import rotations

@@ -18,8 +18,8 @@ import dataclasses
 import math
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.linear.box_step import box_step
 from shadowfit.estimation.linear.threads import one_thread
@@ -28,6 +28,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.evaluation.unexplained import Terms, force_terms, tree_behind
+from shadowfit.records import record
 
 # Endings of the names of numbers that take energy out of a motion, and that are not negative.
 LOSSES = (
@@ -53,7 +54,7 @@ NEXT_TO_NOTHING = 1e-100
 ROUNDING = 1e-12
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Direction:
     """Natural logarithms of the odds that a recording runs backwards, less one for each loss; zero: nothing is told."""
 

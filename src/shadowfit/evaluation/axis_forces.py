@@ -10,13 +10,11 @@ missing torque [N m] or force [N] of each joint.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import StateView, gap_jacobian
 from shadowfit.dynamics.state import State
@@ -34,6 +32,7 @@ from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism import Mechanism
+from shadowfit.records import record
 
 # Singular values of the gap rows below this fraction of the largest are redundant rows of a loop.
 REDUNDANT = 1e-9
@@ -54,7 +53,7 @@ class Bins(NamedTuple):
     """Standard error of the mean force."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class AxisForce:
     """Missing force of one joint over the steps of a recording."""
 

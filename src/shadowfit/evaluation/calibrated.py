@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,12 +10,13 @@ import numpy as np
 from shadowfit.evaluation.store import SavedResult
 from shadowfit.mechanism import Mechanism
 from shadowfit.mechanism.groups import members
+from shadowfit.records import record
 
 # Groups of numbers that are the machine's, whoever says them.
 PHYSICAL = ("friction", "armature")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Calibrated:
     """Numbers of the calibrated model that differ from a file's, and those that are left as they were."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from shadowfit.mechanism import ConstantForce, Drag, Joint, Mechanism, Rotor, Spring, Stribeck
 from shadowfit.mechanism.leaves import Parts
+from shadowfit.records import record
 
 # Speed at which the Stribeck effect has decayed by a factor e, as a fraction of the joint's typical speed.
 NEAR_REST = 0.1
@@ -35,7 +36,7 @@ ECCENTRIC = ("eccentric_sin", "eccentric_cos")
 INPUT_NUMBERS = {"delay": "delay of the input", "offset": "offset of the input", "gain": "gain of the input"}
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Candidate:
     """An element that can be switched on."""
 

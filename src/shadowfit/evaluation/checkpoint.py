@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.errors import WriteError
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 from shadowfit.estimation.noise import NoiseChoice
 from shadowfit.estimation.result import Estimate
 from shadowfit.evaluation.latent_words import described
+from shadowfit.records import record
 
 KINDS = {
     "joint": ("joint coordinates", "all joints hold rigidly and the machine can be written in the coordinates of them"),
@@ -16,7 +16,7 @@ KINDS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Choice:
     """One decision."""
 

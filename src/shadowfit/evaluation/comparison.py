@@ -13,7 +13,6 @@ friction of zero) the stated probability is conservative. Costs of new recording
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -21,13 +20,14 @@ import numpy as np
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.uncertainty.distributions import chi_square_tail
+from shadowfit.records import record
 
 
 class ComparisonError(ShadowfitError):
     """Fits that cannot be compared."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class ComparedModel:
     """One model's row in a comparison."""
 

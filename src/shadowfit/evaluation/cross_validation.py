@@ -10,16 +10,17 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.problem.parameters import FreeParameters
 from shadowfit.estimation.refits.many import many
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class CrossValidation:
     """Costs per time step of each recording under each recording's fit."""
 
@@ -68,7 +69,7 @@ def cross_validate(
     return CrossValidation(names, tuple(row.fit for row in rows), cost)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Row:
     place: int
     fit: Estimate

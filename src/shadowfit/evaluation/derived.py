@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.errors import nearest
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.uncertainty.distributions import student_quantile

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float, Int
 
+from shadowfit.arrays import Float, Int
 from shadowfit.estimation.uncertainty.distributions import chi_square_tail, normal_quantile
+from shadowfit.records import record
 
 BINS = 41
 QUANTILES = 200
@@ -18,7 +17,7 @@ WHITENESS_LAGS = 20
 OUTLYING = 4.0
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class ResidualDiagnostics:
     """Statistics of the residuals of one channel, which are scaled by the standard deviation that the fit assumed."""
 

@@ -12,14 +12,14 @@ A force f that a model lacks is split by how well it can be told beforehand:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.uncertainty import state_functions
 from shadowfit.evaluation.axis_forces import AxisForce
+from shadowfit.records import record
 
 # Parts of all steps, each of which is told by the others.
 PARTS = 10
@@ -31,7 +31,7 @@ RIDGE = 1e-4
 LEAST_STEPS = 10 * PARTS
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class ErrorKinds:
     """Parts of the variance of an unexplained force, 0 to 1."""
 

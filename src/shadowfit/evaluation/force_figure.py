@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from html import escape
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.evaluation.axis_forces import AxisForce
 from shadowfit.evaluation.error_kinds import error_kinds
 from shadowfit.evaluation.html_page import part_of, rounded, split
 from shadowfit.evaluation.store import SavedResult
+from shadowfit.records import record
 
 # Steps of a joint that are drawn as single dots, and means of equally many steps.
 MOST_DOTS, BINS = 400, 24
@@ -68,7 +68,7 @@ def numbers(saved: SavedResult) -> list[dict[str, Any]]:
     ]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Joint:
     """A joint's forces in all recordings."""
 

@@ -6,17 +6,17 @@ parameter the cut is shown whose pieces disagree most, or the finest one where a
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.uncertainty.blocks import Piece, random_effects
 from shadowfit.estimation.uncertainty.distributions import normal_quantile
+from shadowfit.records import record
 
 # Half a 95 % interval in standard deviations.
 HALF = float(normal_quantile(0.975))
@@ -26,7 +26,7 @@ STEADY, FEWEST = 0.9, 4
 LONG_NAME = 12
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Compared:
     """One parameter in the pieces of one cut."""
 

@@ -10,8 +10,8 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.evaluation.notices import Colour, Notice
 
 # What the script asks for, of a page that has none of it.

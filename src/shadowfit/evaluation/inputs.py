@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording, held_input_average
 

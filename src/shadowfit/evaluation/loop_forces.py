@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.problem.drives import targets
 from shadowfit.estimation.problem.problem import Problem

@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
+from shadowfit.records import record
+
 Severity = Literal["red", "amber", "info"]
 Colour = Literal["red", "amber", "green"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -25,7 +27,7 @@ MOST_UNKNOWN = 6
 """Parameters that are not identifiable are named up to this many."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Notice:
     """One thing to know."""
 

@@ -13,13 +13,12 @@ nothing fits, the recording is not one of this machine. The energy of the whole 
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.linear.threads import one_thread
@@ -41,6 +40,7 @@ from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 from shadowfit.recordings.checks import looks_like_degrees
 from shadowfit.recordings.smoothness import roughness
+from shadowfit.records import record
 
 # Part of the variance of the inertial force that the others explain: below, the motion is another machine's.
 FOREIGN = 0.2
@@ -62,7 +62,7 @@ UNITS = {57.29578: "degrees and radians", 1000.0: "a unit and its thousandth"}
 SHUFFLED = 0.5
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Balance:
     """Forces along one joint's coordinate in one recording [N or N m]."""
 
@@ -83,7 +83,7 @@ class Balance:
     """Name of the input that drives the joint, where there is one."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Check:
     """What was found about model and recordings."""
 
@@ -135,7 +135,7 @@ def check(
     return Check(ordered([*looked.notices, *_untold(here, told)]), balances, told, relative)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Looked:
     """What was found about a model and its recordings, whatever parameters are wished for."""
 
@@ -145,7 +145,7 @@ class Looked:
     """Of each recording."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Forces:
     """Forces along the joints in one recording."""
 

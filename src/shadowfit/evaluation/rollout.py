@@ -18,6 +18,7 @@ from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 
 # Steps of a rollout in a step of a corrected fit.
 FINER = 8
@@ -48,7 +49,7 @@ def start_states(estimate: Estimate, recording: int = 0) -> State:
     return states
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Stepping:
     """How a simulation goes from step to step."""
 

@@ -6,23 +6,22 @@ a sample on a step meets the reading there itself.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.geometry.cubic import cubic
 from shadowfit.kernels.along import along
 from shadowfit.mechanism import Mechanism
 from shadowfit.mechanism.sensors import Sensor
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 
 TURN = 2.0 * np.pi
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class SensorSeries:
     """One sensor over the samples of a recording; NaN where a sample is missing."""
 

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.dynamics import State
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate
@@ -49,6 +49,7 @@ from shadowfit.models import format_model, parse_model, read_model, update_model
 from shadowfit.models.atomic import write_bytes, write_text
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.writer import same_numbers
+from shadowfit.records import record
 
 # Files of a result, besides a table for each recording; the last one to appear where they are moved one by one.
 FILES = ("result.json", "model.toml", "log.csv", "state.npz", "report.html", UNFINISHED)
@@ -63,7 +64,7 @@ class ResultError(ShadowfitError):
     """A folder that holds no readable result."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class SavedResult:
     """A result as it was read from its folder."""
 

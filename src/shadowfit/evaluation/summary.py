@@ -25,6 +25,7 @@ from shadowfit.evaluation.notices import MOST_UNKNOWN, Notice, colour
 from shadowfit.evaluation.series import SensorSeries
 from shadowfit.evaluation.unexplained import unexplained
 from shadowfit.models.expressions import Expression
+from shadowfit.records import record
 
 # Of the intervals.
 LEVEL = 0.95
@@ -32,7 +33,7 @@ SCHEMA = "shadowfit-result/1"
 PACKAGES = ("shadowfit", "jax", "jaxlib", "numpy", "scipy")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Details:
     """What a result tells besides the estimate, and how."""
 

@@ -12,12 +12,11 @@ torque should be is told by its weight and inertia alone, where these are not a 
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.evaluation.arrow_of_time import left_over
+from shadowfit.records import record
 
 # Part of a force that has to be explained.
 POOR = 0.6
@@ -27,7 +26,7 @@ MISJUDGED = 5.0
 CARRIED = 0.2
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class TorqueBalance:
     """A joint's measured torque beside the one that its motion needs."""
 

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.initial import initial_nodes
@@ -36,12 +36,13 @@ from shadowfit.mechanism import TorqueMotor
 from shadowfit.mechanism.sensors import JointPosition
 from shadowfit.recordings.bandwidth import bandwidth
 from shadowfit.recordings.filtering import lowpass
+from shadowfit.records import record
 
 # Periods of the cut-off frequency at both ends that are left out: there the filter continues the motion.
 ENDS = 1.0
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class TorquePrediction:
     """Torque [N m] or force [N] of one joint's drive along a recording."""
 

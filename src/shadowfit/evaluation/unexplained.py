@@ -18,8 +18,8 @@ import dataclasses
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation import Estimate
@@ -33,6 +33,7 @@ from shadowfit.evaluation.loop_forces import given_loops, loop_forces
 from shadowfit.evaluation.torques import driven_joints
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
+from shadowfit.records import record
 
 # Forces below this fraction of the strongest coordinate's are those of something at rest.
 RESTING = 1e-6
@@ -42,7 +43,7 @@ Drive = Literal["measured", "loop"]
 _matrices = mapped(rotations.matrix)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Unexplained:
     """The missing force of one coordinate or body, over all recordings."""
 
@@ -63,7 +64,7 @@ class Unexplained:
         return self.level / self.typical if self.typical > 0.0 else 0.0
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Terms:
     """Terms of the equations of motion along each coordinate, each of shape (steps, coordinates, components)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 from shadowfit.recordings.grid import quantisation
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class UsedChannel:
     """A channel of a recording that stands for a sensor or an input of the model."""
 

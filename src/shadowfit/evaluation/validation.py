@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
 from shadowfit.evaluation.notices import Colour, Notice, colour, ordered
@@ -28,6 +28,7 @@ from shadowfit.evaluation.torques import TorquePrediction, predicted_torques
 from shadowfit.mechanism import Mechanism
 from shadowfit.models.matching import matched
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 
 # Steps ahead at which predictions are compared, as far as the recording reaches.
 HORIZONS = (1, 3, 10, 30, 100)
@@ -46,7 +47,7 @@ SENTENCES: dict[Colour, str] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class SensorValidation:
     """How well a model predicts one sensor, in the sensor's unit."""
 
@@ -60,7 +61,7 @@ class SensorValidation:
     """Steps ahead → root mean square error."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Validation:
     """How well a model describes one recording."""
 

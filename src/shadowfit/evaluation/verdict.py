@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.evaluation.notices import MEANING, Colour, Notice, from_json, ordered
 from shadowfit.evaluation.notices import colour as worst
 

@@ -6,7 +6,6 @@ the same version from the same arguments, so that it can be stopped at any time.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import importlib
 import importlib.metadata
@@ -19,9 +18,10 @@ from typing import Any
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.models.atomic import remove_abandoned, write_text
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Case:
     """One piece of work. The arguments are JSON values: they are written down and compared when a study goes on."""
 
@@ -34,7 +34,7 @@ class Case:
     """Cases of one group run the same compiled programs; they are run one after the other."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Outcome:
     """What became of a case: its result, or the error that ended it."""
 

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from jaxtyping import Float
 from scipy import stats
 
 from shadowfit import parallel
+from shadowfit.arrays import Float
 from shadowfit.dynamics import place
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.requests import step_commands

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import importlib.resources
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 from shadowfit.experiments.cases import Outcome
 from shadowfit.experiments.tables import csv_text
+from shadowfit.records import record
 
 
 class MissingCase(Exception):
@@ -41,7 +41,7 @@ class Results:
         return [result for name in names if (result := self.get(name)) is not None]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class ResultTable:
     """A table of cells; ``name`` is that of its CSV file."""
 
@@ -51,7 +51,7 @@ class ResultTable:
     rows: Sequence[Sequence[str]]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Figure:
     """A picture in the folder of figures."""
 
@@ -59,7 +59,7 @@ class Figure:
     caption: str
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Finding:
     """A sentence that was checked on the results of a study."""
 
@@ -72,7 +72,7 @@ class Finding:
     """Why it does not hold, where that is known."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Section:
     """The report of one study."""
 

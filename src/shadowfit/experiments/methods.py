@@ -10,9 +10,10 @@ from shadowfit.estimation import LevenbergMarquardt, Options
 from shadowfit.experiments import fitting, paper_twins
 from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.experiments.rig import Rig
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Size:
     """How large the studies are made: all of it, or a little for a trial."""
 
@@ -42,7 +43,7 @@ class Size:
         return [values[round(i * last / max(self.points - 1, 1))] for i in range(self.points)]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Method:
     """Settings of the estimation, with a name for files and one for people."""
 
@@ -94,7 +95,7 @@ def twin_case(name: str, kind: str, duration: float, noise: float, seed: int, co
     return Case(f"twin-{name}", paper_twins.TASK, arguments, f"twin-{kind}")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class StudyModel:
     """What a study fits: a model by name or file, numbers of it that are set, and those that are free."""
 

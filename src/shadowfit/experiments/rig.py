@@ -8,7 +8,6 @@ friction, of which the simpler models are special cases.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from shadowfit.evaluation.columns import write_csv
 from shadowfit.experiments.cases import Case, digest
 from shadowfit.experiments.paper_twins import SAMPLE_INTERVAL
 from shadowfit.recordings import Recording, read_recording, resample
+from shadowfit.records import record
 
 TASK = f"{__name__}:take_recording"
 STUDIES = ("pendulum", "furuta")
@@ -30,7 +30,7 @@ class RigError(ShadowfitError):
     """A folder that does not hold the recordings of a study."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Rig:
     """Where the recordings are, and the rig's model file (None: the built-in one)."""
 

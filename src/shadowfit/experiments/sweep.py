@@ -28,6 +28,7 @@ from shadowfit.experiments.cases import Case, Outcome, digest
 from shadowfit.experiments.tables import csv_text
 from shadowfit.models import catalogue
 from shadowfit.models.atomic import write_text
+from shadowfit.records import record
 
 KEYS = (
     "model",
@@ -53,7 +54,7 @@ class SweepError(ShadowfitError):
     """A sweep's file that is not as it should be."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Axis:
     """One setting that varies, or several that share their value."""
 
@@ -63,7 +64,7 @@ class Axis:
     values: tuple[Any, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Sweep:
     """A checked sweep: its axes, and one case for each combination of their values."""
 

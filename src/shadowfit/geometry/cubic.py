@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+
+from shadowfit.arrays import Float
 
 # Values from which on there are four to a cubic; fewer are on one polynomial.
 ENOUGH = 4

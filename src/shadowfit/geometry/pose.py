@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.geometry import rotations
 from shadowfit.lazy_jax import namespace
 from shadowfit.pytrees import PyTree

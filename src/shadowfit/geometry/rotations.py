@@ -12,9 +12,8 @@ derivatives do too.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.geometry.traced_once import traced_once
 from shadowfit.lazy_jax import namespace
 

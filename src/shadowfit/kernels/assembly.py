@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from shadowfit.records import record
+
 
 class Width:
     """Numbers that an operation works on at once: a single one (0 lanes), or a vector."""
@@ -61,7 +63,7 @@ class Lines:
         return self.line(f"shufflevector {width.number} {first}, {width.number} poison, {zeros}")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Signature:
     """Name and arguments of a function: pointers to doubles (``*name``) and integers; what it returns."""
 

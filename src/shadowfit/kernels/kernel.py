@@ -34,6 +34,7 @@ from shadowfit.kernels.fingerprint import fingerprint
 from shadowfit.kernels.parts import PROGRAM
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import trace, unroll
+from shadowfit.records import record
 
 LARGEST = 150_000
 """Operations beyond which a program is not written out: compiling it would take longer than it saves."""
@@ -42,7 +43,7 @@ Leaves = Sequence[np.ndarray]
 Shapes = tuple[tuple[int, ...], ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Kernel:
     """Compiled code with the layout of what it reads and writes."""
 
@@ -70,15 +71,14 @@ class Kernel:
         """
         lead = (len(varying[0]),) if within is None else (len(varying[0]), within)
         times = math.prod(lead)
-        padded = times if carry is not None else -(-times // program.LANES) * program.LANES
         shapes = tuple(np.shape(x)[len(lead) :] for x in varying)
-        memory = (workspace or Workspace()).memory(self.code, padded, lead, shapes)
+        memory = (workspace or Workspace()).memory(self.code, lead, shapes)
         for x, place in zip(varying, memory.places, strict=True):
             place[...] = x
-        if padded > times:
+        if len(memory.given) > times:
             memory.given[times:] = memory.given[times - 1]
         known = np.concatenate([self._read_of(settings), _flat(constants)])
-        groups = padded if carry is not None else padded // program.LANES
+        groups = times if carry is not None else len(memory.given) // program.LANES
         handed_on = None if carry is None else _flat(carry)
         self.code.loaded("program", known, *memory.addresses, handed_on, groups, memory.results.shape[1])
         return list(memory.parts)
@@ -98,9 +98,10 @@ class Kernel:
 class _Memory:
     """What code reads and writes at some number of times, filled up to whole vectors."""
 
-    def __init__(self, code: _Code, padded: int, lead: tuple[int, ...], shapes: Shapes) -> None:
+    def __init__(self, code: _Code, lead: tuple[int, ...], shapes: Shapes) -> None:
         self.code = code
         edges, times = list(itertools.accumulate(map(math.prod, shapes), initial=0)), math.prod(lead)
+        padded = -(-times // program.LANES) * program.LANES
         self.given = np.empty((padded, edges[-1]))
         """What varies."""
         self.results = np.zeros((padded, code.edges[-1]))
@@ -126,11 +127,11 @@ class Workspace:
     def __init__(self) -> None:
         self._kept: dict[tuple[int, tuple[int, ...], Shapes], _Memory] = {}
 
-    def memory(self, code: _Code, padded: int, lead: tuple[int, ...], shapes: Shapes) -> _Memory:
+    def memory(self, code: _Code, lead: tuple[int, ...], shapes: Shapes) -> _Memory:
         """That of the last call with so many times, or new one."""
         key = (id(code), lead, shapes)
         if key not in self._kept:
-            self._kept[key] = _Memory(code, padded, lead, shapes)
+            self._kept[key] = _Memory(code, lead, shapes)
         return self._kept[key]
 
 
@@ -171,7 +172,7 @@ def kernel(
     return Kernel(_loaded[name], fixed, flat[fixed])
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Making:
     """Machine code that is being made, module by module."""
 
@@ -179,7 +180,7 @@ class _Making:
     objects: list[concurrent.futures.Future[bytes]]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Code:
     """Machine code that exists, or is being made."""
 

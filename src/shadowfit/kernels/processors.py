@@ -1,7 +1,8 @@
-"""How many threads compute side by side."""
+"""How many threads compute side by side, and the threads."""
 
 from __future__ import annotations
 
+import concurrent.futures
 import functools
 import os
 
@@ -29,3 +30,9 @@ def threads() -> int:
 def _processors() -> int:
     """Asked of the system once: it opens a file each time, which takes as long as a small piece of work."""
     return os.cpu_count() or 1
+
+
+@functools.cache
+def pool(purpose: str, count: int) -> concurrent.futures.ThreadPoolExecutor:
+    """So many threads, which wait for the next piece of work; others for each purpose: one may wait for another's."""
+    return concurrent.futures.ThreadPoolExecutor(count, purpose)

@@ -7,19 +7,19 @@ they are its first inputs, takes one time after the other.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 
 from shadowfit.kernels.assembly import Module
 from shadowfit.kernels.loops import Function, Value
 from shadowfit.kernels.parts import PROGRAM, Kept, Part, cut, in_order, modules, operands_of
 from shadowfit.kernels.scalars import Node, Scalars
+from shadowfit.records import record
 
 # Time steps in a vector register; with four, all common processors are served.
 LANES = 4
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Inputs:
     """How many there are of each kind, in this order."""
 

@@ -5,12 +5,13 @@ The table is filled by :mod:`table`, and by :func:`operation.operation` for func
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from shadowfit.records import record
 
-@dataclasses.dataclass(frozen=True)
+
+@record(frozen=True)
 class Row:
     """A primitive: how arrays of it are unrolled, and what its scalar operation is, if it leaves one of its name."""
 

@@ -14,7 +14,6 @@ Several trajectories go side by side in the lanes of vector registers, and group
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
 import functools
 import itertools
@@ -36,13 +35,14 @@ from shadowfit.kernels.recycled import recycled
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import trace, unroll
 from shadowfit.lazy_jax import jax
+from shadowfit.records import record
 from shadowfit.trees import leaves_of
 
 # Times from which on trajectories are worth handing to another thread.
 LONG = 16
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Layout:
     """Arrays of one time, as examples of their shapes."""
 
@@ -68,7 +68,7 @@ class Layout:
         return _size(self.carried), _size(self.iterated), _size(self.given)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Sequence:
     """Compiled steps of one function."""
 
@@ -160,15 +160,10 @@ def in_groups(work: Callable[[slice], None], count: int, times: int) -> None:
     """Work on some trajectories at a time, as many as go side by side, in threads unless there is little of it."""
     groups = [slice(first, first + LANES) for first in range(0, count, LANES)]
     if len(groups) > 1 and times >= LONG and processors.threads() > 1:
-        list(_pool(processors.threads()).map(work, groups))
+        list(processors.pool("trajectories", processors.threads()).map(work, groups))
     else:
         for group in groups:
             work(group)
-
-
-@functools.cache
-def _pool(count: int) -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(count, "trajectories")
 
 
 def _shaping(settings: np.ndarray) -> np.ndarray:
@@ -180,7 +175,7 @@ def _size(arrays: Leaves) -> int:
     return sum(int(np.size(x)) for x in arrays)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Written:
     texts: list[str]
     shapes: tuple[tuple[int, ...], ...]

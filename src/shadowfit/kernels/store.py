@@ -12,7 +12,6 @@ removed beyond `MOST_BYTES`.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -28,6 +27,7 @@ import platformdirs
 
 from shadowfit.kernels import codegen
 from shadowfit.kernels.fingerprint import package_digest
+from shadowfit.records import record
 
 FOLDER_VARIABLE = "SHADOWFIT_KERNELS"
 """Environment variable that names another folder; empty: nothing is kept."""
@@ -45,7 +45,7 @@ _used: set[str] = set()
 """Names of the entries that this process has read or written."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Compiled:
     """Machine code and what is needed to call it."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Shaped
+
+from shadowfit.arrays import Shaped
 
 
 def windowed(values: Shaped[np.ndarray, "n *rest"], length: int, steps: int) -> Shaped[np.ndarray, "steps w *rest"]:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.errors import MechanismError
 from shadowfit.lazy_jax import namespace
 from shadowfit.mechanism.leaves import number, vector

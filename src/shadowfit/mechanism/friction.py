@@ -9,9 +9,7 @@ the torque that a gear transmits.
 
 from typing import TYPE_CHECKING, Any
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.leaves import number
 from shadowfit.pytrees import PyTree

@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array, ArrayLike
+from shadowfit.arrays import Array, ArrayLike, Float
 from shadowfit.geometry import rotations
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.leaves import number

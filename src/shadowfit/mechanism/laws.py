@@ -8,9 +8,7 @@ law may also carry inertia of its own (a motor's shaft) that moves with the axis
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.leaves import number
 from shadowfit.pytrees import PyTree, field

@@ -17,6 +17,7 @@ import numpy as np
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
 from shadowfit.lazy_jax import is_array, jnp
 from shadowfit.pytrees import PyTree, field
+from shadowfit.records import record
 
 COMPONENTS = ("x", "y", "z")
 
@@ -90,7 +91,7 @@ class Parts(PyTree):
         return self.names.index(name)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Leaf:
     """Where a named number sits and what it may be."""
 

@@ -7,20 +7,20 @@ swing. Sizes are then the same machine's in any units.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import numpy as np
 
 from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 # Powers of mass, length and time in a unit's symbols; angles, volts and the user's own units have none.
 _POWERS = {"kg": (1, 0, 0), "m": (0, 1, 0), "s": (0, 0, 1), "N": (1, 1, -2), "A": (1, 2, -3), "Ohm": (-1, -2, 3)}
 _EXPONENTS = {"": 1, "²": 2, "³": 3}
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Scales:
     """What is large for a machine."""
 

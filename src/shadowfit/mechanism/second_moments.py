@@ -14,7 +14,8 @@ positive mass: any centre of mass will do.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+
+from shadowfit.arrays import Float
 
 ENTRIES = ("xx", "yy", "zz", "xy", "xz", "yz")
 """Names of the six entries of an inertia, in this order everywhere."""

@@ -7,9 +7,7 @@ value. ``residual`` is the difference between prediction and measurement: angles
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.geometry import rotations
 from shadowfit.lazy_jax import jnp, namespace
 from shadowfit.mechanism.leaves import Parts, number, rotation, vector

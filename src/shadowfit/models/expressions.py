@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from shadowfit.errors import ShadowfitError, nearest
+from shadowfit.records import record
 
 # Function → its value and its derivative.
 FUNCTIONS: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
@@ -34,7 +35,7 @@ class ExpressionError(ShadowfitError):
     """An expression that cannot be read or evaluated."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Dual:
     """A value and its derivatives by the named numbers."""
 
@@ -42,7 +43,7 @@ class Dual:
     slopes: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Expression:
     """An expression whose form has been checked."""
 

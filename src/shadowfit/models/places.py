@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 
 from shadowfit.models.errors import ModelFileError
+from shadowfit.records import record
 
 Path = tuple[str | int, ...]
 
@@ -31,7 +32,7 @@ _EQUALS = re.compile(r"=[ \t]*")
 _PROBLEM = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Place:
     """A key with its value, or a table's header."""
 

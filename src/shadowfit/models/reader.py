@@ -38,6 +38,7 @@ from shadowfit.models.places import parse
 from shadowfit.models.start import Start
 from shadowfit.models.table import Table
 from shadowfit.models.vocabulary import AXIS_LAWS, CONTACTS, IMPLIED, SENSORS, Key, keys, variants
+from shadowfit.records import record
 
 GROUPS = ("bodies", "joints", "contacts", "forces", "shafts", "sensors", "inputs")
 RESERVED = (WORLD, "gravity")
@@ -46,7 +47,7 @@ Names = Mapping[str, tuple[str, ...]]
 """Which parts a key may refer to: ``parent`` → names of bodies, ..."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Rating:
     """What a joint may do, as a robot file states it; None: it does not say."""
 
@@ -58,7 +59,7 @@ class Rating:
     """Of what drives it [N m, N]."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class ModelFile:
     """A model file, read."""
 

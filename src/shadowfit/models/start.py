@@ -11,9 +11,10 @@ import numpy as np
 from shadowfit.dynamics.placement import place
 from shadowfit.dynamics.state import State
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Start:
     """Where a mechanism starts; what is not named is at zero and at rest. Fields as in ``dynamics.place``."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shadowfit.errors import ShadowfitError, nearest
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.places import Path, Place
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Table:
     """The values of a TOML table, its path from the top of the file, and the places of everything in the file."""
 

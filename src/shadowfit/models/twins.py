@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 
 # Speed over which dry friction changes its sign [rad/s]; the truth creeps below it instead of sticking.
 STICK_SPEED = 1e-3
@@ -26,7 +27,7 @@ COUNTS = 4096  # of an encoder, in a turn
 LARGEST_VOLTAGE = 20.0  # V, of the amplifier
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class FurutaTruth:
     """Numbers of the true machine: near what the paper found for the real one (its Table 4), geometry as in ``furuta``.
 
@@ -62,7 +63,7 @@ Angles = tuple[float, float, float, float]
 """Two joint angles [rad] and their rates [rad/s]."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Twin:
     """A recording with the truth behind it."""
 

@@ -45,6 +45,7 @@ from shadowfit.mechanism import (
 )
 from shadowfit.mechanism.joint_types import Ball, Distance, Hinge, Lock, Planar, SameAngle, Slider
 from shadowfit.pytrees import PyTree
+from shadowfit.records import record
 
 JOINT_TYPES: dict[str, type] = {
     "hinge": Hinge,
@@ -97,7 +98,7 @@ IMPLIED = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Key:
     """A key of a part's table."""
 

@@ -10,7 +10,6 @@ checked when they are found.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib
 import importlib.metadata
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ import joblib
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.kernels.fingerprint import package_digest
+from shadowfit.records import record
 from shadowfit.runtime import start_jax
 
 # Time for a scheduler to answer, and for its first worker to appear [s].
@@ -30,7 +30,7 @@ class ClusterError(ShadowfitError):
     """Workers that cannot be reached or cannot be used."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Crew:
     """Who does the work."""
 

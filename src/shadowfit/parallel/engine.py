@@ -21,12 +21,13 @@ from typing import Any, Protocol
 
 import joblib
 import numpy as np
-from jaxtyping import UInt8
 
+from shadowfit.arrays import UInt8
 from shadowfit.kernels import store
 from shadowfit.parallel import tree
 from shadowfit.parallel.cluster import ClusterError, Crew, distributed
 from shadowfit.parallel.run import run
+from shadowfit.records import record
 
 # Times that work is begun again which Dask has given up, after several workers that did it have died.
 PERSEVERANCE = 3
@@ -41,7 +42,7 @@ Column = Any
 """Many values, or where they are."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Essence:
     """What it takes to make a value again: ``again(*values of a place, taken(value), *shared)``."""
 
@@ -126,7 +127,7 @@ def _applied(values: tuple[Any, ...], work: Callable[..., Any], shared: tuple[An
     return work(*values, *shared)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Recipe:
     """How a group is made."""
 
@@ -349,7 +350,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Packed:
     """Values as bytes."""
 

@@ -14,7 +14,6 @@ worker died (joblib 1.6).
 from __future__ import annotations
 
 import concurrent.futures
-import dataclasses
 import importlib
 import itertools
 import os
@@ -27,10 +26,12 @@ from typing import Any, Literal
 
 import joblib
 
+from shadowfit.records import record
+
 Prefer = Literal["threads", "processes"]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Lost:
     """In place of a result: the worker process ended, twice."""
 

@@ -38,6 +38,7 @@ import tomlkit
 
 from shadowfit.errors import ShadowfitError, nearest
 from shadowfit.models.atomic import write_text
+from shadowfit.records import record
 
 FILE = "project.toml"
 
@@ -46,7 +47,7 @@ class ProjectError(ShadowfitError):
     """A project file that cannot be read, or does not say enough for a command."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Part:
     """Recordings that serve one purpose, and the part of them that does [s]."""
 
@@ -55,7 +56,7 @@ class Part:
     end: float | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class FreeNumber:
     """How a parameter is estimated; what is None comes from the model."""
 
@@ -67,7 +68,7 @@ class FreeNumber:
     """A value of its own for each recording."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Project:
     """What a project file says."""
 

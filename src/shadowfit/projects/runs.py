@@ -27,13 +27,14 @@ from typing import Any
 from shadowfit.evaluation.checkpoint import UNFINISHED
 from shadowfit.models.atomic import write_text
 from shadowfit.projects.project import ProjectError
+from shadowfit.records import record
 
 FOLDER = "runs"
 # Bytes of the end of what a run said that are shown.
 TAIL = 20_000
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Run:
     """One command of a project, under way or ended."""
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.errors import RecordingError, nearest
 from shadowfit.recordings.extras import need
 from shadowfit.recordings.merge import Series, merge
+from shadowfit.records import record
 
 ENDINGS = (".bag", ".db3", ".mcap")
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -35,7 +36,7 @@ def is_bag(path: Path) -> bool:
     return (path.suffix.lower() in ENDINGS and path.is_file()) or (path / "metadata.yaml").is_file()
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Bag:
     """What was read of a bag."""
 

@@ -10,7 +10,6 @@ A joint's sensors and inputs may be called ``JOINT.position``, ``JOINT.velocity`
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import tomllib
@@ -20,11 +19,12 @@ from typing import Any
 
 from shadowfit.errors import RecordingError, nearest
 from shadowfit.recordings.units import Unit, parse_unit
+from shadowfit.records import record
 
 KEYS = ("column", "unit", "sign", "scale", "offset", "delay")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Channel:
     """How a channel follows from a column."""
 
@@ -40,7 +40,7 @@ class Channel:
     """How late the column is [s]."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class ChannelTable:
     """A table of channels."""
 

@@ -7,15 +7,15 @@ milliseconds.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 
 from shadowfit.errors import RecordingError
 from shadowfit.recordings.units import Unit, parse_unit
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Heading:
     """A column's heading, taken apart."""
 

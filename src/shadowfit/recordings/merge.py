@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
+
+from shadowfit.arrays import Float
+from shadowfit.records import record
 
 # Times this near to each other, in median intervals, are one time: rounding of time stamps.
 SAME = 1e-3
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Series:
     """Signals that were sampled together."""
 

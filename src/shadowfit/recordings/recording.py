@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shadowfit.errors import RecordingError, UnknownNameError, nearest
+from shadowfit.records import record
 
 LARGEST = 1e100  # beyond, squares overflow; no measurement is that large
 MINIMUM_SAMPLES = 3  # two intervals: the least from which an acceleration can be seen
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Recording:
     """Times and channels of one run. Rows in messages are counted from 1.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 from shadowfit.recordings.channel_table import ChannelTable
 from shadowfit.recordings.read import read_recording
 from shadowfit.recordings.recording import Recording
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class RecordingFile:
     """Where a recording is, and which part of it is meant."""
 

@@ -20,8 +20,8 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.recordings.recording import MINIMUM_SAMPLES, Recording
 
 # Fewer repeats are not worth a change.

@@ -5,7 +5,6 @@ Each reader either returns a table or raises a `RecordingError` that names the f
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import os
 import subprocess
@@ -24,6 +23,7 @@ from shadowfit.recordings.bags import Progress, is_bag, read_bag
 from shadowfit.recordings.cells import numbers
 from shadowfit.recordings.delimited import read_delimited
 from shadowfit.recordings.headings import check_headings
+from shadowfit.records import record
 
 FORMATS = (
     "CSV (.csv, .tsv, .txt), NumPy (.npz), Parquet (.parquet), HDF5 (.h5, .hdf5), MATLAB (.mat) "
@@ -31,7 +31,7 @@ FORMATS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class RawTable:
     """Columns by heading, not yet interpreted."""
 

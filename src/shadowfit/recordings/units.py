@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Mapping
 
+from shadowfit.records import record
+
 DEGREE = math.pi / 180.0  # [rad]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Unit:
     """A unit of a column."""
 

@@ -21,13 +21,14 @@ from shadowfit.projects.project import FILE, Part, Project, read_project, write_
 from shadowfit.projects.uploads import inside
 from shadowfit.recordings import ChannelTable, Recording, read_channel_table, read_recording
 from shadowfit.recordings.table import load_table
+from shadowfit.records import record
 
 CHANNELS = "channels.toml"
 # Parts of a project that have recordings.
 PARTS = ("fit", "validation")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Machine:
     """A model, read, with the numbers that the project sets."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.resources
 from collections.abc import Awaitable, Callable
 
@@ -10,12 +9,13 @@ from nicegui import ui
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.projects.project import FILE
+from shadowfit.records import record
 from shadowfit.web.desk import Desk
 from shadowfit.web.parts import problem
 from shadowfit.web.steps import check, data, fit, machine, parameters, results
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """A step: its address, its title, and what builds it."""
 

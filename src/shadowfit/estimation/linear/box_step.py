@@ -22,17 +22,16 @@ then follows from a solve for the other variables and sits on its bounds exactly
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from shadowfit.arrays import ArrayLike
+from shadowfit.arrays import ArrayLike, Bool, Float
 from shadowfit.complementarity import Status, solve_lcp
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear.substitution import library
 from shadowfit.lazy_jax import jax
+from shadowfit.records import record
 
 NEWTON_STEPS = 20
 """Changes of the set of active bounds before Lemke's method takes over; five are usual."""
@@ -46,7 +45,7 @@ class BoundsError(ShadowfitError):
     """Bounds of a step that exclude each other or are not numbers."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class BoxStep:
     """Solution of the box-constrained quadratic program."""
 

@@ -19,10 +19,11 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from shadowfit.arrays import Float, Int
 from shadowfit.complementarity import Status
 from shadowfit.estimation.linear.box_step import BoxStep, box_step
+from shadowfit.records import record
 
 # μ relative to the decrease that bounds alone allow: at first and at last, and from one to the next.
 FIRST, LAST, SHRINK = 0.1, 1e-10, 0.05
@@ -39,7 +40,7 @@ THINNEST = 1e-8
 LINE_STEPS, LINE = 40, 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Cones:
     """Matrices that must stay positive definite, as functions of a step."""
 
@@ -111,7 +112,7 @@ def _filled_up(cones: Cones, size: int, count: int) -> Cones:
     return Cones(offset, np.pad(cones.places, ((0, 0), (0, unused))), slopes)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Program:
     """The quadratic program."""
 

@@ -7,11 +7,10 @@ of the next block and of the tail.
 
 from __future__ import annotations
 
-import dataclasses
-
 from shadowfit.estimation.linear.products import ROWS, Matrix, Product, dot_product
 from shadowfit.kernels.assembly import Module, Signature
 from shadowfit.kernels.loops import LANES, Function, Library, Value, number, whole
+from shadowfit.records import record
 
 ADD_STEPS = Signature(
     "add_steps",
@@ -97,7 +96,7 @@ def _add_steps(module: Module, plus: Product) -> None:
     f.give()
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Block:
     """A block of unknowns that is being eliminated."""
 

@@ -30,14 +30,14 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from shadowfit.arrays import Array, ArrayLike
+from shadowfit.arrays import Array, ArrayLike, Float, Int
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear import substitution
 from shadowfit.estimation.linear.elimination import library
 from shadowfit.kernels.recycled import recycled
 from shadowfit.pytrees import PyTree
+from shadowfit.records import record
 
 PIVOT_ROUNDING = 8.0
 """Rounding errors of a pivot, of which a few tens of products are subtracted, in units of its diagonal entry's."""
@@ -63,7 +63,7 @@ class Rows(PyTree):
     """r."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class RowTable:
     """Rows of consecutive steps with everything side by side, ``[states | parameters | residual]``.
 
@@ -114,7 +114,7 @@ def merge(tables: Sequence[RowTable], window: int) -> Rows:
     return Rows(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Normal:
     """Undamped normal equations of one recording, block rows from the diagonal on."""
 
@@ -166,7 +166,7 @@ class Normal:
         return float(inner + tail @ self.corner @ tail - self.corner[-1, -1])
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Reduced:
     """Quadratic model of the parameters, minimised over the states: ``value + 2 gᵀδ + δᵀHδ``."""
 
@@ -194,7 +194,7 @@ class Reduced:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Factor:
     """The eliminated states of one recording: a value to keep, for several right-hand sides and for covariances."""
 
@@ -386,7 +386,7 @@ class Assembly:
         return dataclasses.replace(self._normal, corner=_symmetric(self._normal.corner))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Border:
     """What rows of some steps add to the block before their own, to the one behind, and to the parameters."""
 

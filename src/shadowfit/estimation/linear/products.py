@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from shadowfit.kernels.assembly import Module, Signature
 from shadowfit.kernels.loops import LANES, Function, Integer, Value, number
+from shadowfit.records import record
 
 ROWS, COLUMNS = (4, 2, 1), (12, 8, 4, 2, 1)
 """Sizes of tiles."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Matrix:
     """A matrix in memory, kept by rows."""
 

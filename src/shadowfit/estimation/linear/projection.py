@@ -30,19 +30,19 @@ The second part telescopes: over the whole recording nothing is added.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear import front, substitution
 from shadowfit.estimation.linear.box_step import positive_definite
 from shadowfit.estimation.linear.threads import in_threads, one_thread
 from shadowfit.kernels.recycled import recycled
+from shadowfit.records import record
 
 # Multiples of the diagonal that are tried, in turn, where the normal matrix of the states is singular. Leverages are
 # off by about the rounding error divided by it, 1e-4 for the first. (Samples behind the last step see some directions
@@ -73,7 +73,7 @@ class EachChunk(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Leverages:
     """Shares of the residuals that the states take up; parameters not counted."""
 
@@ -83,7 +83,7 @@ class Leverages:
     """``Σ_k J_x,k H_xx⁻¹ J_x,kᵀ`` over the steps."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Projection:
     """Rows of one recording without its states, in the scaling of the rows (a residual of weight one has std σ₀)."""
 
@@ -210,7 +210,7 @@ def project(
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Chunks:
     """Derivatives of the rows of a recording by its states."""
 
@@ -287,7 +287,7 @@ def leverages(find_states: Callable[[], Chunks], factor: front.Factor) -> Levera
     return Leverages(np.concatenate(each), np.sum(totals, axis=0))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Follower:
     """States of a recording that follow errors of its rows."""
 

@@ -65,7 +65,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterato
     if len(first) < 2:
         return iter([work(item) for item in first])
     # In the caller's context: what it ignores (overflow at a wild start) is ignored here, too.
-    pool, context = _pool(count), contextvars.copy_context()
+    pool, context = processors.pool("chunks", count), contextvars.copy_context()
 
     def submit(item: Item) -> concurrent.futures.Future[Result]:
         return pool.submit(context.copy().run, work, item)
@@ -78,8 +78,3 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterato
             waiting.extend(map(submit, itertools.islice(left, 1)))
 
     return results()
-
-
-@functools.cache
-def _pool(count: int) -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(count, "chunks")

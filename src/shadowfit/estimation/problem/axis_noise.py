@@ -18,8 +18,8 @@ smaller: given errors are forces that act, and the determinant of their likeliho
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.shaping import Shaping

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.estimation.problem.shaping import Shaping
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.pytrees import PyTree
+from shadowfit.records import record
 
 
 class ChunkData(PyTree):
@@ -32,7 +30,7 @@ class ChunkData(PyTree):
     """The same of each sensor's residuals: errors of the interpolation at the samples' times."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Chunk:
     """What the rows of some consecutive steps are computed from."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.step_kernels import Call, StepKernels, windows
@@ -21,9 +20,10 @@ from shadowfit.estimation.residuals.observation import reads_commands
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.start_state import StartGaps
 from shadowfit.geometry import Pose
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Readings:
     """Where the samples of each step look at the motion: through the poses of a window, and on a better curve."""
 
@@ -39,7 +39,7 @@ class Readings:
     """Of each step."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Evaluator:
     """Functions along a trajectory, for one recording's values of the parameters."""
 

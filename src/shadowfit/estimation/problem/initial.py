@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.dynamics.placement import place
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.residuals.nodes import Nodes

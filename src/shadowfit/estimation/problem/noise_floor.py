@@ -15,8 +15,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.track import Track
 
 # Orders of the differences. Beyond, rounding of a motion far from zero counts.

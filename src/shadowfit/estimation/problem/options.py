@@ -14,6 +14,7 @@ from shadowfit.estimation.residuals import equations
 from shadowfit.estimation.residuals.unknowns import KINDS, UnknownsName
 from shadowfit.estimation.residuals.unknowns.interface import Unknowns
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 Correction = Literal["none", "deferred"]
 
@@ -22,7 +23,7 @@ class ProblemError(ShadowfitError):
     """An estimation problem that cannot be set up."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Options:
     """Settings of the method. The defaults are for the machine's own parameters, with error bars that hold.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from shadowfit.errors import ShadowfitError
@@ -12,6 +10,7 @@ from shadowfit.mechanism.leaves import Leaf
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.natural_size import natural_size
 from shadowfit.mechanism.scales import scales_of
+from shadowfit.records import record
 
 # A mass or inertia may shrink or grow by this factor: zero is not physical and cannot be simulated, and one that the
 # data say nothing about would otherwise wander off.
@@ -26,7 +25,7 @@ class ParameterError(ShadowfitError):
     """A free parameter with impossible start, bounds or prior."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Free:
     """How one parameter is estimated; what is not given comes from the mechanism.
 
@@ -42,7 +41,7 @@ class Free:
     entropic: float | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Parameter:
     """One free parameter, checked: a number, or a rotation with three increments."""
 

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.estimation.linear.cone_step import Cones, joined
 from shadowfit.estimation.problem import solids
 from shadowfit.estimation.problem.parameter import Free, Parameter, ParameterError, checked
@@ -29,13 +28,14 @@ from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.second_moments import ENTRIES
+from shadowfit.records import record
 
 # A body's, in the order of its moments.
 INERTIAL_NUMBERS = ("mass", *(f"com.{axis}" for axis in "xyz"), *(f"inertia.{entry}" for entry in ENTRIES))
 FreeParameters = str | Iterable[str] | Mapping[str, Free | float | None]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Chart:
     """Coordinates of a step of the parameters from where they are."""
 
@@ -51,7 +51,7 @@ class Chart:
     """What a step must stay in for all bodies to be possible."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class ParameterSet:
     """The free parameters of an estimation, in order."""
 

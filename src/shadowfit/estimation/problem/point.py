@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.pytrees import PyTree
+from shadowfit.records import record
 
 
 class Truncation(PyTree):
@@ -22,7 +19,7 @@ class Truncation(PyTree):
     """Of each sensor's residuals, in its unit."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Point:
     """Values of all unknowns: parameters, and the states of every recording (on the host)."""
 

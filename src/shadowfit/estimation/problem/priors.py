@@ -15,8 +15,8 @@ centre of mass to σ/√2 of the radius of gyration √(∫x² dm/m) along that 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.whole_bodies import SECOND, moments, pseudo_inertia, slopes
 from shadowfit.mechanism.second_moments import inertia_matrix
 

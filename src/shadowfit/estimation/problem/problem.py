@@ -12,8 +12,8 @@ import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.errors import MechanismError
 from shadowfit.estimation.problem.commands import commands
 from shadowfit.estimation.problem.dependencies import make_plan
@@ -43,9 +43,10 @@ from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.surroundings import Input
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Problem:
     """An estimation problem, ready to be linearised."""
 

@@ -28,14 +28,15 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.whole_bodies import moments, slopes
 from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Proportion:
     """Which impulse residuals are measured by their forces, and how large these are."""
 

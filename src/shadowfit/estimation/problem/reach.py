@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Bool, Float
 from shadowfit.dynamics.contact_law import stopped_joints
 from shadowfit.dynamics.contact_rows import contact_gaps
 from shadowfit.dynamics.elements import StopElement, assemble

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Group:
     """Residuals of one kind in the rows of a step: the dynamics, or one sensor's samples."""
 

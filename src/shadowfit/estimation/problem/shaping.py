@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float
+
+from shadowfit.arrays import Float
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Shaping:
     """N of some steps, ``(1 − U Uᵀ) + U diag(σ₀/s) R⁻¹ Uᵀ``."""
 

@@ -17,12 +17,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from shadowfit.arrays import Float, Int
 from shadowfit.estimation.linear.cone_step import Cones, cone_step
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.second_moments import BASIS, ENTRIES, inertia_matrix, second_moments, thickness
 from shadowfit.mechanism.turning import turning_axes
+from shadowfit.records import record
 
 # Second moments keep this distance from zero, relative to the trace of J; other programs check without tolerance.
 MARGIN = 1e-10
@@ -34,7 +35,7 @@ EDGE = 1e-6
 PRICE = 1e6
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Solid:
     """A body with free moments of inertia, as one recording sees it."""
 

@@ -5,9 +5,7 @@ Each one takes the plan, the machine at its current parameters, what is the same
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import closure, observation, start_state
 from shadowfit.estimation.residuals.axes import Axes

@@ -29,12 +29,13 @@ from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, Workspace, is_own, over_time, windowed
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 from shadowfit.trees import flatten, leaves_of, map_leaves, structure_of, unflatten
 
 NO_VALUES = Values(np.zeros(0), np.zeros((0, 4)))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Call:
     """A function of one step, and what to evaluate it on over time."""
 
@@ -55,7 +56,7 @@ class Call:
         return 1 if self.within is None else 2
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class StepKernels:
     """Compiled functions of one plan and mechanism."""
 

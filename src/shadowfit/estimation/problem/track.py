@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Sequence
 
@@ -14,12 +13,13 @@ from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import Accelerometer, BodyRate, JointPosition, JointSpeed, JointTorque, PointPosition
 from shadowfit.recordings import Recording, check_recording
+from shadowfit.records import record
 
 # A sample this close to a time of the grid (in steps) is on it.
 ON_GRID = 1e-6
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Track:
     """One recording on its time grid."""
 

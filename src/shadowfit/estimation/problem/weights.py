@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.proportion import Proportion
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Pull:
     """What a likelihood says about the parameters beyond residuals, as a parabola for each (:mod:`determinant`)."""
 
@@ -25,7 +26,7 @@ class Pull:
     """Half the second derivative of −2 log L by each parameter."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Weights:
     """Weights of the residuals."""
 

@@ -20,13 +20,12 @@ physically consistent inertial parameter identification, 2018), which is a cone 
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float, Int
 
+from shadowfit.arrays import Float, Int
 from shadowfit.estimation.linear.cone_step import Cones
 from shadowfit.mechanism.second_moments import BASIS
+from shadowfit.records import record
 
 # Σ keeps this distance from the edge, relative to its trace; other programs check without tolerance.
 MARGIN = 1e-9
@@ -79,7 +78,7 @@ def _inertia_of_second(entries: Float[np.ndarray, "b 6"]) -> Float[np.ndarray, "
     return np.concatenate([whole - entries[:, :3], -entries[:, 3:]], axis=1)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class WholeBodies:
     """Where the ten numbers of such bodies are among the increments of all parameters."""
 

@@ -21,8 +21,8 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import State
 from shadowfit.estimation.problem.axis_noise import unweighted
@@ -39,6 +39,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, m
 from shadowfit.estimation.uncertainty.covariance import Interval
 from shadowfit.estimation.uncertainty.residual_covariance import LEAST_FREEDOM, GroupNoise
 from shadowfit.geometry import Pose
+from shadowfit.records import record
 
 Errors = Literal["parametric", "block"]
 # Length of a block [s].
@@ -47,7 +48,7 @@ BLOCK = 0.25
 SETTINGS = LevenbergMarquardt(start_damping=1e-4)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Bootstrap:
     """Estimates of the replicates."""
 

@@ -13,8 +13,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -24,6 +24,7 @@ from shadowfit.estimation.result import Estimate
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, minimise
 from shadowfit.estimation.uncertainty.covariance import Interval
 from shadowfit.estimation.uncertainty.distributions import normal_quantile
+from shadowfit.records import record
 
 # The end of an interval is found when its deviance is this close to the quantile, relatively.
 TOLERANCE = 0.02
@@ -34,7 +35,7 @@ STRETCH = 4.0
 SETTINGS = LevenbergMarquardt(start_damping=1e-6, decrease_tolerance=1e-9)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Profile:
     """Deviance along one parameter."""
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import read_sensors
 from shadowfit.dynamics.rollout import STEPPERS

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import with_world

@@ -20,9 +20,8 @@ parameters: ``δq = Z u − K⁻¹ Cᵀ (∂c/∂χ) δχ``. Derivatives of ρ a
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.kinematics import gap_values

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.contact_law import Branch, contact_points, impulses_on
 from shadowfit.dynamics.elements import Elements, StopElement
 from shadowfit.dynamics.state import Moving

@@ -11,9 +11,8 @@ import dataclasses
 import functools
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import balance, rows
 from shadowfit.dynamics.elements import Elements, JointGroup
 from shadowfit.dynamics.state import Moving

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Literal
 
 from shadowfit.dynamics.discretization import Discretization
+from shadowfit.records import record
 
 Residual = Literal["implicit", "inverse"]
 Friction = Literal["stepper", "mean"]
 """Dry friction of a step: as the stepper has it, or a mean over the step (:mod:`shadowfit.dynamics.sliding`)."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Equations:
     """The dynamics residual of a step."""
 

@@ -8,9 +8,7 @@ another.
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.pytrees import PyTree
 
 

@@ -21,9 +21,7 @@ stepper's, d is then a mean over the step; C_{k+1} has its slope.
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops, rows
 from shadowfit.dynamics.elements import assemble

@@ -8,13 +8,13 @@ it, at the time when it is nearest; of those that are almost as far, the first t
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.errors import MechanismError
+from shadowfit.records import record
 
 # Rows of the loops that count for less than this, relative to the largest, are redundant.
 REDUNDANT = 1e-7
@@ -32,7 +32,7 @@ PULLS = 1e-5
 NOTHING = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Closings:
     """Loops along a motion."""
 

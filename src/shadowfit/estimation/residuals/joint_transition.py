@@ -19,9 +19,8 @@ Joints that close loops act on the bodies with impulses that are no function of 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, body_forces, loops, rows, shafts
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble

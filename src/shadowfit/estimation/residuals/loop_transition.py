@@ -8,9 +8,8 @@ few rounds: friction changes the loads by some per cent of themselves.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.tree import Tree, forward_kinematics
 from shadowfit.dynamics.yielding import loop_law

@@ -7,9 +7,8 @@ space of its nodes (cubic with four nodes), so uneven, jittered or faster sampli
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.nodes import Nodes

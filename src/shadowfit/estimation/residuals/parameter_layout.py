@@ -6,18 +6,16 @@ that :class:`Layout` knows; ``χ ⊞ δ`` adds to numbers and turns rotations in
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.elements import assemble
 from shadowfit.estimation.residuals.reference_mass import reference_mass
 from shadowfit.geometry import rotations
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree, field
+from shadowfit.records import record
 
 
 class Values(PyTree):
@@ -28,7 +26,7 @@ class Values(PyTree):
     """Rotations, as quaternions."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Layout:
     """Which parameters are free, where their increments stand, and what they act on."""
 

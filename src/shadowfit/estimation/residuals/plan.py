@@ -7,14 +7,13 @@ interpolating polynomial (:mod:`observation`).
 
 from __future__ import annotations
 
-import dataclasses
-
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.parameter_layout import Layout
 from shadowfit.estimation.residuals.unknowns import Unknowns
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Plan:
     """Parameters, equations and unknowns of a problem; hashable, so that it selects the compiled functions."""
 

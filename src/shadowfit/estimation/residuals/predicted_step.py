@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, contact_problem, dry_friction, rows, sliding
 from shadowfit.dynamics.contact_law import Branch, Impulses, contact_points

@@ -12,9 +12,7 @@ tenths of a radian, far outside the range where the equations are nearly linear.
 
 from __future__ import annotations
 
-from jaxtyping import Float
-
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.elements import Bodies
 from shadowfit.lazy_jax import jnp
 

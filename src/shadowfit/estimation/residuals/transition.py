@@ -18,9 +18,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance
 from shadowfit.dynamics.contact_law import branch_at, contact_points

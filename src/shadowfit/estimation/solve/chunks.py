@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float, Shaped
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float, Shaped
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.axis_noise import shaping
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData

@@ -19,6 +19,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 from shadowfit.estimation.solve.mixing import share_of_before
 from shadowfit.estimation.solve.proposal import share_of, worth
 from shadowfit.estimation.solve.system import LocalSystem, System
+from shadowfit.records import record
 
 # Most rounds. What is left of an error falls by a factor of ten or more in each, except where dry friction reverses
 # (:mod:`mixing`).
@@ -77,7 +78,7 @@ def descend_corrected(
     return dataclasses.replace(outcome, log=tuple(log))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Round:
     """What was found anew at the end of a descent."""
 

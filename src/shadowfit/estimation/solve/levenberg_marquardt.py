@@ -38,6 +38,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.proposal import INSIGNIFICANT, Damping, Proposal, share_of
 from shadowfit.estimation.solve.system import LocalSystem, System
+from shadowfit.records import record
 
 # The paper's limit on α.
 LARGEST_DAMPING = 2.0**32
@@ -99,7 +100,7 @@ class Status(enum.Enum):
         return self in (Status.GRADIENT, Status.STEP, Status.DECREASE)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class LevenbergMarquardt:
     """Settings of the optimiser."""
 
@@ -133,7 +134,7 @@ class LevenbergMarquardt:
         return cls(20, "identity", gradient_tolerance=10.0, step_tolerance=1e-6, decrease_tolerance=0.0)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Iteration:
     """One line of the log."""
 
@@ -156,7 +157,7 @@ class Iteration:
         return dataclasses.replace(self, where=None)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Outcome:
     """Where an optimisation ended."""
 
@@ -250,7 +251,7 @@ def _follow(system: System, here: Any, proposal: Proposal) -> Any:
         return system.follow(here, proposal)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Trial:
     """What the search for a step found: a better point, or a reason to end, or both."""
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.trees import map_leaves

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.dynamics.sliding import widest
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads
@@ -30,6 +30,7 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.unknowns import Start
 from shadowfit.estimation.solve.chunks import RecordingRows, sum_of_squares
+from shadowfit.records import record
 from shadowfit.trees import map_leaves
 
 Result = TypeVar("Result")
@@ -40,7 +41,7 @@ ROUNDING = 1e-25
 KEPT = 2**23
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Cost:
     """The objective and its parts, in the paper's scaling."""
 
@@ -64,7 +65,7 @@ class Cost:
         return sum(sum(parts) for parts in self.sensors)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Linearisation:
     """Normal equations at a point."""
 
@@ -165,7 +166,7 @@ def keeps_rows(problem: Problem) -> bool:
     return sum(track.steps for track in problem.tracks) * plan.node_size * width <= KEPT
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Condensed:
     """Normal equations of one recording, and the parts of its cost."""
 

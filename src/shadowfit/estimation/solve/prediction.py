@@ -23,8 +23,8 @@ import itertools
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from shadowfit.arrays import Bool, Float, Int
 from shadowfit.estimation.linear.substitution import library
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -32,6 +32,7 @@ from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.records import record
 
 # The shortest window [steps].
 SHORTEST = 8
@@ -43,7 +44,7 @@ DIVERGED = 1e12
 LEAST_ERROR = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Prediction:
     """Errors of predictions over windows of several lengths."""
 
@@ -64,7 +65,7 @@ class Prediction:
         return float(np.mean(np.log(np.maximum(self.errors, LEAST_ERROR))))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Motion:
     """Linearised equations of one recording's steps, and readings of the states; in physical units."""
 
@@ -185,7 +186,7 @@ def _variation(problem: Problem) -> Float[np.ndarray, " m"]:
     return np.where(variation > 0.0, variation, 1.0)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Forced:
     """A recording with what its steps lack and how far its readings are off, in some cases."""
 

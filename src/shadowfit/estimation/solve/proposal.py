@@ -20,6 +20,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.settling import NOT_HELD, Expectation
+from shadowfit.records import record
 
 Damping = Literal["scaled", "identity"]
 
@@ -36,7 +37,7 @@ def share_of(samples: int, here: Any) -> float:
     return share
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Proposal:
     """A step of the quadratic model."""
 
@@ -106,7 +107,7 @@ def propose(
     return Proposal(states, box.step, change, size, box, curvature, expected, kept, restraint)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Restraint:
     """How a step is held back, wherever its unknowns are."""
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -28,6 +28,7 @@ from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import sum_of_squares
 from shadowfit.estimation.solve.objective import Linearisation
 from shadowfit.estimation.solve.proposal import INSIGNIFICANT, Proposal, parameter_step, share_of, whole_diagonal
+from shadowfit.records import record
 
 # A step is left as it is if it lacks no more than so much of the decrease of χ² that it promised, and so large a part;
 # or no more than matters.
@@ -59,7 +60,7 @@ def destination(problem: Problem, weights: Weights, here: Linearisation, proposa
     return point
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Trial:
     """A point without derivatives."""
 

@@ -21,6 +21,7 @@ from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Cost, Linearisation
+from shadowfit.records import record
 
 # A recording has gone astray if its cost lies above the promised one by this part of what the step promises for one
 # recording on average, or by this much of χ² if that is more. With all of them at that limit the step still keeps three
@@ -34,7 +35,7 @@ TRIALS = 10
 FIRST, REFUSED = 1e-14, 1e-6
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Expectation:
     """What a step promises of each recording, in order; empty: they are not held to it."""
 

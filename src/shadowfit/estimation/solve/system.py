@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +18,7 @@ from shadowfit.estimation.solve.proposal import Damping, Proposal, propose, shar
 from shadowfit.estimation.solve.second_order import destination
 from shadowfit.estimation.solve.settling import settled, slack
 from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.records import record
 
 
 class System(Protocol):
@@ -95,7 +95,7 @@ class System(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class LocalSystem:
     """A problem whose states are all here."""
 

@@ -27,8 +27,8 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from shadowfit.arrays import Float, Int
 from shadowfit.estimation.linear.substitution import library
 from shadowfit.estimation.linear.threads import in_threads
 from shadowfit.estimation.problem.evaluator import Readings
@@ -40,6 +40,7 @@ from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.geometry.lagrange import lagrange
+from shadowfit.records import record
 from shadowfit.trees import map_leaves
 
 # m: fine steps in a step.
@@ -174,7 +175,7 @@ def curves(problem: Problem, nodes: Nodes, places: Sequence[Float[np.ndarray, " 
     return [poses[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Stencil:
     """How places on the curve follow from the states; the same for all motions."""
 

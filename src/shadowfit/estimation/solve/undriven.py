@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.problem.drives import driven
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem

@@ -14,11 +14,9 @@ values that are known exactly the spread is known to ``ω/√(2(N − 1))``.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear.box_step import solve_on
 from shadowfit.estimation.linear.threads import alone
 from shadowfit.estimation.problem.problem import Problem
@@ -27,12 +25,13 @@ from shadowfit.estimation.spread import quadratic
 from shadowfit.estimation.spread.shard import Linear, Task
 from shadowfit.estimation.uncertainty.evidence import AT_BOUND, gather
 from shadowfit.estimation.uncertainty.residual_covariance import score_variance
+from shadowfit.records import record
 
 # Information that an individual parameter is taken to have at least, in units of one over its squared typical size.
 LEAST_INFORMATION = 1e-4
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Witness:
     """What one recording says, its states projected out."""
 
@@ -49,7 +48,7 @@ class Witness:
     chi: float
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Sums:
     """Of many recordings."""
 
@@ -125,7 +124,7 @@ def sums(witnesses: tuple[Witness, ...]) -> Sums:
     return total
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Individual:
     """A recording's individual parameters, and how well it is explained."""
 
@@ -135,7 +134,7 @@ class Individual:
     """Weighted squares of its residuals divided by the number of its samples: about one, or less."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Scatter:
     """Of those that scatter, over many recordings."""
 

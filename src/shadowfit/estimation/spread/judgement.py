@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear.box_step import solve_on
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome
 from shadowfit.estimation.spread import evidence
 from shadowfit.estimation.spread.evidence import Scatter, Sums
 from shadowfit.estimation.spread.system import SpreadSystem
 from shadowfit.estimation.uncertainty.evidence import AT_BOUND
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Judgement:
     """What all recordings say about the common parameters, about their own, and how much these scatter."""
 

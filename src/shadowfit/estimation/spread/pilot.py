@@ -19,13 +19,14 @@ from shadowfit.estimation.spread.shard import Task
 from shadowfit.estimation.spread.sources import Source, read
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 from shadowfit.runtime import double_precision
 
 # Recordings of the pilot fit.
 PILOTS = 8
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Pilot:
     """What the fit of a few recordings found."""
 

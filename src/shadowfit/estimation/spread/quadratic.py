@@ -12,17 +12,16 @@ stay where they are in this; given δ_c, their step is found within their box.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.linear.box_step import box_step, solve_on
 from shadowfit.estimation.linear.front import Reduced
 from shadowfit.estimation.spread.roles import Roles
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Pull:
     """What draws a recording's individual parameters: their priors, and the means that they scatter about."""
 
@@ -47,7 +46,7 @@ class Pull:
         return float(prior + np.sum(self.weight * step * (2.0 * self.distance + step)))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Model:
     """Quadratic model of a recording in the common unknowns and its own."""
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.result import IDENTIFIABLE, Accuracy, Ended, ParameterEstimate, tabulate
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Spread:
     """How much a parameter scatters about its mean, from recording to recording."""
 
@@ -27,7 +27,7 @@ class Spread:
     """Its standard deviation."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Individuals:
     """What belongs to each recording."""
 
@@ -40,7 +40,7 @@ class Individuals:
     """Weighted squares of the residuals divided by the number of samples: large where the model does not fit."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class FleetEstimate(Ended):
     """What a fit over many recordings found."""
 

@@ -6,14 +6,15 @@ import dataclasses
 from collections.abc import Collection, Mapping
 
 import numpy as np
-from jaxtyping import Int
 
+from shadowfit.arrays import Int
 from shadowfit.estimation.problem.parameter import Free, ParameterError
 from shadowfit.estimation.problem.parameters import FreeParameters, ParameterSet, parameter_set
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Roles:
     """Places of a recording's increments (*local*), and of the increments that all have in *common*."""
 
@@ -36,7 +37,7 @@ class Roles:
         return np.flatnonzero(self.mean >= 0)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Request:
     """Free parameters of a fit over many recordings."""
 

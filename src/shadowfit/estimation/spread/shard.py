@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import alone
 from shadowfit.estimation.problem.initial import initial_nodes
@@ -32,10 +32,11 @@ from shadowfit.estimation.spread.quadratic import Pull
 from shadowfit.estimation.spread.roles import Request, Roles
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 from shadowfit.runtime import double_precision
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Task:
     """What is fitted; the same for all shards."""
 
@@ -56,7 +57,7 @@ class Task:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Stance:
     """Where the common unknowns are, and what is believed; the same for all shards."""
 
@@ -80,7 +81,7 @@ def sample_count(problem: Problem) -> int:
     return problem.sample_count()
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Motion:
     """Unknowns of a shard: states, and all values as its recordings see them."""
 
@@ -123,7 +124,7 @@ def holds(problem: Problem) -> bool:
     return objective.holds(problem)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Linear:
     """Normal equations of a shard at a point."""
 
@@ -171,7 +172,7 @@ def _pull(problem: Problem, here: Linearisation, roles: Roles, stance: Stance, r
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Report:
     """What the optimiser has to know of a shard's normal equations."""
 
@@ -303,7 +304,7 @@ def move(problem: Problem, linear: Linear, task: Task, restraint: Restraint, ste
         return Motion(moved, change, largest, Expectation(tuple(costs), linear.point.nodes) if held else NOT_HELD)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """How the model changed in a step, and how large it was."""
 

@@ -5,7 +5,6 @@ Which recordings form a shard depends on their number alone, never on that of th
 
 from __future__ import annotations
 
-import dataclasses
 import socket
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -18,6 +17,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models.matching import matched
 from shadowfit.parallel.engine import Engine
 from shadowfit.recordings import Recording
+from shadowfit.records import record
 from shadowfit.runtime import double_precision
 
 # Largest number of recordings in a shard, and how many shards there are at least where recordings suffice.
@@ -37,7 +37,7 @@ class Source(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class InMemory:
     """A recording that is there already."""
 
@@ -59,7 +59,7 @@ def shards(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     return [tuple(sources[begin : begin + size]) for begin in range(0, len(sources), size)]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Facts:
     """What is known of a recording before it is fitted."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear.box_step import BoxStep
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.weights import Weights
@@ -30,12 +30,13 @@ from shadowfit.estimation.solve.settling import slack
 from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.shard import Report, Stance, Task
 from shadowfit.parallel.engine import Column, Engine, Essence, Handle
+from shadowfit.records import record
 
 # A step may not raise the model's cost; this much of the cost is rounding.
 ROUNDING = 1e-12
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class SpreadPoint:
     """Values of the common parameters, and where the motions of the shards are."""
 
@@ -46,7 +47,7 @@ class SpreadPoint:
     """Of linearisations: with which weights they were made."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class SpreadLinearisation:
     """Normal equations at a point: what the optimiser needs of them, and where they are."""
 
@@ -61,7 +62,7 @@ class SpreadLinearisation:
     gradient_norm: float
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class SpreadSystem:
     """All shards of a fit."""
 

@@ -21,15 +21,15 @@ centre of mass and inertia about it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD
 from shadowfit.mechanism.second_moments import ENTRIES
+from shadowfit.records import record
 
 # How much less a mass is worth as a pivot.
 MASSES_LAST = 1e-4
@@ -44,7 +44,7 @@ MENTIONED = 0.01
 COM = ("com.x", "com.y", "com.z")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class BaseParameter:
     """One combination ``Σ coefficient · parameter`` that the data determine."""
 
@@ -77,7 +77,7 @@ class BaseParameter:
         return " ".join(parts)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class BaseParameters:
     """What the motion determines of the free parameters."""
 
@@ -107,7 +107,7 @@ def base_parameters(
     return _grouped(linear, information, meat, free, np.maximum(LEFT * before, THRESHOLD**-2))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class LinearParameters:
     """Parameters in which torques are linear, where they can be had: names, values, sizes, and how they change."""
 

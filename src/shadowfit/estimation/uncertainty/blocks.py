@@ -30,8 +30,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads, one_thread
 from shadowfit.estimation.problem import rows
@@ -42,6 +42,7 @@ from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import RecordingRows, chunk_length
 from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 from shadowfit.estimation.uncertainty.residual_covariance import score_variance
+from shadowfit.records import record
 from shadowfit.trees import map_leaves
 
 # Pieces of all data, about.
@@ -59,7 +60,7 @@ LEAST_FOR_TREND = 4
 Result = TypeVar("Result")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Piece:
     """What some consecutive steps of a recording say about the parameters by themselves."""
 
@@ -73,7 +74,7 @@ class Piece:
     """Root of the diagonal of V_b."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Noise:
     """What noise alone makes of the parameters."""
 
@@ -85,7 +86,7 @@ class Noise:
     """Standard deviation of each weighted impulse residual in units of ``σ₀``."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Disagreement:
     """How much pieces of the data differ, for each parameter."""
 
@@ -146,7 +147,7 @@ def disagreement(
     return Disagreement(tuple(scales), added, degrees, spread)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Scatter:
     """What the values of pieces add to the variance of their mean, beyond noise."""
 
@@ -217,7 +218,7 @@ def _trends(pieces: Sequence[Piece], parameter: int) -> Scatter:
     return max(trends, key=lambda one: one.growth)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Cut:
     """Some steps of a recording."""
 
@@ -243,7 +244,7 @@ def partitions(problem: Problem) -> list[list[Cut]]:
     return partitions
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Statement:
     """What a piece says, states projected out: H_b, g_b, M_b."""
 

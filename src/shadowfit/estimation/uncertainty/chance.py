@@ -21,14 +21,15 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.axis_noise import shaping
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve.prediction import Motion, linearised, window_errors
 from shadowfit.estimation.uncertainty.evidence import Evidence
+from shadowfit.records import record
 
 # Draws of the noise.
 DRAWS = 19
@@ -37,7 +38,7 @@ SEED = 0
 BEYOND = 6.0
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Chance:
     """Draws of white noise, and how well models that are fitted to them predict."""
 

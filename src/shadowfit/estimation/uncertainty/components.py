@@ -16,13 +16,13 @@ by more than chance would make it. What is not there has the size zero.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear import substitution
+from shadowfit.records import record
 
 # −2 log L must fall by this for a group to be taken in: by chance, in one of a thousand groups that are not there.
 EVIDENCE = 11.0
@@ -37,7 +37,7 @@ WELL_TOLD = 1e8
 ROUNDING = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Rows:
     """Products of the rows of a linear problem, parameters projected out."""
 
@@ -53,7 +53,7 @@ class Rows:
     """Columns of each group."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Sizes:
     """Groups that are there."""
 
@@ -135,7 +135,7 @@ def chosen(rows: Rows) -> Sizes:
     return Sizes(ratio, gain, _beside(rows, ratio).variance, without - best)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Beside:
     """Products of rows as white errors and the groups that are there leave them."""
 
@@ -198,7 +198,7 @@ def _beside(rows: Rows, ratio: Float[np.ndarray, " g"]) -> _Beside:
     return _Beside(rows, columns, half, half.of(rows.products[columns, None])[:, 0], determinant)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _HalfInverse:
     """``R Θ½`` with ``RᵀR = (1 + A)⁻¹``, as a Cholesky factor or in principal axes."""
 

@@ -28,20 +28,20 @@ enough to be seen and not so much that it drowns its neighbours.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import get_args
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.errors import UnknownNameError, nearest
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.uncertainty.distributions import square_beyond, student_quantile
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Interval:
     """A confidence interval of one parameter, in its unit."""
 
@@ -52,7 +52,7 @@ class Interval:
     """The parameter sits on a bound, which is one end; the other is where the unbounded estimate's interval ends."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Uncertainty:
     """Uncertainty of the parameters, of one kind."""
 

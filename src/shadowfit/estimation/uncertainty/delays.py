@@ -14,8 +14,8 @@ and of the sensors that read these, says which delay is the most likely for it.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem import rows
 from shadowfit.estimation.problem.drives import inputs_of
 from shadowfit.estimation.problem.point import Point

@@ -34,8 +34,8 @@ correlated from one step to the next has no determinant.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem

@@ -9,9 +9,8 @@ import math
 import statistics
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import ArrayLike
+from shadowfit.arrays import ArrayLike, Float
 
 NORMAL = statistics.NormalDist()
 # Degrees of freedom from which on the expansion in their inverse is exact to rounding.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.linear import projection
 from shadowfit.estimation.linear.box_step import solve_on
 from shadowfit.estimation.linear.projection import Projection
@@ -27,6 +27,7 @@ from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covarian
 from shadowfit.estimation.uncertainty.memory import added_variance, row_variances
 from shadowfit.estimation.uncertainty.misfit import Misfit, misfit
 from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated, score_variance
+from shadowfit.records import record
 
 Kind = Literal["gauss-newton", "blocks", "paper", "residual", "robust"]
 
@@ -44,7 +45,7 @@ AT_BOUND = 1e-9
 MOST_PULLED = 0.99
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Evidence:
     """All that the data say about the parameters, linearised at the estimate."""
 

@@ -9,11 +9,12 @@ basis with as many zeros as possible is told.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+
+from shadowfit.arrays import Float
+from shadowfit.records import record
 
 # A direction whose standard deviation exceeds this many typical sizes is not identified.
 THRESHOLD = 1.0
@@ -23,7 +24,7 @@ LEFT = 0.02
 MENTIONED = 0.1
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Finding:
     """One thing that the data cannot tell."""
 

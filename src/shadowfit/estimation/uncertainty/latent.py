@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+
+from shadowfit.arrays import Float
+from shadowfit.records import record
 
 LatentKind = Literal["speed", "turning", "position", "drive", "late", "slow", "scale", "drift"]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Latent:
     """An error that is not white."""
 
@@ -27,7 +28,7 @@ class Latent:
     """Fall of −2 log L."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Latents:
     """The errors that are not white, and what they do to the parameters."""
 

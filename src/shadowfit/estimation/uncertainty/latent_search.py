@@ -26,8 +26,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.linear.projection import Follower, Projection
 from shadowfit.estimation.problem import rows
 from shadowfit.estimation.problem.drives import driven_by_force, is_led, targets
@@ -43,6 +43,7 @@ from shadowfit.estimation.uncertainty import components, state_functions
 from shadowfit.estimation.uncertainty.evidence import Evidence, projected
 from shadowfit.estimation.uncertainty.latent import Latent, LatentKind, Latents
 from shadowfit.estimation.uncertainty.likelihood import deviance
+from shadowfit.records import record
 
 # Most numbers of columns that are held at a time: candidates are looked at in as many parts as that takes.
 MOST_NUMBERS = 2e7
@@ -59,7 +60,7 @@ STRIDE, EVIDENCE = 100.0, 2.0
 HIDDEN = 0.75
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Candidate:
     """Functions of one kind."""
 
@@ -87,7 +88,7 @@ class _Candidate:
         columns[:, where] = unit[..., None] * self.functions[recording][:, None]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Linear:
     """The problem linearised with some weights, states projected out."""
 
@@ -106,7 +107,7 @@ class Linear:
         return _without_states(states, given)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Function:
     """Functions that are there."""
 
@@ -120,7 +121,7 @@ class _Function:
         return Latent(self.candidate.kind, self.candidate.name, size, self.gain)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Explanation:
     """Errors explained by white ones of some level, and functions."""
 
@@ -182,7 +183,7 @@ class Explanation:
         return tuple(left)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Sums:
     """Products of the functions' columns Z with each other, with those of the parameters T and with the residuals r."""
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from shadowfit.arrays import Float, Int
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.uncertainty.evidence import Evidence
+from shadowfit.records import record
 
 # A group keeps at least this many degrees of freedom, or its level is not touched.
 LEAST_DEGREES = 2.0
@@ -30,7 +31,7 @@ LARGEST_STEP = 2.0 * np.log(10.0)
 RIDGE = 1e-3
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class LevelStep:
     """What the residuals of a fit tell about the levels of its noise."""
 

@@ -12,10 +12,10 @@ such an autoregression and put back afterwards (Andrews and Monahan, Econometric
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from jaxtyping import Float
+
+from shadowfit.arrays import Float
+from shadowfit.records import record
 
 # Largest coefficient of the autoregression that is taken out: beyond, putting it back would multiply by anything.
 LARGEST_COEFFICIENT = 0.97
@@ -24,7 +24,7 @@ PARZEN_ENERGY = 0.539285
 PARZEN_BANDWIDTH = 2.6614
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class LongRun:
     """Variance of a sum."""
 

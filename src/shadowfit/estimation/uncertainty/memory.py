@@ -17,8 +17,8 @@ are correlated, too. What they would be is drawn: white errors of the estimated 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear.projection import Projection
 from shadowfit.estimation.uncertainty.long_run import bandwidth, lag_one, lagged_sums, parzen
 

@@ -17,19 +17,19 @@ the drawn squares tells, ``ν = 2 E²/var``.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear.projection import Projection
+from shadowfit.records import record
 
 # Draws of white errors, and their seed.
 DRAWS, SEED = 24, 0
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Misfit:
     """Residuals of a fit against those that errors would leave."""
 

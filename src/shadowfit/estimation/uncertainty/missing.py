@@ -17,10 +17,11 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.uncertainty.evidence import Evidence
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD
+from shadowfit.records import record
 
 # Information of a parameter, or of a direction of several, that the present ones leave of its own: below this fraction
 # it cannot be told from them.
@@ -29,7 +30,7 @@ REDUNDANT = 1e-8
 LEAST = 1e-6
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Release:
     """What freeing a group of held parameters is predicted to do."""
 

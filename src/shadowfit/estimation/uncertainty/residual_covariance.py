@@ -23,16 +23,17 @@ import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.linear.projection import Projection
 from shadowfit.estimation.problem.rows import Group
+from shadowfit.records import record
 
 # A direction keeps this fraction of its residuals' freedom, or counts as taken up by the states.
 LEAST_FREEDOM = 1e-4
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class GroupNoise:
     """Noise of one group of residuals (the dynamics, one sensor), in the units of the weighted rows."""
 

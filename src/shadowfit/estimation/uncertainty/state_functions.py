@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear.substitution import library
 
 # Harmonics over a range, and speeds (or forces) at which a function fades quickly and slowly, in units of the root mean

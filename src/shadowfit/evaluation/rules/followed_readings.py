@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 
@@ -15,6 +14,7 @@ from shadowfit.evaluation.notices import Notice, Severity, listed
 from shadowfit.evaluation.rules.disagreement import MOST_PIECES, WIDER
 from shadowfit.evaluation.series import compare
 from shadowfit.mechanism import Sensor
+from shadowfit.records import record
 
 # What is left of a sensor's readings, over its stated noise and over their spread. Models of real machines leave more
 # than the noise of a good sensor; error bars know that, and what is left is judged by the motion: a twentieth of
@@ -50,7 +50,7 @@ def sensors(estimate: Estimate) -> Iterator[Notice]:
             yield from _following(max(rows, key=lambda row: row.rms), sensor, name)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Left:
     """What is left of a sensor's readings in one recording."""
 

@@ -34,6 +34,7 @@ from shadowfit.models.robots.description import AXIS_KINDS, Actuator, Descriptio
 from shadowfit.models.robots.lump import Lumped, lump
 from shadowfit.models.robots.naming import Names
 from shadowfit.models.start import Start
+from shadowfit.records import record
 
 KINDS: dict[str, JointType] = {"hinge": Hinge(), "slider": Slider(), "ball": Ball(), "planar": Planar()}
 LOOPS: dict[str, JointType] = {"ball": Ball(), "lock": Lock(), "same_angle": SameAngle()}
@@ -43,7 +44,7 @@ SAG = 1e-6
 STANDARD_GRAVITY = 9.81  # m/s²
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Robot:
     """A robot as a mechanism, and which of its parts stand for what in the file."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,13 +12,14 @@ from shadowfit.mechanism import Mechanism
 from shadowfit.mechanism.body import check_inertia
 from shadowfit.models.robots.build import Robot
 from shadowfit.models.robots.inertia import MassProperties, total
+from shadowfit.records import record
 
 # Changes below this, relative to the size of what changes, come from turning frames to and fro.
 ROUNDING = 1e-12
 BODY_FIELDS = ("mass", "com", "inertia")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Changes:
     """What is new, by the names of the robot file; ``names`` are the mechanism's, of what each part stands for."""
 

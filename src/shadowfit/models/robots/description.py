@@ -12,6 +12,7 @@ from shadowfit.errors import nearest
 from shadowfit.geometry.rotations import to_matrix
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.inertia import MassProperties
+from shadowfit.records import record
 
 JointKind = Literal["hinge", "slider", "ball", "planar", "fixed", "free"]
 AXIS_KINDS = ("hinge", "slider")
@@ -20,7 +21,7 @@ NOWHERE = np.zeros(3)
 PARALLEL = 1e-6
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Link:
     """A link: its mass properties in its own frame, None where it has no mass."""
 
@@ -29,7 +30,7 @@ class Link:
     line: int | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class RobotJoint:
     """A joint of the tree. At zero the child's frame has ``rotation`` (matrix) and ``position`` [m] in the parent's.
 
@@ -72,7 +73,7 @@ class RobotJoint:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Actuator:
     """What drives a joint: torque ``gain·u``, or a position controller ``kp (u − x) − kd s`` if ``kp`` is given."""
 
@@ -86,7 +87,7 @@ class Actuator:
     """Transmission ratio as the file states or inherits it; part of ``gain`` and ``kp`` already."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Loop:
     """A joint that closes a loop: a point, a frame, or an angle of one link stays at that of another."""
 
@@ -102,7 +103,7 @@ class Loop:
     """About which an angle stays, in the parent's frame."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Mimic:
     """A joint that follows another one: ``x = ratio·x_leader + offset``."""
 
@@ -112,7 +113,7 @@ class Mimic:
     offset: float
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class RobotSensor:
     """A sensor that a robot file states, in the words of model files."""
 
@@ -125,7 +126,7 @@ class RobotSensor:
     mounting: np.ndarray = dataclasses.field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Description:
     """A robot file, read. ``root`` is the link that stands for the world; its own mass plays no part."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,14 @@ from shadowfit.models.robots.urdf_export import edit_urdf
 from shadowfit.models.table import Table
 from shadowfit.models.update import put_numbers
 from shadowfit.models.writer import same_numbers
+from shadowfit.records import record
 
 # How far a number of the written file may be from the calibrated one, relative to the largest of its kind in its part:
 # inertias are turned between frames, and MuJoCo diagonalises them.
 READ_BACK = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Exported:
     """A file with calibrated numbers."""
 

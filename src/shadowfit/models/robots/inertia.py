@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from shadowfit.errors import MechanismError
 from shadowfit.mechanism.body import check_inertia
+from shadowfit.records import record
 
 # A body that states no inertia is taken as a ball of water of its mass: a guess that scales as bodies do.
 DENSITY = 1000.0  # kg/m³
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class MassProperties:
     """Mass [kg], centre of mass [m] and inertia about it [kg m²], in the axes of some frame."""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from shadowfit.mechanism import WORLD
 from shadowfit.models.robots.description import Description, RobotJoint
 from shadowfit.models.robots.inertia import MassProperties, ball, total
+from shadowfit.records import record
 
 # Mass of a link that has none but must have some, since a joint moves it and it moves others: relative to the robot's.
 MASSLESS = 1e-6
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Placed:
     """A link as part of a body: the body's name (that of its first link), and the link's frame in the body's."""
 
@@ -23,7 +22,7 @@ class Placed:
     position: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Lumped:
     """A robot with its links put together into bodies."""
 

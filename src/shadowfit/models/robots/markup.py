@@ -5,7 +5,6 @@ Read with the standard library's expat, which runs nothing and is not allowed to
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import xml.parsers.expat as expat
 from collections.abc import Iterable, Iterator
@@ -14,13 +13,14 @@ import numpy as np
 
 from shadowfit.errors import nearest
 from shadowfit.models.errors import ModelFileError
+from shadowfit.records import record
 
 # A start tag is scanned again for the places of its attributes; expat has made sure that it is well formed.
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=<>/"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _TAG_NAME = re.compile(rb"<[^\s/>]+")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Attribute:
     """The value of an attribute, the bytes between its quotes, and those of the whole with the space before it."""
 
@@ -30,7 +30,7 @@ class Attribute:
     whole: tuple[int, int]
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Element:
     """An element of an XML file: its tag, attributes and children, and where it stands."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from shadowfit.models.errors import ModelFileError
@@ -10,12 +9,13 @@ from shadowfit.models.robots.build import Robot, build
 from shadowfit.models.robots.markup import Element, parse_markup
 from shadowfit.models.robots.mjcf import read_mjcf
 from shadowfit.models.robots.urdf import read_urdf
+from shadowfit.records import record
 
 DRIVES = ("torque", "position")
 SUFFIXES = (".urdf", ".xml", ".mjcf", ".xacro")
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Reading:
     """How a robot file is to be read."""
 

@@ -12,14 +12,12 @@ alone, and a small part of the code.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import Moving, with_world
@@ -29,6 +27,7 @@ from shadowfit.kernels import slopes
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.leaves import Parts, read
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 from shadowfit.trees import unflatten
 
 Arrays = list[Any]
@@ -38,7 +37,7 @@ TIMES = 3
 _WORLD = Pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Kind:
     """What the code for a link depends on, besides numbers."""
 

@@ -8,9 +8,8 @@ with W the sum of what the bodies that hang on a joint miss (:mod:`sweep`).
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values

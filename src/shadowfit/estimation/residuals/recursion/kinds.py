@@ -7,7 +7,6 @@ same way, tells for every link which numbers it has, and which of them are param
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from shadowfit.mechanism.joint import WORLD
 from shadowfit.mechanism.leaves import Leaf, Parts, read
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.surroundings import Input
+from shadowfit.records import record
 from shadowfit.trees import flatten, leaves_of, structure_of, unflatten
 
 Role = Literal["link", "body", "axis"]
@@ -28,7 +28,7 @@ _RIGID = ("compliance", "damping")
 """Fields of a joint that place its bodies, and those that rigid joints do not have."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Element:
     """One role of one link."""
 
@@ -142,7 +142,7 @@ def _names(known: dict[str, Leaf], part: Mechanism, role: Role) -> list[str]:
     return chosen
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Part:
     """The mechanism of one link in one role, and the inputs that act on it."""
 

@@ -6,16 +6,14 @@ is found of the links is put together as impulses alone (:mod:`impulses`) or wit
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion import elements
@@ -34,13 +32,14 @@ from shadowfit.geometry import Pose
 from shadowfit.kernels import Kernel, OverTime, Workspace, is_own, over_time, windowed
 from shadowfit.kernels.loops import LANES
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 Arrays = list[np.ndarray]
 _NO_SETTINGS: Arrays = []
 _STANDING = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Records:
     """The tree as integers (:mod:`lanes`)."""
 
@@ -54,7 +53,7 @@ class Records:
     """Further columns: inputs whose derivatives are wanted, and one for what is not."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Outwards:
     """The first part of all work over some steps."""
 

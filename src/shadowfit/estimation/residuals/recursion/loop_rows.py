@@ -13,15 +13,13 @@ what hangs on it less that of the loops; r then depends on λ, which is found in
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import loops
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Tree, forward_kinematics
@@ -40,10 +38,11 @@ from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, is_own, over_time, slopes, windowed
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 from shadowfit.trees import leaves_of, structure_of, unflatten
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Closed:
     """Loops along nodes, and along the steps whose middle they are."""
 
@@ -89,7 +88,7 @@ class _Closed:
         return along if self.springs is None else along - self.springs.along @ self.yielded(left, defect)
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Pushed:
     """What the joints that close loops do at given λ."""
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import shafts
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
@@ -18,9 +16,10 @@ from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.kernels import OverTime, over_time, slopes
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class _Turning:
     """One shaft over time."""
 

@@ -6,8 +6,6 @@ body.
 
 from __future__ import annotations
 
-import dataclasses
-
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.nodes import Nodes
@@ -24,9 +22,10 @@ from shadowfit.estimation.residuals.unknowns.poses import (
 )
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Configuration(PoseUnknowns):
     """Poses of the bodies."""
 

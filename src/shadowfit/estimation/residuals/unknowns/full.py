@@ -6,8 +6,6 @@ q_j)/h`` and ``Δp_u`` with ``v' = v_{j+1}``.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from shadowfit.estimation.linear.front import Rows
@@ -28,10 +26,11 @@ from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 from shadowfit.trees import map_leaves
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Full(PoseUnknowns):
     """Poses and velocities of the bodies."""
 

@@ -12,14 +12,12 @@ need them (:class:`Evaluations`).
 from __future__ import annotations
 
 import abc
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
@@ -36,6 +34,7 @@ from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.sensors import View
 from shadowfit.pytrees import PyTree
+from shadowfit.records import record
 
 
 class Step(PyTree):
@@ -124,7 +123,7 @@ class Recursion(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Start:
     """The initial state of a recording, whose distance from what the joints allow is a residual."""
 
@@ -136,7 +135,7 @@ class Start:
     parameters: int
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Along:
     """A motion through poses of nodes."""
 
@@ -146,7 +145,7 @@ class Along:
     here: Evaluations
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Scope:
     """What a kind of unknowns can be combined with."""
 
@@ -158,7 +157,7 @@ class Scope:
     """Joints do not give, whatever their compliance, which may then be zero."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Unknowns(abc.ABC):
     """A kind of unknowns, for one mechanism; hashable, and its ``repr`` tells it from all others."""
 

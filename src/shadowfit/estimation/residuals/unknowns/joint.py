@@ -10,9 +10,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.contact_law import contact_points
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.loops import row_joints, yielding_rows
@@ -51,6 +50,7 @@ from shadowfit.kernels import slopes
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.records import record
 from shadowfit.trees import map_leaves
 
 OPERATIONS = 60
@@ -67,7 +67,7 @@ NEARLY = 1e-7
 """Iterations that close loops of moved nodes, and the gap [m, rad] before the last one, whose square it leaves."""
 
 
-@dataclasses.dataclass(frozen=True)
+@record(frozen=True)
 class Joint(Unknowns):
     """Coordinates of the joints."""
 

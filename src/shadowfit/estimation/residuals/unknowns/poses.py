@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.kinematics import StateView
 from shadowfit.dynamics.state import Instant, Moving, State
 from shadowfit.dynamics.tree import Placed
