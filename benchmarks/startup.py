@@ -57,7 +57,6 @@ def told(what):
     now = time.process_time()
     print(f"  {what:32} {now - begin:8.2f}")
     begin = now
-import jax; told("import jax")
 import shadowfit.estimation.fit, shadowfit.evaluation.store, shadowfit.evaluation.report; told("import the estimator")
 import shadowfit as s
 model = s.load_model("furuta"); told("read the model")

@@ -142,3 +142,11 @@ def test_assembling_is_differentiable() -> None:
         return assemble(mechanism.write({"b0.com.x": x})).groups[0].b.levers[0, 0]
 
     assert float(jax.jit(jax.grad(lever))(0.1)) == -1.0
+
+
+def test_numbers_are_assembled_by_numpy_as_traces_are_by_jax() -> None:
+    found, traced = assembled(zoo()), jax.jit(assemble)(zoo())
+    assert jax.tree.structure(found) == jax.tree.structure(traced)
+    for mine, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(traced), strict=True):
+        assert type(mine) is np.ndarray
+        np.testing.assert_allclose(mine, theirs, rtol=1e-14, atol=1e-15)

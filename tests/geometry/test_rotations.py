@@ -216,3 +216,23 @@ def test_from_axes_keeps_y_near_the_one_given() -> None:
 def test_matrices_by_numpy_are_those_by_jax():
     for one in QUATERNIONS:
         np.testing.assert_allclose(rotations.to_matrix(one), scipy_rotation(one).as_matrix(), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        *((getattr(rotations, name), (QUATERNIONS,)) for name in ("conjugate", "normalise", "log", "matrix")),
+        *((getattr(rotations, name), (VECTORS,)) for name in ("exp", "cross_matrix")),
+        *((getattr(rotations, name), (VECTORS,)) for name in ("left_jacobian", "left_jacobian_inverse")),
+        *((getattr(rotations, name), (QUATERNIONS, QUATERNIONS[::-1])) for name in ("multiply", "minus")),
+        *((getattr(rotations, name), (QUATERNIONS, VECTORS)) for name in ("plus", "plus_local", "rotate")),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+def test_numbers_in_numbers_out(function, arguments):
+    """NumPy's arrays are computed by NumPy, as JAX does it to rounding."""
+    found = function(*arguments)
+    assert type(found) is np.ndarray
+    traced = jax.jit(function)(*map(jnp.asarray, arguments))
+    assert isinstance(traced, jax.Array)
+    np.testing.assert_allclose(found, traced, rtol=0.0, atol=1e-14)

@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from shadowfit.geometry import rotations
-from shadowfit.mechanism import Box, Sphere, touch
+from shadowfit.mechanism import Box, ContactShape, Sphere, touch
 from shadowfit.mechanism.joint_types import Frame
 
 RNG = np.random.default_rng(11)
@@ -48,3 +48,18 @@ def test_touch_turns_the_planes_x_axis_to_the_normal() -> None:
     contact = touch(Sphere(0.1), "ball", normal=5.0 * NORMAL, plane_point=(1, 2, 3), friction=0.4)
     np.testing.assert_allclose(rotations.matrix(contact.plane_rotation)[:, 0], NORMAL, rtol=0, atol=1e-15)
     assert (contact.plane, float(contact.friction)) == ("world", 0.4)
+
+
+class Feet(ContactShape):
+    """A shape from outside, which does not say how many points it has."""
+
+    def points(self, plane: Frame, body: Frame) -> tuple[jax.Array, jax.Array]:
+        feet = body.point + 0.1 * body.axes
+        return (feet - plane.point) @ plane.axes[:, 0], feet
+
+
+@pytest.mark.parametrize("shape", [Sphere(0.25), Box((0.1, 0.2, 0.3)), Feet()], ids=lambda shape: type(shape).__name__)
+def test_shapes_have_as_many_points_as_they_say_or_as_are_found(shape: ContactShape) -> None:
+    gap, points = shape.points(PLANE, BODY)
+    assert gap.shape == (shape.count(),)
+    assert points.shape == (shape.count(), 3)

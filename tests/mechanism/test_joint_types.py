@@ -122,3 +122,24 @@ def test_hinge_angle_follows_the_right_hand_rule_in_all_quadrants() -> None:
     np.testing.assert_allclose(jax.vmap(lambda b: Hinge().coordinate(a, b))(b), angles, rtol=0, atol=1e-15)
     quarter = moved_by_joint(Hinge(), a, jnp.asarray(np.pi / 2))
     np.testing.assert_allclose(quarter.axes[:, 1], [0.0, 0.0, 1.0], rtol=0, atol=1e-15)  # y turns to z about x
+
+
+@kinds
+def test_types_that_say_how_many_rows_they_have_are_right(kind: JointType) -> None:
+    assert kind.gap_count is not None
+    a, b = (frames.point[0] for frames in (random_frames(1), random_frames(2)))
+    frame = random_frames(3).axes[0]
+    assert kind.gap(Frame(a, frame), Frame(b, frame)).shape == (kind.gap_count,)
+
+
+class Touching(JointType):
+    """A type from outside, which does not say it."""
+
+    linear_rows = 1
+
+    def gap(self, a: Frame, b: Frame) -> jax.Array:
+        return jnp.sum((a.point - b.point) ** 2)[None]
+
+
+def test_rows_of_other_types_are_counted_by_tracing() -> None:
+    assert Touching().row_count() == 1
