@@ -160,7 +160,7 @@ class LoopRows:
         if self.rubs:
             response, own_easily = self._response(at, values, poses, closed, timestep)
             easily[:, :steps] = np.diagonal(response, axis1=1, axis2=2).T
-        unlimited = np.full(self.tree.size, np.inf)
+        unlimited = np.full((self.tree.size, 2), np.inf)
 
         def push(reaction: np.ndarray, slopes_wanted: bool) -> _Pushed:
             windows = [windowed(np.asarray(x), TIMES, steps) for x in (poses.position, poses.orientation)]
