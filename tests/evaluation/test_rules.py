@@ -7,13 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from estimation.arms import arm
+from estimation.arms import driven as driven_along
 from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Free, Options, fit
+from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.solve.levenberg_marquardt import Status
 from shadowfit.estimation.solve.prediction import Prediction
 from shadowfit.evaluation import rules, verdict
 from shadowfit.evaluation.notices import Notice, colour, from_json, ordered
 from shadowfit.evaluation.rules import disagreement, followed_readings, judge, told_parameters
+from shadowfit.evaluation.rules.force_scale import known_forces
 from shadowfit.evaluation.unexplained import unexplained
 from shadowfit.mechanism import (
     Body,
@@ -293,3 +298,14 @@ def test_simulations_that_leave_the_motion_are_named_with_how_long_they_stay(add
     problem = SimpleNamespace(timestep=0.01, given=SimpleNamespace(sensors={"x": None}))
     told = list(followed_readings.simulations(SimpleNamespace(noise_choice=choice, problem=problem)))
     assert [says in one.text and one.severity == "info" for one in told] == ([] if says is None else [True])
+
+
+@pytest.mark.parametrize("held", [None, "joint2.motor.gain", "link1.mass"])
+def test_gains_and_masses_are_not_free_all_together(held):
+    mechanism = arm(2)
+    names = [name for pattern in ("*.mass", "*.motor.gain", "*.viscous") for name in mechanism.expand(pattern)]
+    free = {name: float(mechanism.get(name)) for name in names if name != held}
+    problem = build_problem(mechanism, [driven_along(mechanism, 40)], parameter_set(mechanism, free), Options())
+    rows = [SimpleNamespace(name=name) for name in free]
+    notices = list(known_forces(SimpleNamespace(problem=problem, parameters=rows)))
+    assert [notice.severity for notice in notices] == (["red"] if held is None else [])
