@@ -19,7 +19,7 @@ variable's part inside. Others, which follow it by ``g = −H⁻¹H_b``, are off
 variances. (Intervals also span the estimate without bounds, see :meth:`Uncertainty.intervals`.) The truth inside also
 says how wrong the model is (``blocks``, which counts what models lack): of the square of d noise explains s², and what
 is left, ``d² − s²``, is the model's. Noise or model, the larger of both is the spread of the free estimate. (d itself,
-the scale that makes a truth on the bound most likely, widens bars of white twins by 1 to 5 %, this one by 1 % at most;
+the scale that makes a truth on the bound most likely, widens bars of white twins by 1 to 2 %, this one by 0.2 %;
 to wait until d is three bars leaves most truths outside where friction is of another kind: docs/uncertainty.md.)
 
 Directions that the data do not tell (see :mod:`identifiability`) are given a standard deviation of ten typical sizes,
