@@ -46,7 +46,8 @@ def parameters(estimate: Estimate) -> Iterator[Notice]:
                 f"{row.name} sits on its bound {row.value:.4g}{unit}",
                 "Widen the bound if it was a guess; else the model lacks something that the parameter tries to make up",
             )
-        elif row.value != 0.0 and noise <= ROUNDING * abs(row.value):
+        # What the data do not tell is named as such, whatever rounding leaves of its variance.
+        elif row.identifiable and not row.from_prior and row.value != 0.0 and noise <= ROUNDING * abs(row.value):
             yield Notice(
                 "red",
                 f"the standard deviation of {row.name} by noise alone, {noise:.2g}{unit}, is below the "
