@@ -33,6 +33,9 @@ Kind = Literal["gauss-newton", "blocks", "paper", "residual", "robust"]
 
 # Components of an unidentified direction below this are rounding.
 UNRELATED = 1e-4
+# Rounding of an information that is a sum over all rows, states taken off, in units of that of its eigenvalues.
+# (An arm with much added weight had a variance below zero in a direction of 1.5.)
+ROUNDINGS = 10.0
 # Information along an unidentified direction, in units of one over squared typical size.
 LEAST_INFORMATION = 1e-2
 # The same where bars are to be as wide as the data leave them, up to a hundred typical sizes.
@@ -163,7 +166,7 @@ class Evidence:
         block = np.nan_to_num(self.information[np.ix_(free, free)]) * np.outer(scale, scale)
         values, vectors = np.linalg.eigh(block)
         # What rounding leaves of nothing may be more than the least that counts.
-        rounding = len(values) * np.finfo(float).eps * values.max(initial=0.0)
+        rounding = ROUNDINGS * len(values) * np.finfo(float).eps * values.max(initial=0.0)
         values = np.where(values > rounding, values, 0.0)
         weak = values < self.least_told
         return vectors[:, ~weak], values[~weak], vectors[:, weak], values[weak]
