@@ -52,9 +52,9 @@ def test_slope_is_the_derivative_and_never_negative():
 
 def test_width_is_that_of_half_a_step_or_more():
     """``w = max(stick_time, h/2) d L/h``: an axis of mobility 20 with friction of 0.1 N m slows down by 2 rad/s²."""
-    timestep, limit = jnp.asarray(0.01), jnp.asarray(0.01 * 0.1)
-    assert float(sliding.stick_width(jnp.asarray(0.03), 20.0, limit, timestep)) == pytest.approx(0.03 * 2.0)
-    assert float(sliding.stick_width(jnp.asarray(1e-6), 20.0, limit, timestep)) == pytest.approx(0.005 * 2.0)
+    timestep, stopped = jnp.asarray(0.01), jnp.asarray(20.0 * 0.01 * 0.1)
+    assert float(sliding.stick_width(jnp.asarray(0.03), stopped, timestep)) == pytest.approx(0.03 * 2.0)
+    assert float(sliding.stick_width(jnp.asarray(1e-6), stopped, timestep)) == pytest.approx(0.005 * 2.0)
 
 
 def test_a_stuck_axis_comes_to_rest_without_changing_its_direction():
@@ -69,5 +69,5 @@ def test_a_stuck_axis_comes_to_rest_without_changing_its_direction():
 
 def test_at_rest_without_friction():
     zero = jnp.zeros(())
-    width = sliding.stick_width(zero, jnp.ones(()), zero, jnp.asarray(0.01))
+    width = sliding.stick_width(zero, zero, jnp.asarray(0.01))
     assert float(sliding.mean_direction(zero, zero, width)) == 0.0

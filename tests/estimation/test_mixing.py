@@ -13,13 +13,13 @@ from shadowfit.estimation.solve.mixing import LARGEST, mixed, share_of_before
 NOTHING = Values(np.zeros(0), np.zeros((0, 4)))
 
 
-def _point(errors: np.ndarray, mobility: np.ndarray) -> Point:
-    return Point(NOTHING, (), (Truncation(errors, (2.0 * errors,)),), (Fading(mobility, np.ones((2, 2))),))
+def _point(errors: np.ndarray, speeds: np.ndarray) -> Point:
+    return Point(NOTHING, (), (Truncation(errors, (2.0 * errors,)),), (Fading(speeds, speeds, np.ones((2, 2))),))
 
 
 @pytest.mark.parametrize("factor", [-0.9, -0.5, 0.1, 0.6])
 def test_two_rounds_tell_where_a_map_of_one_factor_ends(factor: float) -> None:
-    """Errors ``E* + c^k d`` and mobilities ``m* exp(c^k d)``: the mixture of two rounds is the fixed point."""
+    """Errors ``E* + c^k d`` and speeds ``m* exp(c^k d)``: the mixture of two rounds is the fixed point."""
     rng = np.random.default_rng(0)
     end, away = rng.standard_normal((2, 5, 2))
     last = np.exp(rng.standard_normal((5, 2)))
@@ -31,7 +31,7 @@ def test_two_rounds_tell_where_a_map_of_one_factor_ends(factor: float) -> None:
     assert there.fading is not None
     np.testing.assert_allclose(there.truncation[0].dynamics, end, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(there.truncation[0].readings[0], 2.0 * end, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(there.fading[0].mobility, last, rtol=1e-12)
+    np.testing.assert_allclose(there.fading[0].axes, last, rtol=1e-12)
 
 
 def test_changes_that_are_alike_lead_no_further_than_a_limit() -> None:
@@ -41,9 +41,9 @@ def test_changes_that_are_alike_lead_no_further_than_a_limit() -> None:
     assert share_of_before(0.999 * change, change) == -LARGEST
 
 
-def test_axes_without_mobility_stay_so() -> None:
+def test_axes_that_friction_does_not_stop_stay_so() -> None:
     """Joints without dry friction have none."""
     none = np.zeros((3, 2))
     there = mixed(_point(none, none), _point(none, none), 0.5)
     assert there.fading is not None
-    assert np.array_equal(np.asarray(there.fading[0].mobility), none)
+    assert np.array_equal(np.asarray(there.fading[0].axes), none)

@@ -13,7 +13,7 @@ from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.solve.undriven import proportioned, settled_at
+from shadowfit.estimation.solve.undriven import proportioned
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, Rotor, TorqueMotor, hinge
 from shadowfit.recordings import Recording
 
@@ -171,7 +171,7 @@ def test_weights_stay_what_they_are_when_parameters_move(problem):
     start = start_point(problem)
     weights = proportioned(problem, start, first_weights(problem, start))
     point = problem.revalued(start, problem.parameters.plus(start.values, 0.2 * problem.parameters.flat(start.values)))
-    moved = settled_at(problem, weights, point.values)
+    moved = weights.settled_at(problem.parameters, point.values)
     assert moved.dynamics[2, 2] != pytest.approx(weights.dynamics[2, 2])
     own, other = rows_of(problem, point, weights), rows_of(problem, point, moved)
     for part in ("states", "parameters", "residual"):

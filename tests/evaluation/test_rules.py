@@ -300,12 +300,15 @@ def test_simulations_that_leave_the_motion_are_named_with_how_long_they_stay(add
     assert [says in one.text and one.severity == "info" for one in told] == ([] if says is None else [True])
 
 
-@pytest.mark.parametrize("held", [None, "joint2.motor.gain", "link1.mass"])
-def test_gains_and_masses_are_not_free_all_together(held):
+@pytest.mark.parametrize(
+    ("held", "prior", "expected"),
+    [(None, None, ["amber"]), ("joint2.motor.gain", None, []), ("link1.mass", None, []), (None, 0.05, ["info"])],
+)
+def test_how_large_forces_are_must_be_known_from_somewhere(held, prior, expected):
+    """Not if gains and masses are free all together, and nothing is known of them."""
     mechanism = arm(2)
     names = [name for pattern in ("*.mass", "*.motor.gain", "*.viscous") for name in mechanism.expand(pattern)]
-    free = {name: float(mechanism.get(name)) for name in names if name != held}
+    free = {name: Free(prior=prior if name.endswith("gain") else None) for name in names if name != held}
     problem = build_problem(mechanism, [driven_along(mechanism, 40)], parameter_set(mechanism, free), Options())
-    rows = [SimpleNamespace(name=name) for name in free]
-    notices = list(known_forces(SimpleNamespace(problem=problem, parameters=rows)))
-    assert [notice.severity for notice in notices] == (["red"] if held is None else [])
+    notices = list(known_forces(SimpleNamespace(problem=problem)))
+    assert [notice.severity for notice in notices] == expected

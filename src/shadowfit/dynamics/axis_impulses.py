@@ -112,7 +112,7 @@ class _Axis:
         laws = exact.axis_impulse(self.group, self.position, self.speed, new_speed, self.command, self.timestep)
         if self.group.friction is None:
             return laws
-        width = sliding.stick_width(self.group.friction.stick_time, self.mobility, limit, self.timestep)
+        width = sliding.stick_width(self.group.friction.stick_time, self.mobility * limit, self.timestep)
         return laws - limit * sliding.mean_direction(self.speed, new_speed, width)
 
 

@@ -70,6 +70,13 @@ class Turning(PyTree):
     """Change of an axis' speed by an impulse along it, in the mechanism."""
     most: Float[Array, "n 2"] | None = None
     """Largest widths [rad/s, m/s], where the motion is known (:func:`sliding.widest`)."""
+    held: Float[Array, "n"] | None = None
+    """Speeds ``d L`` [rad/s, m/s] that widths follow from whatever friction is; negative: present ones."""
+
+    def stopped(self, limit: Float[Array, "n"]) -> Float[Array, "n"]:
+        """Speeds from which friction of a largest impulse L [N m s, N s] stops the axes within a step."""
+        present = self.mobility * limit
+        return present if self.held is None else jnp.where(self.held < 0.0, present, self.held)
 
 
 Rubbing = Sticking | Turning
@@ -144,16 +151,27 @@ def friction_impulse(
     """Dry friction of a largest impulse ``Σ U |λ| + h·level``, as ``rubbing`` says."""
     if group.friction is None:
         return jnp.zeros(group.size)
-    position, speed, new_speed = axis
-    weights, level = rows.friction_limits(group, position, speed, command)
-    limit = jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
+    _, speed, new_speed = axis
+    limit = friction_limit(group, axis, loads, command, timestep)
     if isinstance(rubbing, Turning):
-        width = sliding.stick_width(group.friction.stick_time, rubbing.mobility, limit, timestep, rubbing.most)
+        width = sliding.stick_width(group.friction.stick_time, rubbing.stopped(limit), timestep, rubbing.most)
         return -limit * sliding.mean_direction(speed, new_speed, width)
     stuck = -new_speed / rubbing.sigma
     if rubbing.slip is None:
         return jnp.clip(stuck, -limit, limit)
     return jnp.where(rubbing.slip == 0.0, stuck, -rubbing.slip * limit)
+
+
+def friction_limit(
+    group: JointGroup,
+    axis: AxisMotion,
+    loads: Float[Array, "n m"],
+    command: Float[Array, "inputs"],
+    timestep: Float[Array, ""],
+) -> Float[Array, "n"]:
+    """Largest impulse of dry friction, ``L = Σ U |λ| + h·level``."""
+    weights, level = rows.friction_limits(group, axis.position, axis.speed, command)
+    return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
 
 
 def joint_impulse(

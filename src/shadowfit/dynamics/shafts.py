@@ -29,15 +29,26 @@ def impulse(
     mobility: Float[Array, ""],
     timestep: Float[Array, ""],
     most: Float[Array, "2"] | None = None,
+    held: Float[Array, ""] | None = None,
 ) -> Float[Array, ""]:
-    """p between two speeds [N m s]; ``mobility`` is m."""
+    """p between two speeds [N m s]; ``mobility`` is m, and ``held`` as for axes (:class:`balance.Turning`)."""
     viscous, coulomb, inertia = numbers[0], numbers[1], numbers[2]
     before, after = speeds[0], speeds[1]
     limit = timestep * coulomb
-    freely = mobility / (1.0 + inertia * mobility)
-    width = sliding.stick_width(jnp.zeros(()), freely, limit, timestep, most)
+    present = stopped(numbers, mobility, timestep)
+    width = sliding.stick_width(
+        jnp.zeros(()), present if held is None else jnp.where(held < 0.0, present, held), timestep, most
+    )
     rubbing = limit * sliding.mean_direction(before, after, width)
     return -inertia * (after - before) - 0.5 * timestep * viscous * (before + after) - rubbing
+
+
+def stopped(
+    numbers: Float[Array, "3"], mobility: Float[Array, "*n"], timestep: Float[Array, ""] | float
+) -> Float[Array, "*n"]:
+    """Speed from which its friction stops a shaft within a step."""
+    _, coulomb, inertia = numbers
+    return mobility / (1.0 + inertia * mobility) * timestep * coulomb
 
 
 def ratios(tree: Tree, mechanism: Mechanism, shaft: Shaft) -> Float[Array, "d"]:

@@ -46,16 +46,14 @@ NEAR_REST, HALF_STEP = 0.1, 0.02
 
 def stick_width(
     stick_time: Float[Array, "*n"],
-    mobility: Float[Array, "*n"],
-    limit: Float[Array, "*n"],
+    stopped: Float[Array, "*n"],
     timestep: Float[Array, ""],
     most: Float[Array, "*n 2"] | None = None,
 ) -> Float[Array, "*n"]:
-    """Speed w [rad/s, m/s] over which friction of a largest impulse L [N m s, N s] reverses.
+    """Speed w [rad/s, m/s] over which friction reverses that stops an axis from a speed ``d L`` within a step.
 
     ``most``: the largest w of an axis that creeps and of half a step (:func:`widest`), where the motion is known.
     """
-    stopped = mobility * limit
     creeping, halfway = stick_time / timestep * stopped, 0.5 * stopped
     if most is not None:
         creeping, halfway = jnp.minimum(creeping, most[..., 0]), jnp.minimum(halfway, most[..., 1])

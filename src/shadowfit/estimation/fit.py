@@ -19,7 +19,6 @@ from shadowfit.estimation.result import Estimate, Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.levenberg_marquardt import LevenbergMarquardt, Outcome, Progress
-from shadowfit.estimation.solve.undriven import settled_at
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models.matching import matched
 from shadowfit.recordings import Recording
@@ -69,7 +68,7 @@ def solve(problem: Problem, optimiser: LevenbergMarquardt, progress: Progress | 
             weights = default_weights(problem, problem.options.state_weight)
             outcome = minimise_corrected(problem, start, weights, optimiser, progress)
         problem, outcome = _with_followers(problem, outcome, weights, optimiser, progress)
-        weights = settled_at(problem, weights, outcome.linearisation.point.values)
+        weights = weights.settled_at(problem.parameters, outcome.linearisation.point.values)
     ended = time.perf_counter()
     seconds = Seconds(ended - began, initialised - began, ended - initialised)
     return Estimate(problem, weights, outcome, seconds, choice)

@@ -31,9 +31,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.drives import is_led, passes_rest
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.read_forces import read_forces
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.scan import Candidate, Scan, usable
@@ -47,6 +49,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 )
 from shadowfit.estimation.solve.prediction import Prediction
 from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.estimation.solve.turned_gains import turned
 from shadowfit.estimation.solve.undriven import proportioned
 from shadowfit.estimation.uncertainty.delays import caught_up
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
@@ -109,7 +112,9 @@ def estimate_noise(
     led = is_led(problem)
     weights = first_weights(problem, start)
     if led:
+        start = turned(problem, start, weights)
         weights = proportioned(problem, start, weights)
+        weights = dataclasses.replace(weights, read=read_forces(problem, start.values))
     best = scan.fitted(start, levels_at_start(problem, start, weights, led), first=True)
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None
@@ -265,9 +270,10 @@ def _acting_or_read(scan: Scan, read: Candidate, degrees: float) -> tuple[Candid
     problem = scan.problem
     if problem.plan.unknowns.reach != 3 or degrees < RIGID:
         return read, None
+    share = acting_share(problem, read.point, read.weights)
+    read = _read_in_part(scan, read, share)
     best, weights = read, read.weights
     least = _deviance_if_acting(read)
-    share = acting_share(problem, read.point, weights)
     for _ in range(PULLS):
         if not scan.has_time:
             break
@@ -291,6 +297,16 @@ def _acting_or_read(scan: Scan, read: Candidate, degrees: float) -> tuple[Candid
     if best is not read:
         return best, True
     return read, None if np.all(share > 0.5) else False
+
+
+def _read_in_part(scan: Scan, candidate: Candidate, share: Float[np.ndarray, " d"]) -> Candidate:
+    """The fit whose errors count in units of the readings as far as they do not act."""
+    read = candidate.weights.read
+    if read is None or not np.any(share[read.counted] > 0.0) or not scan.has_time:
+        return candidate
+    weights = dataclasses.replace(candidate.weights, read=read.acting(share))
+    moved = scan.fitted(candidate.point, weights, adapt=False)
+    return moved if usable(moved.outcome) else candidate
 
 
 def _deviance_if_acting(candidate: Candidate) -> float:

@@ -23,7 +23,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
 )
 from shadowfit.estimation.solve.prediction import simulation_errors
 from shadowfit.estimation.solve.truncation import renewed
-from shadowfit.estimation.solve.undriven import proportioned, settled_at
+from shadowfit.estimation.solve.undriven import proportioned
 from shadowfit.estimation.uncertainty.evidence import Evidence, gather
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.records import record
@@ -116,7 +116,7 @@ class Scan:
             self.stopped = outcome
         if not usable(outcome):
             return Candidate(self.problem, outcome, weights, np.inf)
-        weights = settled_at(self.problem, weights, outcome.linearisation.point.values)
+        weights = weights.settled_at(self.problem.parameters, outcome.linearisation.point.values)
         value, scale = deviance(self.problem, outcome.linearisation, weights, adapt)
         return Candidate(self.problem, outcome, with_given(self.problem, _rescaled(weights, scale)), value)
 

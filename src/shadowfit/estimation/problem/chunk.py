@@ -50,4 +50,5 @@ class Chunk:
     shaping: Shaping | None = None
     """What brings the weighted rows of each step to one level; None: they are."""
     proportion: Float[np.ndarray, "r p"] | None = None
-    """``d log F`` of residuals in proportion to their forces (:mod:`proportion`), by the recording's increments."""
+    """``d log F`` of residuals that are counted in proportion to forces or gains (:mod:`proportion`,
+    :mod:`read_forces`), by the recording's increments."""

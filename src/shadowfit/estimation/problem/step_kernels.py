@@ -163,12 +163,11 @@ class StepKernels:
         rows *= weight[:, None]
         return rows
 
-    def mobility(self, chunk: Chunk) -> np.ndarray | None:
-        """Mobilities of the coordinates in the steps of a chunk, where rows ask for them (`Recursion`)."""
-        if self.recursion is None:
-            return None
+    def stopped(self, chunk: Chunk) -> Fading:
+        """Speeds from which friction stops what turns in the steps of a chunk, where rows hold them (`Recursion`)."""
+        assert self.recursion is not None
         nodes = chunk.nodes.pose[: len(chunk.data.command) + 2]
-        return self.recursion.mobility(chunk.values, nodes, chunk.data.command, chunk.timestep)
+        return self.recursion.stopped(chunk.values, nodes, chunk.data.command, chunk.timestep)
 
     def behind_contacts(self, values: Values, poses: Pose, timestep: float, rows: np.ndarray) -> np.ndarray:
         """Rows by recursion, unweighted, as contacts and end stops leave them where there are any."""

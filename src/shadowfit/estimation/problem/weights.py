@@ -12,8 +12,11 @@ import dataclasses
 import numpy as np
 
 from shadowfit.arrays import Float
+from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.proportion import Proportion
+from shadowfit.estimation.problem.read_forces import ReadForces
+from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.records import record
 
 
@@ -48,6 +51,8 @@ class Weights:
     which make a weight of its own for each step (:mod:`axis_noise`)."""
     proportion: Proportion | None = None
     """Where a joint that nothing drives hangs on a machine that is led: its equation is measured by its forces."""
+    read: ReadForces | None = None
+    """Where a machine is led by forces whose gains are free: equations are counted in units of the readings."""
 
     @property
     def state_weight(self) -> float:
@@ -88,6 +93,39 @@ class Weights:
         believed = factor * self.impulse_ratio * self.reference / np.diagonal(self.dynamics)
         return dataclasses.replace(self, impulse_std=tuple(believed.tolist()))
 
+    def units(
+        self, parameters: ParameterSet, values: Values, recording: int
+    ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r p"]] | None:
+        """Factors that bring the impulse residuals of a recording into the units that they are counted in.
+
+        With derivatives ``d log`` of one over them by its increments; None: they are counted as impulses.
+        """
+        found = []
+        if self.proportion is not None:
+            factor, slope = self.proportion.at(parameters, values)
+            found.append((factor, slope[:, parameters.places(recording)]))
+        if self.read is not None:
+            found.append(self.read.at(parameters, values, recording))
+        if not found:
+            return None
+        factors, slopes = zip(*found, strict=True)
+        return np.prod(factors, axis=0), np.sum(slopes, axis=0)
+
+    def settled_at(self, parameters: ParameterSet, values: Values) -> Weights:
+        """The same weights at other parameters: levels are impulses there."""
+        if self.proportion is None and self.read is None:
+            return self
+        factor, proportion, read = np.ones(len(self.dynamics)), self.proportion, self.read
+        if proportion is not None:
+            factor = factor * proportion.at(parameters, values)[0]
+            proportion = proportion.centred(parameters, values)
+        if read is not None:
+            before, read = read.size, read.centred(parameters, values)
+            factor = factor * np.exp(before - read.size)
+        std = None if self.impulse_std is None else tuple((np.array(self.impulse_std) / factor).tolist())
+        dynamics = factor[:, None] * self.dynamics
+        return dataclasses.replace(self, dynamics=dynamics, impulse_std=std, proportion=proportion, read=read)
+
     def with_levels(self, impulses: Float[np.ndarray, " r"], sensors: Float[np.ndarray, " s"]) -> Weights:
         """Levels of the noise multiplied by factors: of each impulse residual and of each sensor's readings."""
         std = np.array(self.std) * self.reference * sensors
@@ -95,7 +133,9 @@ class Weights:
         # √W = σ₀/σ for each impulse: σ₀ changes with the sensors.
         dynamics = self.dynamics * (reference / self.reference) / np.asarray(impulses)
         std = tuple((std / reference).tolist())
-        return Weights(dynamics, std, reference, file_spread=self.file_spread, proportion=self.proportion)
+        return dataclasses.replace(
+            self, dynamics=dynamics, std=std, reference=reference, impulse_std=None, pull=None, axis_std=()
+        )
 
 
 def default_weights(problem: Problem, state_weight: float) -> Weights:

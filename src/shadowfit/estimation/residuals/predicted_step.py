@@ -182,7 +182,7 @@ def _friction_rule(
         return dry_friction.Clipped(jnp.concatenate([sigmas[i] for i in frictional] or none))
     laws = [elements.groups[i].friction for i in frictional]
     times = jnp.concatenate([law.stick_time for law in laws if law is not None] or none)
-    width = sliding.stick_width(times, mobility, jnp.ones(len(mobility)), timestep)
+    width = sliding.stick_width(times, mobility, timestep)
     return dry_friction.Averaged(jnp.concatenate([here.speeds[i] for i in frictional] or none), width)
 
 

@@ -13,7 +13,6 @@ from shadowfit.estimation.problem.axis_noise import shaping
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData
 from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.estimation.problem.proportion import Proportion
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.residuals.fading import PRESENT
@@ -40,20 +39,22 @@ class RecordingRows:
         self.fading = PRESENT if point.fading is None else point.fading[index]
         self.shaping = shaping(point, weights, index)
         self.dynamics_weight, self.proportion = weights.dynamics, None
-        if weights.proportion is not None:
-            factor, slope = weights.proportion.at(problem.parameters, point.values)
-            self.known = self._as_large(weights.proportion, point, factor)
+        units = weights.units(problem.parameters, point.values, index)
+        if units is not None:
+            factor, self.proportion = units
+            self.known = self._as_large(point, index, factor)
             self.dynamics_weight = factor[:, None] * weights.dynamics
-            self.proportion = slope[:, problem.parameters.places(index)]
         self.length = chunk_length(problem, index)
         self.starts = range(0, self.track.steps, self.length)
         """First step of each chunk."""
 
-    def _as_large(self, proportion: Proportion, point: Point, factor: Float[np.ndarray, " r"]) -> Truncation:
+    def _as_large(self, point: Point, index: int, factor: Float[np.ndarray, " r"]) -> Truncation:
         """Errors of the discretisation in proportion to the forces, as they would be found with these parameters."""
         if point.truncated_at is None:
             return self.known
-        there, _ = proportion.at(self.problem.parameters, point.truncated_at)
+        units = self.weights.units(self.problem.parameters, point.truncated_at, index)
+        assert units is not None
+        there, _ = units
         return Truncation(np.asarray(self.known.dynamics) * (there / factor), self.known.readings)
 
     def long_chunks(self) -> Iterator[Chunk]:

@@ -1,6 +1,6 @@
 """Rounds that lead to a fixed point, brought there faster (Anderson's mixing with one earlier round).
 
-What a fit holds while it moves (errors of the discretisation, mobilities behind the widths of dry friction) is found
+What a fit holds while it moves (errors of the discretisation, speeds behind the widths of dry friction) is found
 anew at its result, and the fit goes on. Near the fixed point each round multiplies what is left by some factor, on
 smooth motions by next to nothing, where dry friction reverses by −0.7: it overshoots. Two rounds tell the factor. With
 the change ``f_k`` that round k makes,
@@ -17,7 +17,7 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.arrays import Float
+from shadowfit.arrays import Array, Float
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.trees import map_leaves
@@ -34,7 +34,7 @@ def share_of_before(now: Float[np.ndarray, " n"], before: Float[np.ndarray, " n"
 
 
 def mixed(now: Point, before: Point, share: float) -> Point:
-    """The point with ``1 − γ`` of its own discretisation errors and mobilities, and γ of those of another one."""
+    """The point with ``1 − γ`` of its own discretisation errors and speeds, and γ of those of another one."""
 
     def between(new: np.ndarray, other: np.ndarray) -> np.ndarray:
         return (1.0 - share) * new + share * other
@@ -48,9 +48,13 @@ def mixed(now: Point, before: Point, share: float) -> Point:
 
 
 def _faded(new: Fading, other: Fading, share: float) -> Fading:
-    """Mobilities are positive: their geometric mean."""
-    if new.mobility is None or other.mobility is None:
-        return new
-    positive = np.asarray(new.mobility) > 0.0
-    ratio = np.divide(other.mobility, new.mobility, out=np.ones_like(new.mobility), where=positive)
-    return Fading(new.mobility * np.maximum(ratio, np.finfo(float).tiny) ** share, new.most)
+    """Speeds are positive: their geometric mean."""
+
+    def between(now: Float[Array, "k n"] | None, before: Float[Array, "k n"] | None) -> Float[Array, "k n"] | None:
+        if now is None or before is None:
+            return now
+        positive = (np.asarray(now) > 0.0) & (np.asarray(before) > 0.0)
+        ratio = np.divide(before, now, out=np.ones_like(now), where=positive)
+        return np.asarray(now * ratio**share)
+
+    return Fading(between(new.axes, other.axes), between(new.shafts, other.shafts), new.most)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from shadowfit.arrays import Float
+from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.sliding import widest
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads
@@ -25,7 +25,7 @@ from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.residuals.fading import Fading
+from shadowfit.estimation.residuals.fading import FOLLOWS, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.unknowns import Start
@@ -125,23 +125,33 @@ def _faded(problem: Problem, point: Point, weights: Weights, alike: float) -> Po
     fading = []
     for index, nodes in enumerate(point.nodes):
         recording = RecordingRows(problem, point, weights, index)
-        parts = in_threads(problem.kernels.mobility, recording.long_chunks())
-        mobility = np.concatenate([part for part in parts if part is not None])
-        known = None if point.fading is None else point.fading[index].most
-        if known is None:
-            known = widest(problem.largest_speeds(nodes), problem.options.correction != "none")
-        fading.append(Fading(mobility, known))
+        most = None if point.fading is None else point.fading[index].most
+        if most is None:
+            most = widest(problem.largest_speeds(nodes), problem.options.correction != "none")
+        parts = list(in_threads(problem.kernels.stopped, recording.long_chunks()))
+        fading.append(_held_widths(parts, most))
     before = point.fading
     if before is not None and all(_alike(*pair, alike) for pair in zip(fading, before, strict=True)):
         return point
     return dataclasses.replace(point, fading=tuple(fading))
 
 
+def _held_widths(parts: Sequence[Fading], most: Float[Array, "d 2"]) -> Fading:
+    """Those of consecutive steps together. Where there is no friction yet, widths follow what comes."""
+    axes, shafts = (
+        np.concatenate([np.asarray(held) for held in of_parts])
+        for of_parts in zip(*((part.axes, part.shafts) for part in parts), strict=True)
+    )
+    return Fading(np.where(axes > 0.0, axes, FOLLOWS), np.where(shafts > 0.0, shafts, FOLLOWS), most)
+
+
 def _alike(first: Fading, other: Fading, part: float) -> bool:
-    """Whether no mobility differs by more than a part of itself."""
-    if first.mobility is None or other.mobility is None:
-        return False
-    return bool(np.all(np.abs(np.subtract(first.mobility, other.mobility)) <= part * np.abs(other.mobility)))
+    """Whether no speed differs by more than a part of itself."""
+    pairs = ((first.axes, other.axes), (first.shafts, other.shafts))
+    return all(
+        own is not None and last is not None and bool(np.all(np.abs(np.subtract(own, last)) <= part * np.abs(last)))
+        for own, last in pairs
+    )
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:

@@ -121,7 +121,7 @@ def _fading(point: Point, recording: int, finer: int) -> Fading:
     if point.fading is None:
         return PRESENT
     most = point.fading[recording].most
-    return PRESENT if most is None else Fading(None, np.asarray(most) / np.array([1.0, finer]))
+    return PRESENT if most is None else Fading(most=np.asarray(most) / np.array([1.0, finer]))
 
 
 def _sampled(problem: Problem, recording: int, part: slice) -> list[Float[np.ndarray, " n"]]:

@@ -12,7 +12,6 @@ from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.proportion import Proportion, linear_numbers
 from shadowfit.estimation.problem.weights import Weights, unit_weights
-from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 
 # An equation scales with its free numbers if what does not is less than this part of its forces.
@@ -32,15 +31,6 @@ def proportioned(problem: Problem, point: Point, weights: Weights) -> Weights:
     forms[loose[apart >= APART**2 * squares[loose]]] = 0.0
     proportion = Proportion(forms, np.sqrt(forms @ numbers @ numbers))
     return dataclasses.replace(weights, proportion=proportion if proportion.measured.any() else None)
-
-
-def settled_at(problem: Problem, weights: Weights, values: Values) -> Weights:
-    """The same weights at other parameters: levels are impulses there."""
-    if weights.proportion is None:
-        return weights
-    factor, _ = weights.proportion.at(problem.parameters, values)
-    proportion = weights.proportion.centred(problem.parameters, values)
-    return dataclasses.replace(weights, dynamics=factor[:, None] * weights.dynamics, proportion=proportion)
 
 
 def _undriven(problem: Problem) -> Bool[np.ndarray, " d"]:

@@ -33,6 +33,8 @@ correlated from one step to the next has no determinant.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from shadowfit.arrays import Float
@@ -106,6 +108,8 @@ def _slopes(
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
     """``Σ tr(B (1 − L))`` and ``Σ tr(B B (1 − L))`` for each parameter; the mean of B over steps stands for all."""
     slope, curvature = np.zeros((2, problem.parameters.size))
+    # A is that of impulses, whatever rows are counted in.
+    weights = dataclasses.replace(weights, read=None)
     count = 0
     for index in range(len(problem.tracks)):
         place = problem.parameters.places(index)

@@ -205,20 +205,20 @@ def axis_impulse(
     bases: Float[Array, "3 7"],
     motions: Float[Array, "3 7"],
     command: Float[Array, "inputs"],
-    carried: Float[Array, "8"],
+    carried: Float[Array, "10"],
 ) -> Float[Array, "x"]:
     """``[l | ∂l/∂(common twists, coordinates, wrench, free numbers, inputs)]`` of laws and dry friction along an axis.
 
-    ``carried`` are the wrench that the joint carries, the mobility of its axis and its largest speed.
-    Common twists of both bodies, at three times, are left out where the base is the world, and the wrench where there
-    is no dry friction.
+    ``carried`` are the wrench that the joint carries, and what the width of its friction follows from: mobility of the
+    axis, largest widths, what is held. Common twists of both bodies, at three times, are left out where the base is the
+    world, and the wrench where there is no dry friction. Without derivatives it is ``[l | L]``, with friction's limit.
     """
     freedom, free = len(kind.link.freedom), sum(kind.sizes)
     common = 0 if kind.grounded else 6 * TIMES
     load = 6 if rubs(kind) else 0
     ends = np.cumsum([common, TIMES * freedom, load, free])
 
-    def along(increments: Array) -> Array:
+    def along(increments: Array) -> tuple[Array, Array]:
         together, motion_steps, wrench, change, drive = jnp.split(increments, ends)
         mechanism = kind.written(numbers, change)
         poses = []
@@ -230,10 +230,13 @@ def axis_impulse(
             both += [] if kind.grounded else [_at_center(mechanism, BASE, base)]
             poses.append(Pose(jnp.stack([p.position for p in both]), jnp.stack([p.orientation for p in both])))
         acting = carried[:6] + wrench if load else carried[:6]
-        rubbing = balance.Turning(carried[6:7], carried[None, 7:])
+        rubbing = balance.Turning(carried[6:7], carried[None, 7:9], carried[9:])
         return _impulse(assemble(mechanism), poses, acting, rubbing, command + drive, timestep)
 
-    value, table = _differentiated(kind, along, int(ends[-1]) + command.shape[0])
+    size = int(ends[-1]) + command.shape[0]
+    if not kind.slopes:
+        return jnp.concatenate(along(jnp.zeros(size)))
+    value, table = slopes(lambda increments: along(increments)[0], jnp.zeros(size))
     return jnp.concatenate([value, table.ravel()])
 
 
@@ -244,8 +247,8 @@ def rubs(kind: Kind) -> bool:
 
 def _impulse(
     elements: Elements, poses: list[Pose], wrench: Array, rubbing: balance.Turning, command: Array, timestep: Array
-) -> Float[Array, "1"]:
-    """l between three configurations of a link's bodies."""
+) -> tuple[Float[Array, "1"], Float[Array, "1"]]:
+    """l between three configurations of a link's bodies, and the largest impulse of dry friction."""
     before, now, after = poses
     (group,) = elements.groups
     whole, old = with_world(now, now.minus(before) / timestep)
@@ -256,8 +259,10 @@ def _impulse(
     axis = balance.AxisMotion(geometry.position, speed, new_speed)
     laws = balance.law_impulse(group, axis, command, timestep, "exact")
     if group.friction is None:
-        return laws
+        return laws, jnp.zeros(1)
     frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
     across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
     about = jnp.concatenate([wrench[:3], wrench[3:] - jnp.cross(frame_b.point[0], wrench[:3])])
-    return laws + balance.friction_impulse(group, axis, across @ about, rubbing, command, timestep)
+    loads = across @ about
+    limit = balance.friction_limit(group, axis, loads, command, timestep)
+    return laws + balance.friction_impulse(group, axis, loads, rubbing, command, timestep), limit

@@ -14,7 +14,7 @@ from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.lanes import POSE, RECORD
-from shadowfit.estimation.residuals.recursion.links import Outwards, TreeLinks, padded
+from shadowfit.estimation.residuals.recursion.links import Outwards, TreeLinks
 from shadowfit.estimation.residuals.recursion.shaft_rows import ShaftRows
 from shadowfit.geometry import Pose
 from shadowfit.mechanism.mechanism import Mechanism
@@ -34,10 +34,8 @@ class TreeImpulses(TreeLinks):
         steps, size = len(poses.position) - 2, self.tree.size
         at = self.outwards(values, poses, command, timestep)
         carried, easily = self.carried(at)
-        if fading.mobility is not None:
-            easily = padded(fading.mobility, at.steps).T
-        most = np.full((size, 2), np.inf) if fading.most is None else np.asarray(fading.most)
-        axes = self.along_axes(at, carried, easily, most)
+        widths = fading.widths(size, self.shafts.count, at.steps)
+        axes = self.along_axes(at, carried, easily, widths)
         missing = np.zeros((steps, size))
         for place, wrench in enumerate(carried if self.rubs else self._sums(at)):
             first, count = (int(self.records.links[place, RECORD.index(name)]) for name in ("first", "freedom"))
@@ -45,12 +43,20 @@ class TreeImpulses(TreeLinks):
             missing[:, first : first + count] = np.einsum("kcx,kx->kc", twists, wrench[:steps])
             if (axis := axes[place]) is not None:
                 missing[:, first] -= axis[:steps, 0]
-        self.shafts.take_off(missing, values, at.motions, easily, most, timestep)
+        self.shafts.take_off(missing, values, at.motions, easily, widths, timestep)
         return missing
 
-    def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
-        """Change of each coordinate's speed by an impulse along it, at all but the ends of nodes."""
-        return self.carried(self.outwards(values, poses, command, timestep))[1].T[: len(poses.position) - 2]
+    def stopped(self, values: Values, poses: Pose, command: Array, timestep: float) -> Fading:
+        """Speeds ``d L`` from which friction stops each coordinate and shaft within a step."""
+        steps, size = len(poses.position) - 2, self.tree.size
+        at = self.outwards(values, poses, command, timestep)
+        carried, easily = self.carried(at)
+        limits = np.zeros((size, steps))
+        axes = self.along_axes(at, carried, easily, PRESENT.widths(size, self.shafts.count, at.steps))
+        for place, axis in enumerate(axes):
+            if axis is not None:
+                limits[int(self.records.links[place, RECORD.index("first")])] = axis[:steps, 1]
+        return Fading((easily[:, :steps] * limits).T, self.shafts.stopped(values, easily[:, :steps], timestep))
 
     def _sums(self, at: Outwards) -> list[Float[np.ndarray, "steps 6"]]:
         """What all that hangs on each joint misses."""

@@ -136,11 +136,10 @@ class LoopRows:
         """Have the code of the tree made in the background."""
         self.open.prepare()
 
-    def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
-        """Change of each coordinate's speed by an impulse along it, in the closed mechanism."""
-        at = self.open.outwards(values, poses, command, timestep)
-        closed = self._closed(values, poses, timestep)
-        return np.diagonal(self._response(at, values, poses, closed, timestep)[0], axis1=1, axis2=2)
+    def stopped(self, values: Values, poses: Pose, command: Array, timestep: float) -> Fading:
+        """Nothing of them is held."""
+        del values, poses, command, timestep
+        return PRESENT
 
     def rows(
         self,
@@ -160,7 +159,7 @@ class LoopRows:
         if self.rubs:
             response, own_easily = self._response(at, values, poses, closed, timestep)
             easily[:, :steps] = np.diagonal(response, axis1=1, axis2=2).T
-        unlimited = np.full((self.tree.size, 2), np.inf)
+        widths = PRESENT.widths(self.tree.size, 0, at.steps)
 
         def push(reaction: np.ndarray, slopes_wanted: bool) -> _Pushed:
             windows = [windowed(np.asarray(x), TIMES, steps) for x in (poses.position, poses.orientation)]
@@ -171,7 +170,7 @@ class LoopRows:
             reduced = wrenches.copy()
             for k, link in enumerate(self.rubbing):
                 reduced[link, :steps] -= pushed.carried[:, k]
-            return self.open.along_axes(at, reduced, easily, unlimited)
+            return self.open.along_axes(at, reduced, easily, widths)
 
         reaction = np.zeros((steps, self.count))
         pushed = push(reaction, False)

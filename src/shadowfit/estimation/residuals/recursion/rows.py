@@ -17,7 +17,7 @@ from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.estimation.residuals.recursion.impulses import TreeImpulses
-from shadowfit.estimation.residuals.recursion.links import Outwards, TreeLinks, addresses, padded
+from shadowfit.estimation.residuals.recursion.links import Outwards, TreeLinks, addresses
 from shadowfit.estimation.residuals.recursion.shaft_rows import ShaftRows
 from shadowfit.estimation.residuals.recursion.sweep import library, scratch_size
 from shadowfit.geometry import Pose
@@ -62,11 +62,9 @@ class TreeRows(TreeLinks):
         steps = len(poses.position) - 2
         at = self.outwards(values, poses, command[0], timestep)
         wrenches, easily = self.carried(at)
-        if fading.mobility is not None:
-            easily = padded(fading.mobility, at.steps).T
-        most = np.full((self.tree.size, 2), np.inf) if fading.most is None else np.asarray(fading.most)
-        table = self.together(at, self.along_axes(at, wrenches, easily, most), command[1], steps)
-        self.shafts.add(table, values, at.motions, easily, most, timestep)
+        widths = fading.widths(self.tree.size, self.shafts.count, at.steps)
+        table = self.together(at, self.along_axes(at, wrenches, easily, widths), command[1], steps)
+        self.shafts.add(table, values, at.motions, easily, widths, timestep)
         return table
 
     def missing(
@@ -75,9 +73,9 @@ class TreeRows(TreeLinks):
         """The last column of `rows` alone."""
         return self.alone.missing(values, poses, command, timestep, fading)
 
-    def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
-        """Change of each coordinate's speed by an impulse along it [1/(kg m²), 1/kg], at all but the ends of nodes."""
-        return self.alone.mobility(values, poses, command, timestep)
+    def stopped(self, values: Values, poses: Pose, command: Array, timestep: float) -> Fading:
+        """Speeds from which friction stops each coordinate and shaft within a step, at all but the ends of nodes."""
+        return self.alone.stopped(values, poses, command, timestep)
 
     def together(
         self, at: Outwards, axes: Sequence[np.ndarray | None], command_slopes: Array, steps: int

@@ -11,11 +11,13 @@ import numpy as np
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import shafts
 from shadowfit.dynamics.tree import Tree
+from shadowfit.estimation.residuals.fading import Widths
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.kernels import OverTime, over_time, slopes
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.mechanism.shaft import Shaft
 from shadowfit.records import record
 
 
@@ -39,6 +41,11 @@ class ShaftRows:
     def __init__(self, layout: Layout, tree: Tree, mechanism: Mechanism) -> None:
         self.layout, self.tree, self.mechanism = layout, tree, mechanism
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.mechanism.shafts)
+
     def prepare(self) -> None:
         """Have the code made in the background."""
         if len(self.mechanism.shafts):
@@ -50,12 +57,12 @@ class ShaftRows:
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
         mobility: Float[np.ndarray, "d steps"],
-        most: Float[np.ndarray, "d 2"],
+        widths: Widths,
         timestep: float,
     ) -> None:
         """Take the shafts' impulses, and their derivatives, off the rows."""
         size = self.tree.size
-        for one in self._turning(values, motions[: len(rows) + 2], mobility, most, timestep):
+        for one in self._turning(values, motions[: len(rows) + 2], mobility, widths, timestep):
             by_speed = one.outputs[:, 1:3] / timestep
             by_node = (-by_speed[:, 0], by_speed[:, 0] - by_speed[:, 1], by_speed[:, 1])
             for place, ratio in zip(one.places, one.turns, strict=True):
@@ -72,11 +79,11 @@ class ShaftRows:
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
         mobility: Float[np.ndarray, "d steps"],
-        most: Float[np.ndarray, "d 2"],
+        widths: Widths,
         timestep: float,
     ) -> None:
         """Take the shafts' impulses off what is missing."""
-        for one in self._turning(values, motions[: len(missing) + 2], mobility, most, timestep):
+        for one in self._turning(values, motions[: len(missing) + 2], mobility, widths, timestep):
             missing[:, one.places] -= one.outputs[:, :1] * one.turns
 
     def _turning(
@@ -84,27 +91,44 @@ class ShaftRows:
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
         mobility: Float[np.ndarray, "d steps"],
-        most: Float[np.ndarray, "d 2"],
+        widths: Widths,
         timestep: float,
     ) -> Iterator[_Turning]:
         """All shafts along the steps between nodes."""
         steps = len(motions) - 2
-        for name, shaft in self.mechanism.shafts.items():
+        for row, (name, shaft) in enumerate(self.mechanism.shafts.items()):
             places, turns = shafts.coordinates(self.tree, self.mechanism, shaft)
             moved = np.diff(self._positions(motions, places), axis=0)
             # Turns of hinges are known up to whole ones.
             moved = np.where(self._rotary(places), (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
             speed = moved @ turns / timestep
             easily = turns**2 @ mobility[places, :steps]
-            widths = np.broadcast_to(np.abs(turns) @ most[places], (steps, 2))
-            varying = np.column_stack([speed[:-1], speed[1:], easily, widths])
+            most = np.broadcast_to(np.abs(turns) @ widths.most[places], (steps, 2))
+            varying = np.column_stack([speed[:-1], speed[1:], easily, most, widths.shafts[row, :steps]])
             columns = [self._column(f"{name}.{leaf}") for leaf in shafts.NUMBERS]
-            numbers = [
+            numbers = self._numbers(values, name, shaft)
+            outputs = self._kernel([], [numbers, np.asarray(timestep)], [varying], None)[0]
+            yield _Turning(places, turns, outputs, [None if column is None else column[1] for column in columns])
+
+    def stopped(
+        self, values: Values, mobility: Float[np.ndarray, "d steps"], timestep: float
+    ) -> Float[np.ndarray, "steps s"]:
+        """Speeds from which friction stops the shafts within a step."""
+        found = np.zeros((mobility.shape[1], self.count))
+        for row, (name, shaft) in enumerate(self.mechanism.shafts.items()):
+            places, turns = shafts.coordinates(self.tree, self.mechanism, shaft)
+            found[:, row] = shafts.stopped(self._numbers(values, name, shaft), turns**2 @ mobility[places], timestep)
+        return found
+
+    def _numbers(self, values: Values, name: str, shaft: Shaft) -> Float[np.ndarray, "3"]:
+        """Numbers of a shaft, free ones as they are."""
+        columns = [self._column(f"{name}.{leaf}") for leaf in shafts.NUMBERS]
+        return np.array(
+            [
                 float(getattr(shaft, leaf)) if column is None else float(values.numbers[column[0]])
                 for leaf, column in zip(shafts.NUMBERS, columns, strict=True)
             ]
-            outputs = self._kernel([], [np.array(numbers), np.asarray(timestep)], [varying], None)[0]
-            yield _Turning(places, turns, outputs, [None if column is None else column[1] for column in columns])
+        )
 
     def _column(self, name: str) -> tuple[int, int] | None:
         """Place of a free number among the values, and of its increment."""
@@ -135,7 +159,7 @@ class ShaftRows:
 
     @functools.cached_property
     def _kernel(self) -> OverTime:
-        return over_time(_row, [], [np.empty(3), np.empty(())], [np.empty(5)], "shaft rows")
+        return over_time(_row, [], [np.empty(3), np.empty(())], [np.empty(6)], "shaft rows")
 
 
 def _row(_: list[Any], constants: list[Any], varying: list[Any]) -> Float[Array, "6"]:
@@ -145,7 +169,7 @@ def _row(_: list[Any], constants: list[Any], varying: list[Any]) -> Float[Array,
 
     def moved(increments: Array) -> Array:
         shifted, speeds = numbers + increments[2:], given[:2] + increments[:2]
-        return shafts.impulse(shifted, speeds, given[2], timestep, given[3:])[None]
+        return shafts.impulse(shifted, speeds, given[2], timestep, given[3:5], given[5])[None]
 
     value, table = slopes(moved, jnp.zeros(5))
     return jnp.concatenate([value, table[0]])

@@ -118,8 +118,8 @@ class Recursion(Protocol):
         """The residuals alone."""
         ...
 
-    def mobility(self, values: Values, poses: Pose, command: Array, timestep: float) -> Float[np.ndarray, "steps d"]:
-        """Change of each coordinate's speed by an impulse along it, in each step."""
+    def stopped(self, values: Values, poses: Pose, command: Array, timestep: float) -> Fading:
+        """Speeds from which friction stops each coordinate and shaft in each step, to be held."""
         ...
 
 
