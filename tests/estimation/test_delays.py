@@ -123,11 +123,11 @@ def test_over_stairs_a_delay_is_known_by_what_a_time_step_more_or_less_does():
     expected = (commands(1.0) - commands(-1.0)) / (2.0 * problem.timestep)
     slopes = problem.over_stairs().commands_at(values, 0)[1]
     np.testing.assert_allclose(np.sum(slopes, axis=2), expected, atol=1e-9)
-    # The derivative itself sees one step of each stair, and three see the secant.
+    # The derivative itself sees the two steps beside each stair, and the secant one more.
     seen = [
         np.count_nonzero(np.abs(one[:, 0]).sum(axis=1) > 1e-9) for one in (problem.commands_at(values, 0)[1], slopes)
     ]
-    assert 2 * seen[0] < seen[1] <= 3 * seen[0]
+    assert 3 * seen[0] == 2 * seen[1]
 
 
 @pytest.mark.parametrize(("hold", "free"), [("linear", FREE), ("zero", ("*.viscous",))])

@@ -23,11 +23,9 @@ def swinging(time=TIME, **channels):
     return Recording(time, {"theta": 0.3 * np.cos(5.0 * time), **channels}, name="run")
 
 
-def commands_of(problem, mechanism):
-    track = problem.tracks[0]
-    return commands(
-        problem.plan, track.recording, dict(mechanism.inputs.items()), track.times(problem.timestep), problem.timestep
-    )
+def commands_of(problem, mechanism, hat=False):
+    track, inputs = problem.tracks[0], dict(mechanism.inputs.items())
+    return commands(problem.plan, track.recording, inputs, track.times(problem.timestep), problem.timestep, hat=hat)
 
 
 def test_samples_go_to_the_step_that_they_follow():
@@ -61,9 +59,9 @@ def test_sampling_faster_than_the_step_keeps_every_sample():
     assert problem.tracks[0].fraction.shape == (11, 4)
 
 
-@pytest.mark.parametrize("discretization", ["spook", "exact"])
+@pytest.mark.parametrize(("discretization", "hat"), [("spook", False), ("exact", False), ("exact", True)])
 @pytest.mark.parametrize(("hold", "delay"), [("zero", 0.0), ("zero", 0.0137), ("linear", 0.0), ("linear", 0.004)])
-def test_commands_and_their_derivatives(discretization, hold, delay):
+def test_commands_and_their_derivatives(discretization, hat, hold, delay):
     """Derivatives by gain, offset and delay are those of the commands; from zero a delay can only grow."""
     inputs = {"u": type(FURUTA.inputs["u"])(gain=1.3, offset=0.2, delay=delay, hold=hold)}
     mechanism = Mechanism(
@@ -73,13 +71,13 @@ def test_commands_and_their_derivatives(discretization, hold, delay):
     recording = Recording(TIME, {"theta1": np.sin(9 * TIME), "theta2": np.cos(7 * TIME), "u": signal})
     free = ["u.gain", "u.offset", "u.delay"]
     problem = problem_of(mechanism, recording, free, discretization=discretization)
-    _, slopes = commands_of(problem, mechanism)
+    _, slopes = commands_of(problem, mechanism, hat)
     for column, name in enumerate(free):
         step = 1e-8
         lowest = mechanism.leaf(name).lower
         value = mechanism.get(name)
         below = max(value - step, lowest)
-        ends = [commands_of(problem, mechanism.write({name: x}))[0] for x in (below, value + step)]
+        ends = [commands_of(problem, mechanism.write({name: x}), hat)[0] for x in (below, value + step)]
         numeric = (ends[1] - ends[0]) / (value + step - below)
         np.testing.assert_allclose(slopes[:, :, column], numeric, rtol=1e-5, atol=1e-3)  # of some 100
 

@@ -1,5 +1,7 @@
 """Low-pass, resampling and held inputs: against SciPy and against closed forms."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowfit.errors import RecordingError
-from shadowfit.recordings import held_input_average, lowpass, resample, unwrap
+from shadowfit.recordings import held_input_average, held_input_hat, lowpass, resample, unwrap
 
 RATE = 250.0
 TIME = np.arange(0, 2001) / RATE
@@ -240,6 +242,38 @@ def test_averages_of_adjoining_intervals_add_up(hold):
     parts = held_input_average(TIME, values, edges[:-1], edges[1:], hold, delay=0.0123)
     whole = held_input_average(TIME, values, edges[:1], edges[-1:], hold, delay=0.0123)
     assert np.sum(parts * np.diff(edges)) == pytest.approx(whole[0] * (edges[-1] - edges[0]), abs=1e-12)
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+@given(seed=st.integers(0, 2**32 - 1), delay=st.floats(-0.3, 0.7))
+def test_under_a_hat_a_motion_sees_its_acceleration(hold, seed, delay):
+    """``q(t + h) − 2 q(t) + q(t − h) = h² û`` where the held signal is the acceleration of q."""
+    rng = np.random.default_rng(seed)
+    time, values = np.cumsum(rng.uniform(0.05, 0.2, 9)), 3.0 + rng.normal(size=9)
+    centre, h = rng.uniform(-0.5, 1.5, 4), 0.17
+    result = held_input_hat(time, values, centre, h, hold, delay)
+    for middle, mean in zip(centre, result, strict=True):
+        edges = sorted([middle - h, middle, middle + h, *(t + delay for t in time if abs(t + delay - middle) < h)])
+
+        def weighed(t, middle=middle):
+            return (1.0 - abs(t - middle) / h) * held(time, values, hold, t - delay) / h
+
+        pieces = itertools.pairwise(edges)
+        parts = [scipy.integrate.fixed_quad(np.vectorize(weighed), left, right, n=2)[0] for left, right in pieces]
+        assert mean == pytest.approx(sum(parts), abs=1e-11)
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+def test_hats_of_finer_steps_are_parts_of_a_hat(hold):
+    """So that the means of finer steps leave nothing to correct."""
+    values, h, finer = np.random.default_rng(11).normal(size=TIME.size), 0.01, 4
+    centre = 0.05 + h * np.arange(20)
+    weights = 1.0 - np.abs(np.arange(1 - finer, finer)) / finer
+    fine = [
+        held_input_hat(TIME, values, centre + k * h / finer, h / finer, hold, 0.003) for k in range(1 - finer, finer)
+    ]
+    whole = held_input_hat(TIME, values, centre, h, hold, 0.003)
+    np.testing.assert_allclose(np.transpose(fine) @ weights / finer, whole, atol=1e-9)
 
 
 def test_on_the_samples_own_intervals_the_zero_hold_returns_them():

@@ -170,7 +170,8 @@ def friction_limit(
     timestep: Float[Array, ""],
 ) -> Float[Array, "n"]:
     """Largest impulse of dry friction, ``L = Σ U |λ| + h·level``."""
-    weights, level = rows.friction_limits(group, axis.position, axis.speed, command)
+    position, speed, _ = axis
+    weights, level = rows.friction_limits(group, position, speed, command)
     return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
 
 

@@ -7,6 +7,7 @@ from shadowfit.recordings.checks import check_recording as check_recording
 from shadowfit.recordings.checks import clipped as clipped
 from shadowfit.recordings.checks import looks_like_degrees as looks_like_degrees
 from shadowfit.recordings.filtering import held_input_average as held_input_average
+from shadowfit.recordings.filtering import held_input_hat as held_input_hat
 from shadowfit.recordings.filtering import lowpass as lowpass
 from shadowfit.recordings.filtering import resample as resample
 from shadowfit.recordings.filtering import unwrap as unwrap

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shadowfit.errors import RecordingError
-from shadowfit.held_signals import Hold, held
+from shadowfit.held_signals import Hold, held, integrated_twice
 
 Vector = NDArray[np.float64]
 
@@ -133,6 +133,25 @@ def held_input_average(
     (value, lower), (_, upper) = (held(np, time, values, ends - delay, hold) for ends in (start, stop))
     length = stop - start
     return np.where(length > 0.0, (upper - lower) / np.where(length > 0.0, length, 1.0), value)
+
+
+def held_input_hat(
+    time: ArrayLike, values: ArrayLike, centre: ArrayLike, reach: float, hold: Hold = "zero", delay: float = 0.0
+) -> Vector:
+    """Mean of a held, delayed input around each time with the weights of a hat, exactly, shape (m,).
+
+        û_i = 1/h ∫ (1 − |t − c_i|/h) u(t − d) dt = (W(c_i + h − d) − 2 W(c_i − d) + W(c_i − h − d)) / h²
+
+    over ``|t − c_i| < h``, with the second antiderivative W of the held signal. That is what an acceleration u does to
+    the second difference of a motion over steps h. Arguments are as for :func:`held_input_average`; ``centre``: c_i
+    [s], ``reach``: h > 0 [s].
+    """
+    time, values = _present(np.asarray(time, dtype=np.float64), values, wraps=False)
+    # About its mean the signal's second integral stays small, and loses no digits in the difference.
+    middle = float(np.mean(values))
+    late = np.asarray(centre, dtype=np.float64) - delay
+    before, now, after = (integrated_twice(time, values - middle, late + shift, hold) for shift in (-reach, 0.0, reach))
+    return np.asarray(middle + (after - 2.0 * now + before) / reach**2)
 
 
 def _present(time: Vector, values: ArrayLike, wraps: bool) -> tuple[Vector, Vector]:

@@ -1,17 +1,89 @@
-"""Commands of the time steps: inputs held between their samples, scaled, shifted and delayed."""
+"""Commands of the time steps: inputs held between their samples, scaled, shifted and delayed.
+
+A command is a mean of its input. The simulator's is over the interval of a step (:class:`_OverStep`), and so is that of
+a fit of the simulator's own equations. With deferred correction, which is after the machine's, it has the weights of a
+hat over two steps (:class:`_UnderHat`),
+
+    û_k = 1/h ∫ (1 − |t − t_k|/h) u(t) dt,        q_{k+1} − 2 q_k + q_{k−1} = h² (q̈ under the hat),
+
+which is what the second difference of a motion sees of its forces, exactly: a jump within a step counts, and moves with
+a delay, as it does in the machine. (With means over a step the correction takes off what the jumps lack, but not what
+their derivatives do: bars of delays, and of what shares their effect, were too small by a third where targets are held
+for some samples.) Hats of finer steps, weighed by a hat, are the hat of a step, so that inputs have no error of the
+discretisation that would be left to correct.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 
-from shadowfit.arrays import Array
+from shadowfit.arrays import Float
 from shadowfit.dynamics.commands import intervals
 from shadowfit.estimation.problem.track import ON_GRID
 from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.held_signals import Hold, held
 from shadowfit.mechanism.surroundings import Input
-from shadowfit.recordings import Recording, held_input_average
+from shadowfit.recordings import Recording, held_input_average, held_input_hat
+from shadowfit.records import record
+
+Vector = Float[np.ndarray, " n"]
+
+
+class _Mean(Protocol):
+    """Means of one input, one for each step, as functions of its delay [s]."""
+
+    def at(self, delay: float) -> Vector:
+        """The means."""
+        ...
+
+    def slope(self, delay: float) -> Vector:
+        """Their derivatives."""
+        ...
+
+
+@record(frozen=True)
+class _OverStep:
+    """Means over the intervals of steps."""
+
+    time: Vector
+    signal: Vector
+    hold: Hold
+    first: Vector
+    last: Vector
+
+    def at(self, delay: float) -> Vector:
+        return held_input_average(self.time, self.signal, self.first, self.last, self.hold, delay)
+
+    def slope(self, delay: float) -> Vector:
+        length = self.last - self.first
+        # Just before the ends: a delay can only grow from zero, and a sample may lie exactly on an end.
+        late = delay + (ON_GRID * length if self.hold == "zero" else 0.0)
+        first, last = (held(np, self.time, self.signal, end - late, self.hold)[0] for end in (self.first, self.last))
+        return np.asarray((first - last) / length)
+
+
+@record(frozen=True)
+class _UnderHat:
+    """Means around the times of steps, with the weights of a hat that reaches to the steps beside them."""
+
+    time: Vector
+    signal: Vector
+    hold: Hold
+    centre: Vector
+    reach: float
+
+    def at(self, delay: float) -> Vector:
+        return held_input_hat(self.time, self.signal, self.centre, self.reach, self.hold, delay)
+
+    def slope(self, delay: float) -> Vector:
+        before, now, after = (
+            held(np, self.time, self.signal, self.centre + shift - delay, self.hold)[1]
+            for shift in (-self.reach, 0.0, self.reach)
+        )
+        return np.asarray((2.0 * now - before - after) / self.reach**2)
 
 
 def commands(
@@ -21,29 +93,31 @@ def commands(
     times: np.ndarray,
     timestep: float,
     reach: float = 0.0,
+    hat: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Command of steps at given times [s], ``gain·mean(u, delayed) + offset``, and derivatives by what is free of it.
 
-    The mean is over the interval of a step [s]: from its time on for SPOOK, around it otherwise. Derivatives by delays
-    of inputs that are held are secants over ``reach`` [s] to each side, unless that is zero.
+    The mean is under a ``hat``, or over the interval of a step: from its time on for SPOOK, around it otherwise.
+    Derivatives by delays of inputs that are held are secants over ``reach`` [s] to each side, unless that is zero.
     """
-    first, last = intervals(times, timestep, plan.equations.discretization)
     free = set(plan.layout.numbers)
     table, slopes = np.zeros((len(times), len(inputs))), []
     for column, (name, part) in enumerate(inputs.items()):
-        gain, offset, delay = float(part.gain), float(part.offset), float(part.delay)
+        gain, delay = float(part.gain), float(part.delay)
         time, signal = _finite_input(recording, name)
-        mean = held_input_average(time, signal, first, last, hold=part.hold, delay=delay)
-        table[:, column] = gain * mean + offset
-        if reach > 0.0 and part.hold == "zero":
-            later, sooner = (held_input_average(time, signal, first, last, delay=delay + r) for r in (reach, -reach))
-            by_delay = gain * (later - sooner) / (2.0 * reach)
+        mean: _Mean
+        if hat:
+            mean = _UnderHat(time, signal, part.hold, times, timestep)
         else:
-            # Just before the ends: a delay can only grow from zero, and a sample may lie exactly on an end.
-            early = ON_GRID * timestep if part.hold == "zero" else 0.0
-            at_ends = [_held(time, signal, ends - delay - early, part.hold) for ends in (first, last)]
-            by_delay = -gain * (at_ends[1] - at_ends[0]) / timestep
-        for leaf, slope in (("gain", mean), ("offset", np.ones_like(mean)), ("delay", by_delay)):
+            first, last = map(np.asarray, intervals(times, timestep, plan.equations.discretization))
+            mean = _OverStep(time, signal, part.hold, first, last)
+        acting = mean.at(delay)
+        table[:, column] = gain * acting + float(part.offset)
+        if reach > 0.0 and part.hold == "zero":
+            by_delay = (mean.at(delay + reach) - mean.at(delay - reach)) / (2.0 * reach)
+        else:
+            by_delay = mean.slope(delay)
+        for leaf, slope in (("gain", acting), ("offset", np.ones_like(acting)), ("delay", gain * by_delay)):
             if f"{name}.{leaf}" in free:
                 spread = np.zeros_like(table)
                 spread[:, column] = slope
@@ -57,10 +131,3 @@ def _finite_input(recording: Recording, name: str) -> tuple[np.ndarray, np.ndarr
     values = recording.channel(name)
     finite = np.isfinite(values)
     return recording.time[finite], values[finite]
-
-
-def _held(time: np.ndarray, values: np.ndarray, at: Array, hold: str) -> np.ndarray:
-    if hold == "linear":
-        return np.interp(at, time, values)
-    index = np.clip(np.searchsorted(time, at, side="right") - 1, 0, len(time) - 1)
-    return values[index]

@@ -176,7 +176,8 @@ class Problem:
     def _commands(self, recording: int, finer: int, inputs: Mapping[str, Input]) -> tuple[np.ndarray, np.ndarray]:
         track, timestep = self.tracks[recording], self.timestep / finer
         times = track.start_time - self.timestep + timestep * np.arange(1, (track.steps + 1) * finer)
-        return commands(self.plan, track.recording, inputs, times, timestep, self.delay_reach)
+        hat = self.options.correction != "none"
+        return commands(self.plan, track.recording, inputs, times, timestep, self.delay_reach, hat)
 
     def at(self, values: Values, recording: int) -> Evaluator:
         """The compiled functions at the parameters of a recording."""
