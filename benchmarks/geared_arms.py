@@ -2,12 +2,13 @@
 
 * ``seven``: seven axes; friction with a Stribeck part (half of Coulomb's), rotors, a ripple of the gears' torque.
 * ``parallelogram``: four axes, the forearm keeps its attitude (a URDF's ``mimic``); friction with a Stribeck part.
+* ``currents``: six axes whose motor currents [A] were read; gains are known to 5 %, and free beside everything else.
 
 Angles (noise 20 µrad) and torques with noise, 1 kHz, 20 s. The URDF that is fitted has no friction, and masses, centres
 of mass and inertias that are off by up to 20 %. ``fit`` sees the first 14 s, ``validate`` the rest; friction and rotors
 are printed beside the truth, in error bars. (Models without a Stribeck part have a little more Coulomb friction.)
 
-    python benchmarks/geared_arms.py [--out FOLDER] [seven parallelogram]
+    python benchmarks/geared_arms.py [--out FOLDER] [seven parallelogram currents]
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ class Recorded:
     """As its file has them."""
     channels: dict[str, np.ndarray]
     truth: dict[str, float]
+    overlay: str = ""
+    """More for the model file beside the robot's."""
+    more: tuple[str, ...] = ()
+    """Further arguments of the fit."""
 
 
 def urdf(links: list[Link], mimics: bool = True) -> str:
@@ -175,16 +180,52 @@ def parallelogram() -> Recorded:
     return Recorded(links, cad, channels, truth)
 
 
+def currents() -> Recorded:
+    """Six axes behind gears with ripple and Stribeck friction; the torque of a current is known to 5 %."""
+    rng, across = np.random.default_rng(2), "0 1 0"
+    numbers = (
+        ("base", "0 0 0.13", "0 0 1", 7.0, (0.02, 0.01, -0.02), (0.03, 0.03, 0.02)),
+        ("shoulder", "0 0.1 0", across, 12.0, (0.0, 0.05, 0.28), (0.4, 0.4, 0.03)),
+        ("elbow", "0 -0.1 0.6", across, 5.0, (0.01, 0.02, 0.25), (0.12, 0.12, 0.01)),
+        ("wrist1", "0 0 0.5", across, 2.0, (0.01, 0.05, 0.02), (0.005, 0.005, 0.004)),
+        ("wrist2", "0 0.1 0", "0 0 1", 2.0, (0.0, 0.02, 0.05), (0.005, 0.005, 0.004)),
+        ("wrist3", "0 0 0.1", across, 0.5, (0.01, 0.01, 0.03), (5e-4, 5e-4, 6e-4)),
+    )
+    links = [
+        Link(f"{name}_link", mass, np.array(com), np.array(inertia), name, place, axis=axis)
+        for name, place, axis, mass, com, inertia in numbers
+    ]
+    cad = []
+    for link in links:
+        heavier = rng.uniform(0.85, 1.15)
+        moved, larger = link.com * rng.uniform(0.9, 1.1, 3), link.inertia * heavier * rng.uniform(0.9, 1.1)
+        cad.append(dataclasses.replace(link, mass=link.mass * heavier, com=moved, inertia=larger))
+    q, v, a = motion(rng, (0.6, 0.4, 0.5, 0.7, 0.7, 0.8), (0.0, -0.6, 0.9, -0.3, 0.0, 0.0))
+    viscous, coulomb = np.array([15, 14, 9, 2.5, 2.2, 1.8]), np.array([10, 12, 7, 1.8, 1.6, 1.2])
+    rotor, gain = np.array([2.2, 2.2, 1.0, 0.15, 0.15, 0.12]), np.array([13.5, 13.2, 12.1, 9.5, 9.2, 9.1])
+    torque = inverse_dynamics(links, q, v, a) + rotor * a + 0.05 * coulomb * np.sin(150.0 * q)
+    torque += rubbed(v, viscous, coulomb, 0.5 * coulomb)
+    current = torque / gain + np.array([0.02, -0.03, 0.01, 0.0, 0.02, -0.01])
+    names = [link.joint for link in links]
+    channels = read(rng, names, q, current, 0.02 * np.std(current, axis=0))
+    kinds = {"viscous": viscous, "coulomb": coulomb, "motor.shaft_inertia": rotor, "motor.gain": gain}
+    truth = {f"{name}.{kind}": float(own[i]) for i, name in enumerate(names) for kind, own in kinds.items()}
+    stated = gain * (1.0 + 0.05 * rng.standard_normal(len(gain)))
+    lines = [f"[joints.{name}.motor]\ngain = {x:.6g}\n" for name, x in zip(names, stated, strict=True)]
+    more = ("--free", "*.motor.gain", "--prior", "*.motor.gain=5%")
+    return Recorded(links, cad, channels, truth, "\n".join(['unit = "A"\n', *lines]), more)
+
+
 def study(arm: Recorded, folder: Path) -> None:
     """Files, fit, torques of the rest, and parameters beside the truth."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "robot.urdf").write_text(urdf(arm.cad))
-    (folder / "arm.toml").write_text(f'{OVERLAY}hold = "linear"\n')
+    (folder / "arm.toml").write_text(f'{OVERLAY}hold = "linear"\n{arm.overlay}')
     header, table = ",".join(["time", *arm.channels]), np.column_stack([TIME, *arm.channels.values()])
     np.savetxt(folder / "recording.csv", table, delimiter=",", header=header, comments="", fmt="%.9g")
     free = [part for pattern in FREE for part in ("--free", pattern)]
     for arguments in (
-        ("fit", "arm.toml", "recording.csv", "--to", SPLIT, *free, "--out", "result", "--quiet"),
+        ("fit", "arm.toml", "recording.csv", "--to", SPLIT, *free, *arm.more, "--out", "result", "--quiet"),
         ("validate", "result", "recording.csv", "--from", SPLIT, "--quiet"),
     ):
         subprocess.run([sys.executable, "-m", "shadowfit", *arguments], cwd=folder, check=False)
@@ -199,7 +240,7 @@ def study(arm: Recorded, folder: Path) -> None:
 
 def main() -> None:
     """The arms that were asked for, one after the other."""
-    arms = {"seven": seven, "parallelogram": parallelogram}
+    arms = {"seven": seven, "parallelogram": parallelogram, "currents": currents}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("arms", nargs="*", default=list(arms), help=f"of {', '.join(arms)}")
