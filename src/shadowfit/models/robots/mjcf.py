@@ -361,7 +361,7 @@ class _Reader:
         if model.actuator_forcelimited[index]:
             limit = abs(gear) * float(np.max(np.abs(model.actuator_forcerange[index])))
         return Actuator(
-            name, gain=1.0 / gear, kp=gear**2 * gain, kd=-(gear**2) * float(bias[2]), limit=limit, gear=gear
+            name, gain=1.0 / gear, kp=gear**2 * gain, kd=gear**2 * abs(float(bias[2])), limit=limit, gear=gear
         )
 
     # ---- what closes loops and couples joints
