@@ -15,7 +15,7 @@ def test_show_and_convert(tmp_path):
     shown = run("show", robot)
     assert shown.exit_code == 0, shown.output
     assert "shoulder_position" in shown.stdout
-    assert "note: link 'upper'" in shown.stderr
+    assert "balls of water of that mass: upper (2 kg" in shown.stderr
     converted = run("convert", robot, model)
     assert converted.exit_code == 0, converted.output
     assert "1 body, 1 joint" in converted.stdout

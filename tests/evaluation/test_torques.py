@@ -58,6 +58,20 @@ def test_wrong_mass_shows(mechanism, recording):
         np.testing.assert_allclose(wrong[name].measured, good[name].measured)
 
 
+@pytest.mark.filterwarnings("ignore:recording .* is constant:UserWarning")
+def test_joints_that_stand_still_have_no_say_in_the_cut_off(mechanism, recording):
+    """Encoders of joints at rest repeat to the last digit."""
+
+    def with_still(*joints):
+        held = {f"q{joint}": np.full(len(recording), 0.3) for joint in joints}
+        one = dataclasses.replace(recording, channels={**recording.channels, **held})
+        return build_problem(mechanism, [one], parameter_set(mechanism, ()), Options())
+
+    assert torque_cutoff(with_still(1), 0) == torque_cutoff(with_still(), 0) > 0.0
+    assert torque_cutoff(with_still(1, 2), 0) == 0.0
+    assert predicted_torques(at_start(with_still(1, 2))) == {}
+
+
 def test_page_holds_the_curves(mechanism, recording):
     found = predicted(mechanism, recording, correction="none", stick_time=None)
     validation = Validation("run", "", 0.0, 0.0, 0.0, True, "", STEPS, 0.01, {}, found)

@@ -15,7 +15,7 @@ from shadowfit.mechanism import (
     hinge,
 )
 from shadowfit.models.matching import matched, same_joints
-from shadowfit.recordings import Recording
+from shadowfit.recordings import Recording, read_recording
 
 TIME = 0.01 * np.arange(4)
 
@@ -50,13 +50,12 @@ def test_channels_under_their_own_names_stay() -> None:
 
 
 def test_words_around_all_names_do_not_matter() -> None:
-    assert same_joints(["joint1", "joint2"], ["fer_joint1", "fer_joint2", "gripper"]) == {
-        "joint1": "fer_joint1",
-        "joint2": "fer_joint2",
-    }
+    assert same_joints(["joint1", "joint2"], ["fer_joint1", "fer_joint2", "gripper"]) == [
+        {"joint1": "fer_joint1", "joint2": "fer_joint2"}
+    ]
     asked = ["FL_hip_joint", "FL_calf_joint"]
-    assert same_joints(asked, ["FL_hip", "FL_calf"]) == dict(zip(asked, ["FL_hip", "FL_calf"], strict=True))
-    assert same_joints(["wrist_1"], ["wrist-1"]) == {"wrist_1": "wrist-1"}
+    assert same_joints(asked, ["FL_hip", "FL_calf"]) == [dict(zip(asked, ["FL_hip", "FL_calf"], strict=True))]
+    assert same_joints(["wrist_1"], ["wrist-1"]) == [{"wrist_1": "wrist-1"}]
 
 
 def test_names_that_match_nothing_are_listed() -> None:
@@ -82,3 +81,23 @@ def test_names_that_match_nothing_are_listed() -> None:
 def test_the_other_drive_and_joints_without_one_are_named(columns: tuple[str, ...], message: str) -> None:
     with pytest.raises(RecordingError, match=message):
         matched(leg(), recording("hip.position", *columns))
+
+
+def test_joints_of_several_robots_are_not_guessed() -> None:
+    joints = [f"{side}_{joint}" for side in ("left", "right") for joint in ("hip", "knee")]
+    columns = [f"{joint}.{quantity}" for joint in joints for quantity in ("position", "velocity", "effort", "target")]
+    with pytest.raises(RecordingError, match="left_hip, left_knee; right_hip, right_knee; say which"):
+        matched(leg(), recording(*columns))
+
+
+def test_what_else_was_recorded_is_neither_here_nor_there() -> None:
+    """A gripper with times of its own leaves no rows and no warnings."""
+    time = np.sort(np.concatenate([0.01 * np.arange(50), 0.01 * np.arange(0, 50, 7) + 0.004]))
+    own = np.isin(time, 0.01 * np.arange(50))
+    names = ("hip.position", "knee.velocity", "hip.effort", "knee.target")
+    channels = {name: np.where(own, np.sin(i + 9.0 * time), np.nan) for i, name in enumerate(names)}
+    read = read_recording({"time": time, **channels, "gripper.position": np.where(own, np.nan, 0.1)})
+    assert any("gripper" in text for text in read.warnings)
+    found = matched(leg(), read)
+    np.testing.assert_array_equal(found.time, time[own])
+    assert found.warnings == ()

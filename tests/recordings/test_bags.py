@@ -92,6 +92,76 @@ def test_what_is_not_known_is_left_out_and_time_is_that_of_arrival_without_stamp
     np.testing.assert_allclose(np.diff(recording.time), 0.01 + 1e-6 * (2 * np.arange(COUNT - 1) + 1), atol=1e-9)
 
 
+def write_states(path, messages) -> None:
+    """A bag of joint states: arrival and stamp [ns], names, positions."""
+    types = store(ros1=True)
+    header, stamp = types.types["std_msgs/msg/Header"], types.types["builtin_interfaces/msg/Time"]
+    with rosbag1.Writer(path) as writer:
+        states = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=types)
+        for arrival, time, names, positions in messages:
+            message = types.types["sensor_msgs/msg/JointState"](
+                header=header(seq=0, stamp=stamp(sec=time // 10**9, nanosec=time % 10**9), frame_id=""),
+                name=list(names),
+                position=np.array(positions, float),
+                velocity=np.zeros(0),
+                effort=np.zeros(0),
+            )
+            writer.write(states, arrival, types.serialize_ros1(message, "sensor_msgs/msg/JointState"))
+
+
+LATE = 2_000_000  # nanoseconds between stamp and arrival
+
+
+def states(order, stamp=lambda k: START + k * INTERVAL):
+    """Messages of one joint at k intervals, in an order of arrival; the position is k."""
+    return [(START + i * INTERVAL + LATE, stamp(k), ["hip"], [k]) for i, k in enumerate(order)]
+
+
+def test_a_stamp_that_was_left_at_zero_is_that_of_the_arrival_less_the_usual_delay(tmp_path) -> None:
+    write_states(tmp_path / "run.bag", states(range(20), lambda k: 0 if k in (0, 7) else START + k * INTERVAL))
+    recording = read_recording(tmp_path / "run.bag")
+    np.testing.assert_allclose(recording.time, 0.01 * np.arange(20), rtol=0, atol=1e-9)
+
+
+def test_messages_that_overtake_each_other_come_in_the_order_of_their_stamps(tmp_path) -> None:
+    order = list(range(20))
+    order[5], order[6], order[12], order[14] = 6, 5, 14, 12
+    write_states(tmp_path / "run.bag", states(order))
+    recording = read_recording(tmp_path / "run.bag")
+    np.testing.assert_array_equal(recording.channels["hip.position"], np.arange(20))
+
+
+def test_a_clock_that_was_set_back_is_not_used_and_that_is_said(tmp_path) -> None:
+    write_states(tmp_path / "run.bag", states(range(20), lambda k: START + (k if k < 10 else k - 8) * INTERVAL))
+    recording = read_recording(tmp_path / "run.bag")
+    np.testing.assert_allclose(recording.time, 0.01 * np.arange(20), rtol=0, atol=1e-9)
+    assert any("/joint_states: stamps of messages" in text and "go back" in text for text in recording.warnings)
+
+
+def test_drivers_that_share_a_topic_share_its_rows(tmp_path) -> None:
+    """Joints in another order in each message, from two drivers at the same times, and some messages twice."""
+    messages = []
+    for k in range(20):
+        time, names = START + k * INTERVAL, ["hip", "knee"] if k % 2 else ["knee", "hip"]
+        values = {"hip": k, "knee": -k}
+        messages.append((time + LATE, time, names, [values[name] for name in names]))
+        messages.append((time + 2 * LATE, time, ["jaw"], [10 * k]))
+        messages += [messages[-1]] if k == 3 else []
+    write_states(tmp_path / "run.bag", messages)
+    recording = read_recording(tmp_path / "run.bag")
+    for joint, factor in (("hip", 1), ("knee", -1), ("jaw", 10)):
+        np.testing.assert_array_equal(recording.channels[f"{joint}.position"], factor * np.arange(20))
+    assert recording.warnings == ("/joint_states: messages with the time of the one before, left out: 1",)
+
+
+def test_joints_without_names_are_numbered(tmp_path) -> None:
+    write_states(
+        tmp_path / "run.bag", [(time, stamp, [], [k, -k]) for k, (time, stamp, _, _) in enumerate(states(range(9)))]
+    )
+    recording = read_recording(tmp_path / "run.bag", channels={"theta": "position[1]"})
+    np.testing.assert_array_equal(recording.channels["theta"], -np.arange(9))
+
+
 def test_progress_counts_all_messages_that_are_read(bag) -> None:
     seen: list[tuple[int, int]] = []
     read_recording(bag, progress=lambda done, total: seen.append((done, total)))

@@ -81,7 +81,7 @@ def test_parquet_and_npz_files(tmp_path):
     np.savez(tmp_path / "run.npz", **arrays, gains=np.ones(7), mass=3.0)
     recording = read_recording(str(tmp_path / "run.npz"))
     assert_good(recording)
-    assert "array 'mass' has 0 dimensions instead of one and was left out" in recording.warnings
+    assert not any("mass" in text for text in recording.warnings)
     assert "'gains' has 7 values for 4 times and was left out" in recording.warnings
 
 
@@ -256,7 +256,10 @@ def test_time_within_a_structure(read):
         ("time,,theta\n0,1,1\n1,2,2\n2,3,3\n", "line 1: column 2 has no heading; give it a name or delete it"),
         ("tiem,theta\n0,1\n1,2\n2,3\n", "no column of times among 'tiem', 'theta'; call it 'time'"),
         ("time theta\n0 1\n1 2\n2 3\n", "no column of times among 'time theta'.* separated by comma, semicolon or tab"),
-        ("a.time,b.time,theta\n0,0,1\n1,1,2\n2,2,3\n", r'no column of times among .* \(`time = "COLUMN"` in a file'),
+        (
+            "a.time,b.time,theta\n0,0,1\n1,1,2\n2,2,3\n",
+            r"several columns may be the times: 'a\.time', 'b\.time'; say which",
+        ),
         ("time [deg],theta\n0,1\n1,2\n2,3\n", r"the times in column 'time \[deg\]' are in rad, not in s"),
         ("time\n0\n1\n2\n", "there are no channels besides time"),
         ('time,theta\n0,"1\n1,2\n2,3\n', "line 4: .*; check the quotation marks"),

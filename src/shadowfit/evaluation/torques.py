@@ -74,13 +74,15 @@ def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, Torqu
 
     Both curves are low-pass filtered like the motion, a period of whose cut-off is left out at both ends. In closed
     loops they are those of the independent coordinates (which drives have if they can), each with what the loops bring
-    to it of all drives. Empty where the unknowns are not those of joints.
+    to it of all drives. Empty where the unknowns are not those of joints, and where nothing moves.
     """
     coordinates = estimate.problem.level_names or ()
     drives = [name for name in driven_joints(estimate.problem) if name in coordinates]
     if not drives:
         return {}
     cutoff = torque_cutoff(estimate.problem, recording)
+    if cutoff == 0.0:
+        return {}
     options = dataclasses.replace(estimate.problem.options, cutoff=cutoff)
     problem = dataclasses.replace(estimate.problem, options=options)
     values = estimate.outcome.linearisation.point.values
@@ -128,7 +130,10 @@ def torques_of(columns: Mapping[str, np.ndarray]) -> dict[str, TorquePrediction]
 
 
 def torque_cutoff(problem: Problem, recording: int) -> float:
-    """Up to which frequency torques are compared [Hz]."""
+    """Up to which frequency torques are compared [Hz]; zero where all joints stand still.
+
+    One that stands still has no noise to tell from its motion, and no say.
+    """
     measured = problem.tracks[recording].recording
     cutoffs = [
         bandwidth(measured.time, measured.channels[name], wraps=sensor.rotary)
@@ -136,7 +141,10 @@ def torque_cutoff(problem: Problem, recording: int) -> float:
         if isinstance(sensor, JointPosition) and name in measured.channels
     ]
     assert problem.options.cutoff is not None, "build_problem settles what is left open"
-    return float(min([problem.options.cutoff, *([np.median(cutoffs)] if cutoffs else [])]))
+    moving = [cutoff for cutoff in cutoffs if cutoff > 0.0]
+    if cutoffs and not moving:
+        return 0.0
+    return float(min([problem.options.cutoff, *([np.median(moving)] if moving else [])]))
 
 
 def whole_share(torques: Mapping[str, TorquePrediction]) -> float:

@@ -73,4 +73,7 @@ def _others(name: str) -> str:
 def _file_text(path: Path, name: str) -> str:
     if path.suffix == "" and path.name == name and not path.exists():
         raise ModelFileError(f"there is neither a file nor a built-in model of this name{_others(name)}", name)
-    return decode(read_bytes(path), path)
+    text = decode(read_bytes(path), path)
+    if text.lstrip().startswith("<"):
+        raise ModelFileError("this is XML and no model file; a robot file's name ends in .urdf or .xml", str(path), 1)
+    return text

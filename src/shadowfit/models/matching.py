@@ -2,7 +2,8 @@
 
 A recording of joint states names joints; a mechanism asks for the channels of its sensors and inputs. Where a channel
 is not there under its own name, the column of its joint is taken. Names of joints agree, or differ by the same words
-before and behind all of them (`fer_joint1` and `joint1`, `FL_hip` and `FL_hip_joint`).
+before and behind all of them (`fer_joint1` and `joint1`, `FL_hip` and `FL_hip_joint`). What else was recorded, such as
+a gripper with times of its own, is neither here nor there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping
+
+import numpy as np
 
 from shadowfit.errors import RecordingError
 from shadowfit.mechanism import (
@@ -21,7 +24,8 @@ from shadowfit.mechanism import (
     TorqueMotor,
     VelocityMotor,
 )
-from shadowfit.recordings import Recording
+from shadowfit.recordings import Recording, check_recording
+from shadowfit.recordings.recording import MINIMUM_SAMPLES
 
 SENSED: dict[type, str] = {JointPosition: "position", JointSpeed: "velocity", JointTorque: "effort"}
 DRIVEN: dict[type, str] = {TorqueMotor: "effort", PositionMotor: "target", VelocityMotor: "target_velocity"}
@@ -32,16 +36,48 @@ QUANTITIES = ("position", "velocity", "effort", "target", "target_velocity")
 def matched(mechanism: Mechanism, recording: Recording) -> Recording:
     """The recording with the channels of joints under the names of the mechanism's sensors and inputs.
 
+    Rows at which none of these has a sample go, and so do warnings about other channels.
+
     Raises:
-        RecordingError: the recording has columns of joints, the mechanism asks for some, and no name agrees; or it has
-            torques where the mechanism asks for targets of position loops, or the other way round.
+        RecordingError: the recording has columns of joints, the mechanism asks for some, and no name agrees or several
+            do; or it has torques where the mechanism asks for targets of position loops, or the other way round.
     """
+    of_joints = _by_joint(mechanism, recording)
+    asked = {name.split(".")[0] for name in (*mechanism.sensors, *mechanism.inputs)}
+    used = [name for name in of_joints.channels if name.split(".")[0] in asked]
+    return _used_alone(of_joints, used, {*check_recording(recording)}) if used else recording
+
+
+def _used_alone(recording: Recording, used: list[str], said: set[str]) -> Recording:
+    """The recording at the times of some channels; of what was ``said`` about samples, what is about these."""
+    present = np.any([np.isfinite(recording.channels[name]) for name in used], axis=0)
+    if present.sum() < MINIMUM_SAMPLES:
+        return recording
+    channels = {name: values[present] for name, values in recording.channels.items()}
+    rows = dataclasses.replace(recording, time=recording.time[present], channels=channels)
+    seen = dataclasses.replace(
+        rows,
+        channels={name: channels[name] for name in used},
+        units={name: unit for name, unit in recording.units.items() if name in used},
+        columns={name: heading for name, heading in recording.columns.items() if name in used},
+    )
+    notes = [text for text in recording.warnings if text not in said]
+    return dataclasses.replace(rows, warnings=(*notes, *check_recording(seen)))
+
+
+def _by_joint(mechanism: Mechanism, recording: Recording) -> Recording:
     wanted = {name: of for name, of in joint_channels(mechanism).items() if name not in recording.channels}
     columns = _joint_columns(recording.channels)
     if not wanted or not columns:
         return recording
     recorded, asked = sorted({joint for joint, _ in columns}), sorted({joint for joint, _ in wanted.values()})
-    names = same_joints(asked, recorded)
+    names, *others = same_joints(asked, recorded) or [{}]
+    if others:
+        several = "; ".join(", ".join(one.values()) for one in (names, *others))
+        raise RecordingError(
+            f"{recording.source or recording.name}: the model's joints may be one of these sets: {several}; "
+            "say which is which with --channel or --channels"
+        )
     if not names:
         raise RecordingError(
             f"{recording.source or recording.name}: no joint of the recording is one of the model's; the recording has "
@@ -87,7 +123,10 @@ def _refuse_lacking(
     if lacking:
         joints = list(dict.fromkeys(joint for joint, _ in lacking.values()))
         others = sorted({joint for joint, _ in columns} - set(names.values()))
-        strange = f" (the recording's {', '.join(others)}: no joint of the model has such a name)" if others else ""
+        absent = [joint for joint in joints if joint not in names]
+        remarks = [f"joints that the recording lacks: {', '.join(absent)}"] if absent else []
+        remarks += [f"the recording's {', '.join(others)}: no joint of the model has such a name"] if others else []
+        strange = f" ({'; '.join(remarks)})" if remarks else ""
         raise RecordingError(
             f"{where}: no channel for {', '.join(lacking)}{strange}; where nothing drives these "
             f"joints write motor = false under [joints.{joints[0]}] in the model file beside the robot file"
@@ -119,18 +158,20 @@ def _joint_columns(channels: Iterable[str]) -> dict[tuple[str, str], str]:
     return columns
 
 
-def same_joints(asked: Iterable[str], recorded: Iterable[str]) -> dict[str, str]:
-    """Joint of the model → joint of the recording; empty where no name agrees."""
+def same_joints(asked: Iterable[str], recorded: Iterable[str]) -> list[dict[str, str]]:
+    """Joint of the model → joint of the recording: the likeliest way to see it, several where none is likelier.
+
+    Empty where no name agrees.
+    """
     plain = {name: "".join(c if c.isalnum() else "_" for c in name) for name in recorded}
     exact = {joint: name for joint in asked for name, other in plain.items() if joint == other}
     if exact:
-        return exact
+        return [exact]
     pairs = [(joint, name, _words_around(joint, other)) for joint in asked for name, other in plain.items()]
     around = Counter(words for _, _, words in pairs if words is not None)
-    if not around:
-        return {}
-    common, _ = around.most_common(1)[0]
-    return {joint: name for joint, name, words in pairs if words == common}
+    most = max(around.values(), default=0)
+    likeliest = [words for words, count in around.items() if count == most]
+    return [{joint: name for joint, name, of in pairs if of == words} for words in likeliest]
 
 
 def _words_around(first: str, second: str) -> tuple[str, str, bool] | None:

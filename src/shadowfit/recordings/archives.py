@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ class LazyArrays(Mapping[str, Any]):
 
 
 def read_matlab(path: Path) -> Mapping[str, Any]:
-    """Arrays of a `.mat` file; fields of structures are `name.field`, columns of tables `name[1]`, `name[2]`, …"""
+    """Arrays of a `.mat` file; fields of structures are `name.field`, cells and columns of tables `name[1]`, …"""
     import scipy.io  # noqa: PLC0415  (only such files need it)
 
     try:
@@ -41,8 +41,20 @@ def read_matlab(path: Path) -> Mapping[str, Any]:
         return _from_hdf5(path, matlab=True)
     except Exception as error:  # what a damaged file raises depends on the damaged byte
         raise RecordingError(f"{path}: is not a readable MATLAB file ({error}); save it again in MATLAB") from error
-    arrays = dict(_flat({name: value for name, value in content.items() if not name.startswith("__")}))
+    tree = {name: value for name, value in content.items() if not name.startswith("__")}
+    arrays = dict(_flat(tree))
+    objects = [str(value["s0"].item()) for value in tree.values() if isinstance(value, scipy.io.matlab.MatlabOpaque)]
+    if objects and not arrays:
+        raise _objects_alone(path, objects)
     return dict(_split(arrays, first=1))
+
+
+def _objects_alone(path: Path, names: Iterable[str]) -> RecordingError:
+    """An error for a file that has nothing but tables and the like, whose format is MATLAB's own."""
+    return RecordingError(
+        f"{path}: holds MATLAB objects (a table, timetable or timeseries: {', '.join(names)}), which only MATLAB can "
+        "read; save columns as arrays, e.g. those of a table T by s = table2struct(T, 'ToScalar', true); save run.mat s"
+    )
 
 
 def read_hdf5(path: Path) -> Mapping[str, Any]:
@@ -51,13 +63,28 @@ def read_hdf5(path: Path) -> Mapping[str, Any]:
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """Arrays of numbers or words by their path; those of cells, and of arrays of structures, counted from 1."""
     for name, value in tree.items():
+        cells = isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == object)
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
-        else:
+        elif cells and len(value) <= WIDEST:
+            yield from _flat(
+                {f"{name}[{i}]": cell for i, cell in enumerate(np.ravel(_as_cells(value), "F"), 1)}, prefix
+            )
+        elif not cells:
             array = np.asarray(value)
             if array.dtype.kind in "fiubU":
                 yield prefix + name, array
+
+
+def _as_cells(values: Any) -> np.ndarray:
+    """An array of objects, whatever is in them."""
+    if isinstance(values, np.ndarray):
+        return values
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values
+    return cells
 
 
 def _split(arrays: Mapping[str, np.ndarray], first: int) -> Iterator[tuple[str, np.ndarray]]:
@@ -89,11 +116,24 @@ def _columns(shape: tuple[int, ...], length: int) -> list[tuple[Any, ...]] | Non
 def _from_hdf5(path: Path, matlab: bool) -> Mapping[str, Any]:
     h5py = need("h5py", "hdf5", str(path))
     shapes: dict[str, tuple[int, ...]] = {}
+    fields: dict[str, tuple[str, str]] = {}
+    objects: list[str] = []
 
     def note(name: str, part: Any) -> None:
-        words = matlab and part.attrs.get("MATLAB_class") in (b"char", "char")
-        if isinstance(part, h5py.Dataset) and part.dtype.kind in "fiub" and not name.startswith("#") and not words:
+        if not isinstance(part, h5py.Dataset) or name.startswith("#"):
+            return
+        if matlab and "MATLAB_object_decode" in part.attrs:
+            objects.append(name)
+        elif matlab and part.attrs.get("MATLAB_class") in (b"char", "char"):
+            return
+        elif part.dtype.kind in "fiub":
             shapes[name] = part.shape
+        elif part.dtype.names is not None:
+            # A table of records, as PyTables and pandas write it: a column for each field of numbers.
+            for field in part.dtype.names:
+                if part.dtype[field].base.kind in "fiub" and part.ndim == 1:
+                    shapes[f"{name}/{field}"] = (*part.shape, *part.dtype[field].shape)
+                    fields[f"{name}/{field}"] = (name, field)
 
     try:
         with h5py.File(path) as file:
@@ -104,10 +144,13 @@ def _from_hdf5(path: Path, matlab: bool) -> Mapping[str, Any]:
     def reader(name: str, index: Any) -> Callable[[], np.ndarray]:
         def read() -> np.ndarray:
             with h5py.File(path) as file:
-                return np.asarray(file[name][index])
+                of, field = fields.get(name, (name, None))
+                return np.asarray(file[of][index] if field is None else file[of][field][index])
 
         return read
 
+    if objects and not shapes:
+        raise _objects_alone(path, objects)
     length, first, readers = _length(iter(shapes.values())), 1 if matlab else 0, {}
     for name, shape in shapes.items():
         dotted, columns = name.replace("/", "."), _columns(shape, length)

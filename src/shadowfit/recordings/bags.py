@@ -2,7 +2,8 @@
 
 Messages `JointState` become columns `JOINT.position`, `JOINT.velocity` and `JOINT.effort`, those of other types one
 column for each number in them, `topic.field.component`. Times are those of the messages' headers where these make
-sense, else those of their arrival. Bags without message definitions are read by those of a present ROS.
+sense, else those of their arrival. Messages of one time are one row: several drivers may share a topic. Bags without
+message definitions are read by those of a present ROS.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ QUANTITIES = ("position", "velocity", "effort")
 NANOSECONDS = 1e-9
 # Longest array of a message that is taken for numbers of a machine rather than for an image or a cloud of points.
 LONGEST = 64
+# As many messages of a topic may be overtaken by a later one; clocks that are set back leave more behind.
+OVERTAKEN = 3
 
 Progress = Callable[[int, int], None]
 """Called with the number of messages that were read, and of all."""
@@ -97,62 +100,90 @@ def _choose(types: dict[str, str | None], topics: Sequence[str], where: str) -> 
 class _Collected:
     """Messages of a topic, column by column."""
 
-    def __init__(self, arrivals: list[int], stamps: list[int], columns: dict[str, dict[int, float]]):
+    def __init__(self, arrivals: list[int], stamps: list[int | None], columns: dict[str, dict[int, float]]):
         self.arrivals, self.stamps, self.columns = arrivals, stamps, columns
 
     def add(self, arrival: int, stamp: int | None, numbers: Iterator[tuple[str, float]]) -> None:
         row = len(self.arrivals)
         self.arrivals.append(arrival)
-        self.stamps.append(arrival if stamp is None else stamp)
+        self.stamps.append(stamp)
         for name, value in numbers:
             self.columns.setdefault(name, {})[row] = value
 
-    def times(self) -> np.ndarray:
-        """Nanoseconds: of the headers, if they go on, else of the arrivals."""
-        stamps = np.array(self.stamps, dtype=np.int64)
-        usable = len(stamps) < 2 or (np.all(np.diff(stamps) >= 0) and stamps[-1] > stamps[0])
-        return stamps if usable else np.array(self.arrivals, dtype=np.int64)
+    def times(self) -> tuple[np.ndarray, str]:
+        """Nanoseconds of the headers if they go on, else of the arrivals; and what is to be told of them."""
+        arrivals = np.array(self.arrivals, dtype=np.int64)
+        stamped = np.array([stamp is not None for stamp in self.stamps])
+        if not stamped.any():
+            return arrivals, ""
+        stamps = np.array([stamp or 0 for stamp in self.stamps], dtype=np.int64)
+        # A message without a stamp is given the usual delay.
+        stamps[~stamped] = arrivals[~stamped] - int(np.median((arrivals - stamps)[stamped]))
+        if len(stamps) < 2 or (
+            np.ptp(stamps) > 0 and _longest_run(stamps < np.maximum.accumulate(stamps)) <= OVERTAKEN
+        ):
+            return stamps, ""
+        return arrivals, "stand still or go back in time; the times of their arrival are used instead"
 
-    def table(self) -> dict[str, Float[np.ndarray, " n"]]:
+    def rows(self) -> tuple[np.ndarray, dict[str, Float[np.ndarray, " n"]], list[str]]:
+        """Increasing times [ns], columns at these, and what was remarkable; of one time, what came first counts."""
+        nanoseconds, about_stamps = self.times()
+        order = np.argsort(nanoseconds, kind="stable")
+        fresh = np.concatenate([[True], np.diff(nanoseconds[order]) > 0])
+        row_of = np.empty(len(order), dtype=int)
+        row_of[order] = np.cumsum(fresh) - 1
+        rank = np.argsort(order)
+        counts = np.zeros(len(order), dtype=bool)
+        counts[order[fresh]] = True
         columns = {}
         for name, values in self.columns.items():
-            columns[name] = np.full(len(self.arrivals), np.nan)
-            columns[name][list(values)] = list(values.values())
-        return columns
+            messages = np.array(sorted(values, key=rank.__getitem__))
+            rows, first = np.unique(row_of[messages], return_index=True)
+            columns[name] = np.full(int(fresh.sum()), np.nan)
+            columns[name][rows] = [values[message] for message in messages[first]]
+            counts[messages[first]] = True
+        notes = [f"stamps of messages {about_stamps}"] if about_stamps else []
+        if not counts.all():
+            notes.append(f"messages with the time of the one before, left out: {np.sum(~counts)}")
+        return nanoseconds[order[fresh]], columns, notes
 
 
 def _joined(collected: dict[str, _Collected], types: dict[str, str | None], where: str) -> Bag:
     parts, notes = [], []
     owners: dict[str, str] = {}
-    start = min(int(one.times()[0]) for one in collected.values())
-    for topic, one in collected.items():
-        nanoseconds = one.times()
-        order = np.argsort(nanoseconds, kind="stable")
-        fresh = np.concatenate([[True], np.diff(nanoseconds[order]) > 0])
-        if not fresh.all():
-            notes.append(f"{np.sum(~fresh)} messages on {topic} have the time of the one before and were left out")
-        kept = order[fresh]
+    tables = {topic: one.rows() for topic, one in collected.items()}
+    start = min(int(nanoseconds[0]) for nanoseconds, _, _ in tables.values())
+    for topic, (nanoseconds, plain, remarkable) in tables.items():
+        notes += [f"{topic}: {note}" for note in remarkable]
         prefix = "" if types[topic] == JOINT_STATE else topic.strip("/").replace("/", ".") + "."
-        columns = {prefix + name: values[kept] for name, values in one.table().items()}
+        columns = {prefix + name: values for name, values in plain.items()}
         for name in columns:
             if name in owners:
                 raise RecordingError(
                     f"{where}: {name!r} is on {owners[name]} and on {topic}; name the topic to read (--topic)"
                 )
             owners[name] = topic
-        parts.append(Series((nanoseconds[kept] - start) * NANOSECONDS, columns))
+        parts.append(Series((nanoseconds - start) * NANOSECONDS, columns))
     return Bag(merge(parts), tuple(notes))
+
+
+def _longest_run(flags: np.ndarray) -> int:
+    """How many neighbours are true at most."""
+    ends = np.flatnonzero(~np.concatenate([[False], flags, [False]]))
+    return int(np.max(np.diff(ends))) - 1
 
 
 def _stamp(message: Any) -> int | None:
     """Nanoseconds of a message's header, None where there is none or it was left at zero."""
     stamp = getattr(getattr(message, "header", None), "stamp", None)
-    if stamp is None:
-        return None
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+    nanoseconds = 0 if stamp is None else int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+    return nanoseconds or None
 
 
 def _joint_numbers(message: Any) -> Iterator[tuple[str, float]]:
+    if not message.name:  # Drivers that know their joints by number leave the names out.
+        yield from _numbers(message)
+        return
     for quantity in QUANTITIES:
         values = getattr(message, quantity)
         # Quantities that a driver does not know are left empty.

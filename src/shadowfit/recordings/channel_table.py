@@ -51,6 +51,8 @@ class ChannelTable:
     """Topics of a bag to read."""
     keep_repeats: bool = False
     """Whether samples that were read twice stay (:mod:`recordings.repeats`)."""
+    interval: float | None = None
+    """Time between samples [s], where there is no column of times."""
 
 
 def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
@@ -66,13 +68,16 @@ def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
         raise RecordingError(f"{where}: cannot be read ({error.strerror or error})") from error
     except ValueError as error:
         raise RecordingError(f"{where}: {error}") from error
-    _allow(content, ("channels", "time", "topics", "repeats"), where)
+    _allow(content, ("channels", "time", "interval", "topics", "repeats"), where)
     table = content.get("channels", {})
     repeats = content.get("repeats")
     if repeats not in (None, "keep"):
         raise RecordingError(f'{where}: repeats is {repeats!r}; it can only be "keep"')
-    if not isinstance(table, dict) or not (table or repeats):
-        raise RecordingError(f'{where}: a table [channels] with lines such as theta = "alpha_deg" is needed')
+    if not isinstance(table, dict) or not content:
+        raise RecordingError(f'{where}: says nothing; a table [channels] has lines such as theta = "alpha_deg"')
+    interval = None if "interval" not in content else _number(content["interval"], "interval", where)
+    if interval is not None and (interval <= 0.0 or "time" in content):
+        raise RecordingError(f"{where}: interval is a time above zero [s], and stands in place of a column of times")
     topics = content.get("topics", [])
     topics = [topics] if isinstance(topics, str) else topics
     if not (isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)):
@@ -80,7 +85,7 @@ def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
     channels = {}
     for name, entry in _entries(table):
         channels[name] = channel(entry, f"{where}, channel {name!r}")
-    return ChannelTable(channels, content.get("time"), tuple(topics), repeats == "keep")
+    return ChannelTable(channels, content.get("time"), tuple(topics), repeats == "keep", interval)
 
 
 def _entries(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -171,7 +171,8 @@ def _sensor_warnings(recording: Recording, key: str, kind: str, assumed_std: flo
     if kind == "angle" and key not in recording.units and looks_like_degrees(recording.time, values):
         warnings.append(
             f"channel {key!r} has no unit and is taken as radians, but looks like degrees (from "
-            f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g}); if so, call the column '{key} [deg]'"
+            f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g}); if so, call the column '{key} [deg]', or "
+            'write unit = "deg" in a file for --channels'
         )
     step = quantisation(values) or 0.0
     limit = clipped(values, step)

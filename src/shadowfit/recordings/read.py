@@ -56,9 +56,13 @@ def read_recording(
     time, topics = time or wanted.time, topics or wanted.topics
     table = load_table(path_or_frame, topics, progress)
     headings = parse_headings(table.columns)
-    time_heading = _time_heading(headings, time, table.source)
-    others = [heading for heading in headings if heading is not time_heading]
-    times = _numbers(table, time_heading, "the time")
+    if wanted.interval is None or time is not None:
+        time_heading = _time_heading(headings, time, table.source)
+        others = [heading for heading in headings if heading is not time_heading]
+        times = _si(_numbers(table, time_heading, "the time"), time_heading)
+    else:
+        others = headings
+        times = wanted.interval * np.arange(_usual_length(table), dtype=np.float64)
     chosen, notes = _name_channels(others, {key: one.column for key, one in wanted.channels.items()}, table)
 
     samples, kept = {}, {}
@@ -76,7 +80,7 @@ def read_recording(
             samples[key] = channel.scale * _si(numbers, kept[key]) + channel.offset
     delays = {key: one.delay for key, one in wanted.channels.items()}
     late = any(delays.values())
-    series = shifted(_si(times, time_heading), samples, delays) if late else Series(_si(times, time_heading), samples)
+    series = shifted(times, samples, delays) if late else Series(times, samples)
     recording = Recording(
         time=series.time,
         channels=series.columns,
@@ -104,17 +108,31 @@ def _time_heading(headings: Sequence[Heading], time: str | None, where: str) -> 
         candidates = [h for candidate in TIME_NAMES for h in headings if h.name.lower() == candidate]
         # In a structure or group it is `log.time`; which of several is meant only the user knows.
         inside = [h for h in headings if h.name.lower().rpartition(".")[2] in TIME_NAMES]
-        if not candidates and len(inside) != 1:
+        if not candidates and len(inside) > 1:
+            several = ", ".join(repr(h.text) for h in inside)
+            raise RecordingError(
+                f'{where}: several columns may be the times: {several}; say which (`time = "{inside[0].text}"` in a '
+                "file for --channels)"
+            )
+        if not candidates and not inside:
             columns = ", ".join(repr(h.text) for h in headings)
             raise RecordingError(
                 f"{where}: no column of times among {columns}; call it 'time' (in seconds) or 'time [ms]', or "
-                'say which column it is (`time = "COLUMN"` in a file for --channels); columns of text files are '
-                "separated by comma, semicolon or tab"
+                'say which column it is (`time = "COLUMN"` in a file for --channels) or how far samples are apart '
+                "(`interval = 0.01` [s] there); columns of text files are separated by comma, semicolon or tab"
             )
         heading = (candidates or inside)[0]
     if heading.unit is not None and heading.unit.symbol != "s":
         raise RecordingError(f"{where}: the times in column {heading.text!r} are in {heading.unit.symbol}, not in s")
     return heading
+
+
+def _usual_length(table: RawTable) -> int:
+    """The number of values that most columns have."""
+    lengths = [len(values) for values in table.columns.values() if values is not None]
+    if not lengths:
+        raise RecordingError(f"{table.source}: there are no columns of numbers")
+    return max(lengths, key=lengths.count)
 
 
 def _find(headings: Sequence[Heading], text: str, where: str) -> Heading:

@@ -155,7 +155,7 @@ def _from_frame(frame: Any, source: str, name: str) -> RawTable:
 
 
 def _from_arrays(arrays: Mapping[str, Any], source: str, name: str) -> RawTable:
-    """Vectors become columns; other arrays (settings kept beside the data) are left out."""
+    """Vectors become columns; other arrays are left out, silently if they are single numbers: settings beside data."""
     try:
         columns = {key: np.asarray(values) for key, values in arrays.items()}
     except ValueError as error:
@@ -163,7 +163,7 @@ def _from_arrays(arrays: Mapping[str, Any], source: str, name: str) -> RawTable:
     notes = tuple(
         f"array {key!r} has {array.ndim} dimensions instead of one and was left out"
         for key, array in columns.items()
-        if array.ndim != 1
+        if array.ndim > 1
     )
     vectors = {key: array for key, array in columns.items() if array.ndim == 1}
     numeric = {key: _column(array, f"{source}, column {key!r}") for key, array in vectors.items()}

@@ -183,6 +183,18 @@ def test_bodies_of_included_files_are_told(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["arm.xml", "robot.xml"]
 
 
+def test_masses_that_the_compiler_takes_from_geoms_have_no_place(tmp_path):
+    pytest.importorskip("mujoco")
+    text = (
+        '<mujoco><compiler inertiafromgeom="true"/><worldbody><body name="b"><joint name="j"/><geom size="0.1"/></body>'
+        "</worldbody></mujoco>"
+    )
+    exported = export_robot(write(tmp_path, text, "robot.xml"), {"b.mass": 5.0, "j.viscous": 2.0})
+    assert exported.homeless == {"b.mass": 5.0}
+    assert exported.written == {"j.viscous": 2.0}
+    assert b"<inertial" not in exported.content
+
+
 def test_loops_do_not_disturb(tmp_path):
     pytest.importorskip("mujoco")
     exported = export_robot(write(tmp_path, FOUR_BAR, "robot.xml"), {"crank.mass": 2.0})

@@ -156,13 +156,62 @@ def test_a_joint_that_follows_another_is_held(tmp_path):
         (FOUR_BAR.replace('mass="1"', 'mass="x"', 1), "MuJoCo refuses the file"),
         (FOUR_BAR.replace("</mujoco>", ""), "robot.xml:14: not valid XML"),
         (FOUR_BAR.replace('"0.01 0.02 0.02"', '"0.01 0.02 0.05"', 1), "the nearest possible one is diaginertia="),
-        ("<mujoco/>", "nothing in this robot has mass"),
+        ("<mujoco/>", "nothing in this robot moves"),
+        ("<mujocoinclude/>", "name the file that includes it"),
+        (FOUR_BAR.replace('name="a"', 'name="a" damping="-1"'), "robot.xml: a.viscous is -1; it must be at least 0"),
     ],
 )
 def test_mistakes(text, message, tmp_path):
     with pytest.raises(ModelFileError) as raised:
         read_model(write(tmp_path, text, "robot.xml"))
     assert message in str(raised.value)
+
+
+def test_all_impossible_bodies_are_named_at_once(tmp_path):
+    text = FOUR_BAR.replace('"0.01 0.02 0.02"', '"0.01 0.02 0.05"')
+    with pytest.raises(ModelFileError, match=r":3: .*'crank'.* as well: 'coupler' \(line 4\), 'rocker' \(line 6\)\."):
+        read_model(write(tmp_path, text, "robot.xml"))
+
+
+def test_a_point_fixed_to_a_body_is_a_part_of_it(tmp_path):
+    point = '<body name="cap" pos="0 0 1"><inertial mass="0.5" pos="0 0 0" diaginertia="0 0 0"/></body>'
+    text = FOUR_BAR.replace(BODY, BODY + point, 1)
+    about = 0.02 + 1 * 0.5 / 1.5 * (0.1**2 + 1.0**2)
+    assert read_model(write(tmp_path, text, "robot.xml")).get("crank.inertia.yy") == pytest.approx(about)
+
+
+def test_flags_switch_off_what_they_say(tmp_path):
+    def number(flag, name):
+        option = f'<option><flag {flag}="disable"/></option>' if flag else ""
+        text = FOUR_BAR.replace("<worldbody>", f"{option}<worldbody>", 1)
+        text = text.replace('name="a"', 'name="a" frictionloss="2" damping="3"')
+        mechanism = read_model(write(tmp_path, text, "robot.xml"))
+        return len(mechanism.joints) if name == "joints" else float(mechanism.get(name))
+
+    for flag, name, value in (
+        ("gravity", "gravity.acceleration", 9.81),
+        ("frictionloss", "a.coulomb", 2.0),
+        ("damper", "a.viscous", 3.0),
+        ("constraint", "a.coulomb", 2.0),
+    ):
+        assert number("", name) == value
+        assert number(flag, name) == 0.0
+    assert number("equality", "joints") == number("", "joints") - 1
+
+
+def test_an_error_that_meshes_do_not_explain_names_both(tmp_path):
+    """Without its mesh a body may lack its mass, too; what was wrong first is what the user can mend."""
+    mesh = '<asset><mesh name="m" file="nowhere.stl"/></asset>'
+    body = '<body><joint/><geom type="mesh" mesh="m"/></body>'
+    text = f"<mujoco>{mesh}<worldbody>{body}</worldbody></mujoco>"
+    with pytest.raises(ModelFileError, match=r"nowhere\.stl.*without meshes and textures: .*mass and inertia"):
+        read_model(write(tmp_path, text, "robot.xml"))
+
+
+def test_a_mistake_in_an_included_file_has_no_line_of_this_one(tmp_path):
+    (tmp_path / "part.xml").write_text('<mujoco><worldbody><body><joint type="nut"/></body></worldbody></mujoco>')
+    with pytest.raises(ModelFileError, match=r"robot\.xml: MuJoCo refuses"):
+        read_model(write(tmp_path, '<mujoco><include file="part.xml"/></mujoco>', "robot.xml"))
 
 
 @pytest.mark.parametrize("stated", ['diaginertia="0.01 0.02 0.05"', 'fullinertia="0.01 0.05 0.02 0.001 0 0"'])

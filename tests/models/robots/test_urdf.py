@@ -1,6 +1,7 @@
 """URDF files: the mechanism is the robot that other programs read from the same file, and mistakes are named."""
 
 import contextlib
+import re
 
 import jax
 import numpy as np
@@ -18,6 +19,7 @@ from shadowfit.models import ModelFileError, load_model, parse_model, read_model
 from shadowfit.models.reader import Rating
 from shadowfit.models.robots.inertia import nearest_possible
 from shadowfit.models.robots.read import Reading, read_robot
+from shadowfit.models.writer import same_numbers
 
 ARM = """<robot name="arm">
   <link name="base"><inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
@@ -144,7 +146,7 @@ def test_floating_and_planar_joints(tmp_path):
 def test_a_link_without_inertia_is_a_ball_and_that_is_said(tmp_path):
     text = ARM.replace('ixx="0.01" iyy="0.02" izz="0.02"', 'ixx="0" iyy="0" izz="0"')
     loaded = load_model(write(tmp_path, text))
-    assert any("'upper'" in note and "ball" in note for note in loaded.notes)
+    assert any("upper (2 kg" in note and "balls" in note for note in loaded.notes)
 
 
 def test_a_link_that_moves_without_mass(tmp_path):
@@ -163,6 +165,60 @@ def test_a_joint_that_moves_no_mass_is_fixed(tmp_path):
     loaded = load_model(write(tmp_path, ARM.replace("</robot>", more)))
     assert tuple(loaded.mechanism.joints) == ("shoulder",)
     assert any("pan" in note for note in loaded.notes)
+
+
+def test_an_axis_of_a_joint_that_has_none_is_not_looked_at(tmp_path):
+    """Exporters write zero axes for fixed joints."""
+    text = ARM.replace('<origin xyz="0.3 0 0"/>', '<origin xyz="0.3 0 0"/><axis xyz="0 0 0"/>')
+    assert same_numbers(read_model(write(tmp_path, text)), read_model(write(tmp_path, ARM, "plain.urdf")))
+
+
+def test_an_impossible_link_of_a_possible_body_is_told_and_counts(tmp_path):
+    """What moves is the body; its inertia is the sum, whatever its links have."""
+    text = ARM.replace('ixx="0.01" iyy="0.01" izz="0.01"', 'ixx="1e-3" iyy="1e-3" izz="3e-3"')
+    loaded = load_model(write(tmp_path, text))
+    assert any("'tool'" in note and "'upper'" in note and "as a whole" in note for note in loaded.notes)
+    about = 0.02 + 2 * 0.1**2 + 1e-3 + 0.5 * 0.3**2 - 2.5 * loaded.mechanism.get("upper.com.x") ** 2
+    assert loaded.mechanism.get("upper.inertia.yy") == pytest.approx(about)
+    repaired = load_model(write(tmp_path, 'robot = "robot.urdf"\nrepair = true', "arm.toml"))
+    assert same_numbers(repaired.mechanism, loaded.mechanism)
+
+
+def test_what_is_part_of_the_world_needs_no_possible_inertia(tmp_path):
+    wrong = [
+        ARM.replace('ixx="1" iyy="1" izz="1"', inertia) for inertia in ('ixx="1" iyy="1" izz="3"', 'ixx="1" ixy="2"')
+    ]
+    for text in (*wrong, ARM.replace('mass value="3"', 'mass value="0"')):
+        loaded = load_model(write(tmp_path, text))
+        assert same_numbers(loaded.mechanism, read_model(write(tmp_path, ARM, "plain.urdf")))
+        assert loaded.notes == ()
+
+
+def test_all_impossible_links_are_named_at_once(tmp_path):
+    text = ARM.replace('type="fixed"', 'type="continuous"').replace('iyy="0.02"', 'iyy="0.05"')
+    text = text.replace('ixx="0.01" iyy="0.01" izz="0.01"', 'ixx="0.01" iyy="0.01" izz="0.05"')
+    with pytest.raises(ModelFileError, match=r"robot\.urdf:12: .*'upper'.*Impossible as well: 'tool' \(line 18\)"):
+        read_model(write(tmp_path, text))
+
+
+def test_moments_of_a_fixed_link_without_mass_are_left_out(tmp_path):
+    loaded = load_model(write(tmp_path, ARM.replace('mass value="0.5"', 'mass value="0"')))
+    assert loaded.mechanism.get("upper.inertia.yy") == 0.02
+    assert any("left out: tool" in note for note in loaded.notes)
+
+
+def test_a_fixed_joint_follows_nothing_and_none_follows_it(tmp_path):
+    text = ARM.replace(
+        '<joint name="flange" type="fixed">', '<joint name="flange" type="fixed"><mimic joint="shoulder"/>'
+    )
+    assert same_numbers(read_model(write(tmp_path, text)), read_model(write(tmp_path, ARM, "plain.urdf")))
+    more = '<link name="hand"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
+    more += (
+        '<joint name="grip" type="revolute"><parent link="tool"/><child link="hand"/><mimic joint="flange"/></joint>'
+    )
+    held = load_model(write(tmp_path, ARM.replace("</robot>", more + "</robot>")))
+    assert tuple(held.mechanism.joints) == ("shoulder",)
+    assert any("grip" in note for note in held.notes)
 
 
 MISTAKES = {
@@ -196,7 +252,21 @@ MISTAKES = {
     "negative mass": (ARM.replace('"2"', '"-2"'), "a mass cannot be negative"),
     "negative damping": (ARM.replace('damping="0.2"', 'damping="-0.2"'), "the damping of joint 'shoulder'"),
     "triangle": (ARM.replace('iyy="0.02"', 'iyy="0.05"'), "nearest possible one is ixx="),
-    "nothing moves": (ARM.replace("revolute", "fixed"), "nothing in this robot has mass and can move"),
+    "nothing moves": (ARM.replace("revolute", "fixed"), "no joint but fixed ones, and the root 'base' is the world"),
+    "no masses": (re.sub("<inertial>.*?</inertial>", "", ARM, flags=re.DOTALL), "has a mass (joints: shoulder)"),
+    "inertia without mass": (ARM.replace('"2"', '"0"'), "link 'upper' has moments of inertia but no mass"),
+    "declaration": (" " + '<?xml version="1.0"?>' + ARM, "must be the very first"),
+    "empty": ("", "nothing in the file"),
+    "commas": (ARM.replace('"0.1 0 0"', '"0.1, 0, 0"'), "3 finite numbers with spaces between them, not '0.1, 0, 0'"),
+    "mimics in a circle": (
+        ARM.replace('type="fixed">', 'type="continuous"><mimic joint="shoulder"/>').replace(
+            '<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="flange"/>'
+        ),
+        "robot.urdf:3: joints mimic each other in a circle: 'shoulder', 'flange'",
+    ),
+    "world": (ARM.replace('"upper"', '"world"'), "only the root link may be called 'world'"),
+    "underscore": (ARM.replace('"2"', '"2_0"'), "must be a finite number, not '2_0'"),
+    "encoding": ('<?xml version="1.0" encoding="klingon"?>' + ARM, "unknown encoding: klingon in its first line"),
     "limits": (ARM.replace('lower="-1.5"', 'lower="2"'), "above the upper one"),
 }
 
@@ -208,6 +278,31 @@ def test_mistakes_are_named_with_file_and_line(mistake, tmp_path):
         read_model(write(tmp_path, text))
     assert message in str(raised.value)
     assert "robot.urdf" in str(raised.value)
+
+
+def test_encodings(tmp_path):
+    """What names its encoding is read, with or without a mark at the start; UTF-16 is refused by its name."""
+    text = ARM.replace('"tool"', '"pièce"')
+    path = tmp_path / "robot.urdf"
+    for declared, encoding in (("", "utf-8"), ("", "utf-8-sig"), ("latin-1", "latin-1"), ("windows-1252", "cp1252")):
+        head = f'<?xml version="1.0" encoding="{declared}"?>' if declared else ""
+        path.write_bytes((head + text).encode(encoding))
+        assert "pièce" in read_robot(path).description.links
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        path.write_bytes(text.encode(encoding))
+        with pytest.raises(ModelFileError, match="UTF-16; save the file as UTF-8"):
+            read_model(path)
+    path.write_bytes(
+        ('<?xml version="1.0" encoding="latin-1"?>' + ARM.replace("<robot", '<robot hauteur_élevée="1"')).encode(
+            "latin-1"
+        )
+    )
+    assert read_model(path).get("upper.mass") == 2.5
+
+
+def test_a_robot_file_of_another_name_is_told_from_a_model_file(tmp_path):
+    with pytest.raises(ModelFileError, match=r"robot\.txt:1: this is XML .* ends in \.urdf or \.xml"):
+        read_model(write(tmp_path, "\n" + ARM, "robot.txt"))
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -74,7 +74,7 @@ def build(robot: Description, *, limits: bool = False) -> Robot:
     lumped, names = lump(robot), Names()
     moving = {joint.name: joint for joint in lumped.joints}
     if not lumped.masses:
-        raise robot.error("nothing in this robot has mass and can move")
+        raise robot.error(_why_nothing_moves(robot))
     joints = names.take_all((name for name, joint in moving.items() if joint.kind != "free"), "_joint")
     bodies = {WORLD: WORLD} | names.take_all(lumped.masses, "_link")
     stops = {name: names.take(f"{name}_limits") for name in joints if limits and moving[name].limits}
@@ -101,6 +101,16 @@ def build(robot: Description, *, limits: bool = False) -> Robot:
     if left_out:
         notes.append(f"sensors that are left out: {', '.join(left_out)}")
     return Robot(robot, lumped, mechanism, start, bodies, joints, tuple(notes))
+
+
+def _why_nothing_moves(robot: Description) -> str:
+    moving = [joint.name for joint in robot.joints.values() if joint.kind != "fixed"]
+    if not moving:
+        return f"nothing in this robot moves: no joint but fixed ones, and the root {robot.root!r} is the world"
+    return (
+        f"nothing that moves in this robot has a mass (joints: {', '.join(moving)}); a fit starts from masses and "
+        "inertias: write what you know or guess of them into the file"
+    )
 
 
 def _compliance(robot: Description, lumped: Lumped) -> Compliance:

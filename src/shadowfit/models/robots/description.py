@@ -11,7 +11,7 @@ import numpy as np
 from shadowfit.errors import nearest
 from shadowfit.geometry.rotations import to_matrix
 from shadowfit.models.errors import ModelFileError
-from shadowfit.models.robots.inertia import MassProperties
+from shadowfit.models.robots.inertia import Flaw, MassProperties
 from shadowfit.records import record
 
 JointKind = Literal["hinge", "slider", "ball", "planar", "fixed", "free"]
@@ -28,6 +28,8 @@ class Link:
     name: str
     mass: MassProperties | None = None
     line: int | None = None
+    flaw: Flaw | None = None
+    """What is wrong with its inertia, and the nearest possible one, in the link's axes."""
 
 
 @record(frozen=True)

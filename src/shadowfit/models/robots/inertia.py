@@ -53,27 +53,40 @@ def ball(mass: float, com: np.ndarray) -> MassProperties:
     return MassProperties(mass, com, 0.4 * mass * radius**2 * np.eye(3))
 
 
-def possible(
-    inertia: np.ndarray, what: str, repair: bool, written: Callable[[np.ndarray], str]
-) -> tuple[np.ndarray, str]:
-    """The inertia, or the nearest possible one with a note if that is wanted.
+@record(frozen=True)
+class Flaw:
+    """Why no body has an inertia, the nearest one that a body has [kg m²], and how a file would state that."""
+
+    why: str
+    nearest: np.ndarray
+    written: str
+
+    @property
+    def repaired(self) -> str:
+        """What to tell where the nearest one is taken."""
+        return f"{self.why}; taken as the nearest possible one, {self.written}"
+
+    def refused(self, others: Iterable[str] = ()) -> str:
+        """What to tell where it is refused, together with ``others`` that are as impossible."""
+        listed = ", ".join(others)
+        return (
+            f"{self.why}; the nearest possible one is {self.written}."
+            f"{f' Impossible as well: {listed}.' if listed else ''} Write what is possible into the file, or put "
+            '`robot = "FILE"` and `repair = true` into a model file (.toml) and use it instead'
+        )
+
+
+def flaw_of(inertia: np.ndarray, what: str, written: Callable[[np.ndarray], str]) -> Flaw | None:
+    """What is wrong with an inertia; None where a body can have it.
 
     ``what`` it is the inertia of, and how a file would have it ``written``.
-
-    Raises:
-        MechanismError: no body has it, with the nearest possible one.
     """
     try:
         check_inertia(inertia, what)
-        return inertia, ""
     except MechanismError as error:
         nearest = nearest_possible(inertia)
-        if repair:
-            return nearest, f"{error}; taken as the nearest possible one, {written(nearest)}"
-        raise MechanismError(
-            f"{error}; the nearest possible one is {written(nearest)}. Write that into the file, or put "
-            '`robot = "FILE"` and `repair = true` into a model file (.toml) and use it instead'
-        ) from error
+        return Flaw(str(error), nearest, written(nearest))
+    return None
 
 
 def matrix_of(moments: np.ndarray) -> np.ndarray:

@@ -19,6 +19,13 @@ from shadowfit.records import record
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=<>/"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _TAG_NAME = re.compile(rb"<[^\s/>]+")
 
+# What expat says in words that do not help: what to do.
+HINTS = {
+    expat.errors.XML_ERROR_MISPLACED_XML_PI: "<?xml ...?> must be the very first in a file; delete what is before it",
+    expat.errors.XML_ERROR_NO_ELEMENTS: "there is nothing in the file, or its end is missing",
+    expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT: "something follows behind the end of the robot; delete it",
+}
+
 
 @record(frozen=True)
 class Attribute:
@@ -95,11 +102,12 @@ class Element:
             return np.array([*default], float)
         words = self.text(name).split()
         try:
-            values = np.array([float(word) for word in words])
+            # Python reads 1_000 as a number; other programs do not.
+            values = np.array([float(word.replace("_", "?")) for word in words])
         except ValueError:
             values = np.array([])
         if len(values) != count or not np.all(np.isfinite(values)):
-            wanted = "a finite number" if count == 1 else f"{count} finite numbers"
+            wanted = "a finite number" if count == 1 else f"{count} finite numbers with spaces between them"
             raise self.error(f"{name!r} of <{self.tag}> must be {wanted}, not {' '.join(words)[:40]!r}")
         return values
 
@@ -110,7 +118,7 @@ def parse_markup(content: bytes, source: str) -> Element:
     Raises:
         ModelFileError: the file is not well-formed XML, or brings entities of its own.
     """
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in content[:4]:
         raise ModelFileError("written in UTF-16; save the file as UTF-8", source)
     parser = expat.ParserCreate()
     roots: list[Element] = []
@@ -120,7 +128,8 @@ def parse_markup(content: bytes, source: str) -> Element:
         at = parser.CurrentByteIndex
         name_stop = _end_of_name(content, at)
         places = _places(content, name_stop)
-        known = {name: Attribute(text, *places[name]) for name, text in attributes.items()}
+        # In other encodings than UTF-8 a name may be spelt in other bytes; nothing that is read has such a name.
+        known = {name: Attribute(text, *places[name]) for name, text in attributes.items() if name in places}
         element = Element(tag, known, [], source, parser.CurrentLineNumber, name_stop, at)
         (open_elements[-1].children if open_elements else roots).append(element)
         open_elements.append(element)
@@ -137,9 +146,13 @@ def parse_markup(content: bytes, source: str) -> Element:
     parser.EntityDeclHandler = refuse
     try:
         parser.Parse(content, True)
+    except LookupError as error:
+        raise ModelFileError(
+            f"{error} in its first line; save the file as UTF-8 and say so there", source, 1
+        ) from error
     except expat.ExpatError as error:
-        what = expat.errors.messages.get(error.code, "")
-        raise ModelFileError(f"not valid XML: {expat.ErrorString(error.code) or what}", source, error.lineno) from error
+        what = HINTS.get(expat.ErrorString(error.code) or "") or expat.ErrorString(error.code)
+        raise ModelFileError(f"not valid XML: {what}", source, error.lineno) from error
     return roots[0]
 
 

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.errors import MechanismError
 from shadowfit.geometry.rotations import to_matrix
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.description import (
@@ -27,7 +27,7 @@ from shadowfit.models.robots.description import (
     RobotJoint,
     RobotSensor,
 )
-from shadowfit.models.robots.inertia import MassProperties, matrix_of, moments_of, possible
+from shadowfit.models.robots.inertia import Flaw, MassProperties, flaw_of, matrix_of, moments_of
 
 ROOT = "world"
 # The numbers of MuJoCo's mjtJoint.
@@ -44,8 +44,11 @@ def read_mjcf(path: Path, content: bytes | None = None, *, repair: bool = False)
         ModelFileError: MuJoCo is not installed, or refuses the file, in its own words.
     """
     mujoco = import_mujoco(path)
-    with _at(path, content) as file:
+    with _at(path, content) as file, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         model, notes = _compile(mujoco, file, repair)
+    notes += [f"MuJoCo says: {text}" for text in dict.fromkeys(str(one.message) for one in told)]
+    _obey_flags(mujoco, model)
     reader = _Reader(mujoco, model, str(path), notes)
     return reader.description(path.stem)
 
@@ -83,24 +86,33 @@ def _compile(mujoco: Any, path: Path, repair: bool) -> tuple[Any, list[str]]:
         notes = _make_possible(spec, path, repair)
         try:
             return spec.compile(), notes
-        except ValueError:
+        except ValueError as first:
             # Meshes are seldom beside a model that was copied; bodies that state their inertia do not need them.
             bare = mujoco.MjSpec.from_file(str(path))
             _make_possible(bare, path, repair)
             if not _strip(mujoco, bare):
                 raise
-            return bare.compile(), [*notes, "meshes, textures and height fields are left out"]
+            try:
+                return bare.compile(), [*notes, "meshes, textures and height fields are left out"]
+            except ValueError as second:
+                if _words(second) == _words(first):
+                    raise
+                raise ValueError(f"{first}; and without meshes and textures: {second}") from second
     except ModelFileError:
         raise
     except ValueError as error:
-        words = str(error).strip()
-        raise ModelFileError(f"MuJoCo refuses the file: {' '.join(words.split())}", str(path), _line(words)) from error
+        raise ModelFileError(f"MuJoCo refuses the file: {_words(error)}", str(path), _line(str(error))) from error
+
+
+def _words(error: ValueError) -> str:
+    """What MuJoCo says, in one line."""
+    return " ".join(str(error).split())
 
 
 def _line(words: str) -> int | None:
-    """The line that MuJoCo names."""
+    """The line that MuJoCo names; it calls lines of included files 0."""
     match = _LINE.search(words)
-    return int(match[1]) if match else None
+    return int(match[1]) or None if match else None
 
 
 def _make_possible(spec: Any, path: Path, repair: bool) -> list[str]:
@@ -108,23 +120,29 @@ def _make_possible(spec: Any, path: Path, repair: bool) -> list[str]:
 
     (MuJoCo refuses them without saying what would be possible; ``balanceinertia`` makes balls of them.)
     """
-    notes = []
+    flaws: dict[str, Flaw] = {}
+    lines: dict[str, int | None] = {}
     for body in spec.bodies if not spec.compiler.balanceinertia else ():
         if not body.explicitinertial or not body.mass > 0.0:
             continue
         full = bool(np.isfinite(body.fullinertia[0]))
         inertia = matrix_of(body.fullinertia) if full else np.diag(body.inertia)
-        try:
-            nearest, note = possible(inertia, f"the inertia of body {body.name!r}", repair, _written(full))
-        except MechanismError as error:
-            raise ModelFileError(str(error), str(path), _line(body.info)) from error
-        if note:
-            notes.append(note)
-            if full:
-                body.fullinertia = moments_of(nearest)
-            else:
-                body.inertia = np.diagonal(nearest)
-    return notes
+        if not np.any(inertia):
+            continue  # A point that is fixed to another body; MuJoCo refuses one that a joint moves.
+        flaw = flaw_of(inertia, f"the inertia of body {body.name!r}", _written(full))
+        if flaw is None:
+            continue
+        flaws[body.name] = flaw
+        lines[body.name] = _line(body.info)
+        if full:
+            body.fullinertia = moments_of(flaw.nearest)
+        else:
+            body.inertia = np.diagonal(flaw.nearest)
+    if flaws and not repair:
+        first, *others = flaws
+        listed = [f"{name!r}{f' (line {lines[name]})' if lines[name] else ''}" for name in others]
+        raise ModelFileError(flaws[first].refused(listed), str(path), lines[first])
+    return [flaw.repaired for flaw in flaws.values()]
 
 
 def _written(full: bool) -> Callable[[np.ndarray], str]:
@@ -147,6 +165,24 @@ def _strip(mujoco: Any, spec: Any) -> bool:
     for element in (*geoms, *files):
         spec.delete(element)
     return bool(geoms or files)
+
+
+def _obey_flags(mujoco: Any, model: Any) -> None:
+    """Take out of a compiled model what the flags of its ``option`` switch off."""
+    numbers = {
+        "GRAVITY": [model.opt.gravity],
+        "SPRING": [model.jnt_stiffness],
+        "DAMPER": [model.dof_damping],
+        "PASSIVE": [model.jnt_stiffness, model.dof_damping],  # both in one, in older versions of MuJoCo
+        "FRICTIONLOSS": [model.dof_frictionloss],
+        "EQUALITY": [model.eq_active0],
+        "CONSTRAINT": [model.dof_frictionloss, model.eq_active0],
+    }
+    for name, arrays in numbers.items():
+        flag = getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0)
+        if int(model.opt.disableflags) & int(flag):
+            for array in arrays:
+                array[:] = 0
 
 
 @dataclasses.dataclass
@@ -325,7 +361,7 @@ class _Reader:
         if model.actuator_forcelimited[index]:
             limit = abs(gear) * float(np.max(np.abs(model.actuator_forcerange[index])))
         return Actuator(
-            name, gain=1.0 / gear, kp=gear**2 * gain, kd=-(gear**2) * float(bias[2]), limit=limit, gear=gear
+            name, gain=1.0 / gear, kp=gear**2 * gain, kd=gear**2 * abs(float(bias[2])), limit=limit, gear=gear
         )
 
     # ---- what closes loops and couples joints
@@ -347,7 +383,7 @@ class _Reader:
                 offset = float(data[0]) + zero[0] - float(data[1]) * zero[1]
                 mimics.append(Mimic(self._joint_name(first), self._joint_name(second), float(data[1]), offset))
             else:
-                self.skipped[f"equality constraints of type {str(kinds(kind)).removeprefix('mjEQ_').lower()}"] += 1
+                self.skipped[f"equality constraints of type {str(kinds(kind)).rsplit('mjEQ_', 1)[-1].lower()}"] += 1
         return loops, mimics
 
     def _loop(self, index: int, name: str, weld: bool, data: np.ndarray) -> Loop:

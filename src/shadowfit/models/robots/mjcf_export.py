@@ -26,14 +26,16 @@ ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 def edit_mjcf(root: Element, robot: Robot, changes: Changes, editor: Editor) -> list[str]:
     """Put the changes where they belong; returns the names of those that have no place in this file.
 
-    Bodies and joints of included files, and without a name of their own, have none.
+    Bodies and joints of included files, and without a name of their own, have none, and neither have masses where the
+    compiler is told to compute all of them from geoms.
     """
     bodies = {name: element for name, element, _ in _bodies(root)}
     joints = {name: element for _, _, body_joints in _bodies(root) for name, element in body_joints.items()}
     left = list(changes.other)
+    from_geoms = _inertia_from_geoms(root)
     for link, mass in changes.links.items():
         old = robot.description.links[link].mass
-        if link not in bodies or old is None:
+        if link not in bodies or old is None or from_geoms:
             left += changes.names[link]
         else:
             _edit_body(bodies[link], old, mass, editor)
@@ -47,6 +49,12 @@ def edit_mjcf(root: Element, robot: Robot, changes: Changes, editor: Editor) -> 
             else:
                 left += changes.names[f"{joint}.{field}"]
     return left
+
+
+def _inertia_from_geoms(root: Element) -> bool:
+    """Whether an ``inertial`` of this file would count for nothing."""
+    stated = [compiler.attributes.get("inertiafromgeom") for compiler in root.all("compiler")]
+    return any(value is not None and value.text == "true" for value in stated)
 
 
 def _bodies(root: Element) -> Iterator[tuple[str, Element, dict[str, Element]]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shadowfit.errors import MechanismError
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.build import Robot, build
+from shadowfit.models.robots.flaws import made_possible
 from shadowfit.models.robots.markup import Element, parse_markup
 from shadowfit.models.robots.mjcf import read_mjcf
 from shadowfit.models.robots.urdf import read_urdf
@@ -44,13 +46,16 @@ def read_robot(path: Path, reading: Reading | None = None, content: bytes | None
     reading = reading or Reading()
     root = parse_markup(read_bytes(path) if content is None else content, str(path))
     if root.tag == "robot":
-        description = read_urdf(root, repair=reading.repair)
+        description = read_urdf(root)
     elif root.tag == "mujoco":
         description = read_mjcf(path, content, repair=reading.repair)
     else:
         raise _unknown(root)
     robot = description.welded(reading.weld).without_mimics().driven(reading.drive)
-    return build(robot, limits=reading.limits)
+    try:
+        return build(made_possible(robot, repair=reading.repair), limits=reading.limits)
+    except MechanismError as error:  # a number that no machine has, such as a negative damping
+        raise description.error(str(error)) from error
 
 
 def read_bytes(path: Path) -> bytes:
@@ -62,7 +67,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _unknown(root: Element) -> ModelFileError:
-    others = {"sdf": "; SDF is not read, convert it to URDF or MJCF first"}
+    others = {
+        "sdf": "; SDF is not read, convert it to URDF or MJCF first",
+        "mujocoinclude": "; it is a part of one: name the file that includes it",
+    }
     return root.error(f"<{root.tag}> is neither a URDF (<robot>) nor an MJCF (<mujoco>){others.get(root.tag, '')}")
 
 

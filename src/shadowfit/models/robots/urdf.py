@@ -6,12 +6,15 @@ Frames: a joint's ``origin`` is the child link's frame in the parent link's, the
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
-from shadowfit.errors import MechanismError, nearest
+from shadowfit.errors import nearest
+from shadowfit.mechanism import WORLD
 from shadowfit.models.errors import ModelFileError
-from shadowfit.models.robots.description import Actuator, Description, JointKind, Link, Mimic, RobotJoint
-from shadowfit.models.robots.inertia import MassProperties, ball, matrix_of, moments_of, possible
+from shadowfit.models.robots.description import AXIS_KINDS, Actuator, Description, JointKind, Link, Mimic, RobotJoint
+from shadowfit.models.robots.inertia import MassProperties, ball, flaw_of, matrix_of, moments_of
 from shadowfit.models.robots.markup import Element
 
 KINDS: dict[str, JointKind] = {
@@ -25,8 +28,8 @@ KINDS: dict[str, JointKind] = {
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def read_urdf(robot: Element, *, repair: bool = False) -> Description:
-    """The robot of a ``<robot>`` element; with ``repair``, impossible inertias are replaced by the nearest possible.
+def read_urdf(robot: Element) -> Description:
+    """The robot of a ``<robot>`` element.
 
     Raises:
         ModelFileError: what is wrong with it, with the line.
@@ -37,22 +40,28 @@ def read_urdf(robot: Element, *, repair: bool = False) -> Description:
     if not links:
         raise robot.error("the robot has no links")
     tree = {name: _joint(element, links) for name, element in joints.items()}
-    mimics = tuple(_mimic(element, tree) for element in joints.values() if element.one("mimic") is not None)
+    mimics = tuple(
+        _mimic(element, tree)
+        for name, element in joints.items()
+        # A joint that was fixed later follows nothing any more.
+        if tree[name].kind != "fixed" and element.one("mimic") is not None
+    )
+    _refuse_circles(mimics, joints)
     followers = {mimic.joint for mimic in mimics}
-    read = [_link(element, repair) for element in links.values()]
+    root = _root(robot, links, tree)
+    tied = {root, *(joint.child for joint in tree.values() if joint.kind == "fixed")}
+    read = {name: _link(element, tied=name in tied) for name, element in links.items()}
     return Description(
         name=robot.attributes["name"].text if "name" in robot.attributes else "robot",
         source=robot.source,
-        root=_root(robot, links, tree),
-        links={link.name: link for link, _ in read},
+        root=root,
+        links=read,
         joints=tree,
         actuators=tuple(
-            Actuator(name)
-            for name, joint in tree.items()
-            if joint.kind in ("hinge", "slider") and name not in followers
+            Actuator(name) for name, joint in tree.items() if joint.kind in AXIS_KINDS and name not in followers
         ),
         mimics=mimics,
-        notes=tuple(note for _, note in read if note),
+        notes=tuple(_assumed({name: element for name, element in links.items() if name != root}, read)),
     )
 
 
@@ -82,32 +91,47 @@ def _named(robot: Element, tag: str) -> dict[str, Element]:
     return elements
 
 
-def _link(element: Element, repair: bool) -> tuple[Link, str]:
-    """A link, and what was assumed about it."""
+def _link(element: Element, *, tied: bool) -> Link:
+    """A link; ``tied``: whether it is the root or a fixed joint holds it, so that it needs no mass of its own."""
     name, inertial = element.text("name"), element.one("inertial")
     if inertial is None:
-        return Link(name, None, element.line), ""
-    mass, inertia = inertial.one("mass"), inertial.one("inertia")
-    value = mass.number("value") if mass is not None else 0.0
-    if value < 0.0:
-        raise inertial.error(f"link {name!r} has a mass of {value:g} kg; a mass cannot be negative")
-    moments = np.zeros(6) if inertia is None else np.array([inertia.number(key, 0.0) for key in MOMENTS])
-    if value == 0.0:
-        if np.any(moments):
+        return Link(name, None, element.line)
+    mass, moments = _stated(inertial)
+    if mass < 0.0:
+        raise inertial.error(f"link {name!r} has a mass of {mass:g} kg; a mass cannot be negative")
+    if mass == 0.0:
+        if np.any(moments) and not tied:
             raise inertial.error(f"link {name!r} has moments of inertia but no mass; give it one, or leave both out")
-        return Link(name, None, element.line), ""
+        return Link(name, None, element.line)
     rotation, position = _origin(inertial)
     if not np.any(moments):
-        assumed = ball(value, position)
-        return Link(name, assumed, inertial.line), (
-            f"link {name!r} has a mass of {value:g} kg but no inertia: it is taken as a ball of water of that mass, "
-            f"{assumed.inertia[0, 0]:.3g} kg m²"
-        )
-    try:
-        matrix, note = possible(matrix_of(moments), f"the inertia of link {name!r}", repair, _written)
-    except MechanismError as error:
-        raise (inertia or inertial).error(str(error)) from error
-    return Link(name, MassProperties(value, np.zeros(3), matrix).moved(rotation, position), inertial.line), note
+        return Link(name, ball(mass, position), inertial.line)
+    inertia = rotation @ matrix_of(moments) @ rotation.T
+    flaw = flaw_of(inertia, f"the inertia of link {name!r}", lambda nearest: _written(rotation.T @ nearest @ rotation))
+    return Link(name, MassProperties(mass, position, 0.5 * (inertia + inertia.T)), inertial.line, flaw)
+
+
+def _stated(inertial: Element) -> tuple[float, np.ndarray]:
+    """Mass [kg] and moments [kg m²] of an ``inertial``, zero where it says nothing."""
+    mass, inertia = inertial.one("mass"), inertial.one("inertia")
+    moments = np.zeros(6) if inertia is None else np.array([inertia.number(key, 0.0) for key in MOMENTS])
+    return (0.0 if mass is None else mass.number("value")), moments
+
+
+def _assumed(elements: dict[str, Element], links: dict[str, Link]) -> Iterator[str]:
+    """What was assumed about links whose mass or inertia is missing, a sentence for all of a kind."""
+    balls, idle = [], []
+    for name, element in elements.items():
+        inertial, mass = element.one("inertial"), links[name].mass
+        _, moments = (0.0, np.zeros(6)) if inertial is None else _stated(inertial)
+        if mass is not None and not np.any(moments):
+            balls.append(f"{name} ({mass.mass:g} kg, {mass.inertia[0, 0]:.3g} kg m²)")
+        if mass is None and np.any(moments):
+            idle.append(name)
+    if balls:
+        yield f"links with a mass but no inertia are taken as balls of water of that mass: {', '.join(balls)}"
+    if idle:
+        yield f"moments of inertia of links without mass are left out: {', '.join(idle)}"
 
 
 def _written(inertia: np.ndarray) -> str:
@@ -129,7 +153,9 @@ def _joint(element: Element, links: dict[str, Element]) -> RobotJoint:
     if ends["parent"] == ends["child"]:
         raise element.error(f"joint {name!r} connects {ends['parent']!r} to itself")
     rotation, position = _origin(element)
-    axis, dynamics = element.one("axis"), element.one("dynamics")
+    # Exporters write an axis for joints that have none, too, mostly zero.
+    axis = None if kind in ("fixed", "floating") else element.one("axis")
+    dynamics = element.one("dynamics")
     direction = np.array([1.0, 0.0, 0.0]) if axis is None else axis.numbers("xyz", 3)
     if not np.linalg.norm(direction) > 0.0:
         raise (axis or element).error(f"the axis of joint {name!r} is zero; a direction needs some length")
@@ -180,11 +206,22 @@ def _mimic(element: Element, joints: dict[str, RobotJoint]) -> Mimic:
     for joint in (name, leader):
         if joint not in joints:
             raise mimic.error(f"joint {name!r} mimics {leader!r}, which is no joint{nearest(leader, joints)}")
-        if joints[joint].kind not in ("hinge", "slider"):
+        if joints[joint].kind not in (*AXIS_KINDS, "fixed"):
             raise mimic.error(f"joint {joint!r} has no single axis, so {name!r} cannot mimic {leader!r}")
     if leader == name:
         raise mimic.error(f"joint {name!r} mimics itself")
     return Mimic(name, leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+
+
+def _refuse_circles(mimics: Iterable[Mimic], joints: dict[str, Element]) -> None:
+    """Raise where joints mimic each other, so that none of them leads."""
+    leaders = {mimic.joint: mimic.leader for mimic in mimics}
+    for name in leaders:
+        way = [name]
+        while way[-1] in leaders and leaders[way[-1]] not in way:
+            way.append(leaders[way[-1]])
+        if leaders.get(way[-1]) == name:
+            raise joints[name].error(f"joints mimic each other in a circle: {', '.join(map(repr, way))}; one must lead")
 
 
 def _root(robot: Element, links: dict[str, Element], joints: dict[str, RobotJoint]) -> str:
@@ -198,6 +235,8 @@ def _root(robot: Element, links: dict[str, Element], joints: dict[str, RobotJoin
                 joint.line,
             )
         holder[joint.child] = joint
+    if WORLD in holder:
+        raise links[WORLD].error(f"only the root link may be called {WORLD!r}, for it does not move; rename this one")
     roots = [name for name in links if name not in holder]
     if len(roots) > 1:
         raise links[roots[1]].error(
