@@ -8,7 +8,7 @@ the force that the drives have to give,
 
 for each joint with a torque or force input. Errors of the discretisation are taken off where the fit does so. This is
 the yardstick of robot identification, and the right one where open-loop simulations diverge, as those of arms in
-position loops do.
+position loops do. While a joint rests none is predicted (:mod:`estimation.problem.resting`).
 
 The cut-off is that of the fit's first trajectory or, where that is lower, the frequency at which the readings sink into
 their noise (:mod:`recordings.bandwidth`): beyond it accelerations, and the torques that they ask for, are those of the
@@ -23,12 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.arrays import Float
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.linear.threads import one_thread
+from shadowfit.estimation.problem.drives import is_read
 from shadowfit.estimation.problem.initial import initial_nodes
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.resting import resting
 from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.truncation import renewed
@@ -51,16 +53,22 @@ class TorquePrediction:
     """[s]."""
     measured: Float[np.ndarray, " n"]
     predicted: Float[np.ndarray, " n"]
+    """NaN where the joint rests: its friction is then whatever balances the other forces."""
+
+    @property
+    def moving(self) -> Bool[np.ndarray, " n"]:
+        """Where a torque is predicted."""
+        return np.isfinite(self.predicted)
 
     @property
     def rmse(self) -> float:
         """Root mean square of the difference."""
-        return float(np.sqrt(np.mean((self.predicted - self.measured) ** 2)))
+        return _rms((self.predicted - self.measured)[self.moving])
 
     @property
     def share(self) -> float:
         """The same as a part of the measured torque's root mean square; infinite where nothing was measured."""
-        size = float(np.sqrt(np.mean(self.measured**2)))
+        size = _rms(self.measured[self.moving])
         return self.rmse / size if size > 0.0 else float("inf")
 
     def to_json(self) -> dict[str, Any]:
@@ -90,6 +98,7 @@ def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, Torqu
         idle = problem.without_inputs()
         needed, left = (_missing(one, point, recording) for one in (idle, problem))
     track = problem.tracks[recording]
+    still = resting(problem) if is_read(problem) else None
     ends = min(round(ENDS / (cutoff * problem.timestep)), track.steps // 4)
     inner = slice(ends, track.steps - ends)
     time = track.times(problem.timestep)[: track.steps]
@@ -97,8 +106,10 @@ def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, Torqu
     for name in drives:
         column = coordinates.index(name)
         unit = "N m" if problem.mechanism.joints[name].kind.axis_kind == "rotation" else "N"
-        curves = (lowpass(time, torque[:, column], cutoff)[inner] for torque in (needed - left, needed))
-        predictions[name] = TorquePrediction(unit, time[inner], *curves)
+        measured, predicted = (lowpass(time, torque[:, column], cutoff)[inner] for torque in (needed - left, needed))
+        if still is not None:
+            predicted = np.where(still[recording][inner, column], np.nan, predicted)
+        predictions[name] = TorquePrediction(unit, time[inner], measured, predicted)
     return predictions
 
 
@@ -142,7 +153,7 @@ def torque_cutoff(problem: Problem, recording: int) -> float:
 def whole_share(torques: Mapping[str, TorquePrediction]) -> float:
     """Error of all joints together as a part of all torques: √(Σ rmse²/Σ rms²), for joints of the same unit."""
     errors = sum(prediction.rmse**2 for prediction in torques.values())
-    sizes = sum(float(np.mean(prediction.measured**2)) for prediction in torques.values())
+    sizes = sum(_rms(prediction.measured[prediction.moving]) ** 2 for prediction in torques.values())
     return float(np.sqrt(errors / sizes)) if sizes > 0.0 else float("inf")
 
 
@@ -153,6 +164,10 @@ def driven_joints(problem: Problem) -> list[str]:
         for name, joint in problem.mechanism.joints.items()
         if any(isinstance(law, TorqueMotor) and law.input is not None for law in joint.laws.values)
     ]
+
+
+def _rms(values: Float[np.ndarray, " n"]) -> float:
+    return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
 
 
 def _missing(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps d"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shadowfit.arrays import Array, Float
+from shadowfit.arrays import Array, Bool, Float
 from shadowfit.estimation.problem.shaping import Shaping
 from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
@@ -51,3 +51,5 @@ class Chunk:
     """What brings the weighted rows of each step to one level; None: they are."""
     proportion: Float[np.ndarray, "r p"] | None = None
     """``d log F`` of residuals in proportion to their forces (:mod:`proportion`), by the recording's increments."""
+    counted: Bool[np.ndarray, "steps r"] | None = None
+    """Which equations of motion count (:mod:`resting`); None: all."""

@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.arrays import Float
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.proportion import Proportion
 from shadowfit.records import record
@@ -48,6 +48,14 @@ class Weights:
     which make a weight of its own for each step (:mod:`axis_noise`)."""
     proportion: Proportion | None = None
     """Where a joint that nothing drives hangs on a machine that is led: its equation is measured by its forces."""
+
+    resting: tuple[Bool[np.ndarray, "n d"], ...] | None = None
+    """Steps of each recording in which equations of joints that rest do not count (:mod:`resting`); None: all do."""
+
+    @property
+    def rests(self) -> Float[np.ndarray, " r"]:
+        """How many equations of each joint do not count."""
+        return np.sum([own.sum(axis=0) for own in self.resting or ()], axis=0) + np.zeros(len(self.dynamics))
 
     @property
     def state_weight(self) -> float:
@@ -95,7 +103,8 @@ class Weights:
         # √W = σ₀/σ for each impulse: σ₀ changes with the sensors.
         dynamics = self.dynamics * (reference / self.reference) / np.asarray(impulses)
         std = tuple((std / reference).tolist())
-        return Weights(dynamics, std, reference, file_spread=self.file_spread, proportion=self.proportion)
+        kept = dataclasses.replace(self, impulse_std=None, pull=None, axis_std=())
+        return dataclasses.replace(kept, dynamics=dynamics, std=std, reference=reference)
 
 
 def default_weights(problem: Problem, state_weight: float) -> Weights:
