@@ -135,6 +135,17 @@ def near_rest(stribeck, seed):
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+def test_friction_larger_near_rest_is_in_the_bars_of_coulomb_friction(seed):
+    rows = {row.name: row for row in near_rest(0.4, seed).parameters}
+    coulomb = rows["axis.coulomb"]
+    white = near_rest(0.4, seed).uncertainty("gauss-newton").std[list(rows).index("axis.coulomb")]
+    assert coulomb.value - COULOMB > 5.0 * white
+    assert abs(coulomb.value - COULOMB) < 2.0 * coulomb.std
+    for row in rows.values():
+        assert abs(row.value - TRUTH[row.name]) < 3.5 * row.std
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_where_friction_does_not_fall_nothing_is_found(seed):
     estimate = near_rest(0.0, seed)
     assert estimate.evidence.latent.errors == ()

@@ -416,6 +416,9 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
         position, speed = ([motion[i][:, joint] for motion in motions] for i in (0, 1))
         row = functools.partial(_impulse, problem, joint), joint
         listed.append(_Candidate("speed", name, state_functions.of_speed(position, speed), *row))
+        # Coulomb friction stands in for friction near rest as for no other function of the speed, by as much as it is
+        # large: beside them, with one size for all, it would be taken for smaller.
+        listed += [_Candidate("speed", name, one, *row) for one in state_functions.near_rest(speed)]
         # Distances are alternatives, and so different in what they do to inertias that they have no size in common.
         listed += [_Candidate("turning", name, one, *row) for one in state_functions.of_turning(position, speed)]
         listed.append(_Candidate("position", name, state_functions.of_position(position), *row))
