@@ -170,6 +170,18 @@ def test_levels_of_joints_before_a_fit_are_those_of_the_torques():
     np.testing.assert_allclose(chosen.unexplained / problem.timestep, errors, rtol=0.3)
 
 
+@pytest.mark.parametrize("joints", [2, 3, 4, 5, 6])
+def test_friction_fades_alike_whatever_is_free(joints):
+    """Widths have a limit where steps are found by recursion: in a validation as in a fit of all that an arm has."""
+    mechanism = arm(joints)
+    recording = driven(mechanism, 40)
+    ways = []
+    for free in ((), ("*.viscous",), ("*.inertial", "*.friction", "*.shaft_inertia")):
+        built = build_problem(mechanism, [recording], parameter_set(mechanism, free), Options())
+        ways.append(built.kernels.recursion is None)
+    assert len(set(ways)) == 1
+
+
 def test_friction_of_a_led_arm_is_found(problem):
     """Coulomb friction within its error bars, in a few iterations, where torques have errors of a tenth."""
     mechanism, recording = led(0.1)

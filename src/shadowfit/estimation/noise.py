@@ -20,6 +20,8 @@ its errors (:mod:`weight_search`). Error bars follow from the most likely levels
 **The model file.** Bodies all of whose numbers are free have a prior about the file's, as wide as the data say
 (:mod:`uncertainty.file_prior`).
 
+**At rest.** Where forces were measured equations of joints that rest do not count (:mod:`problem.resting`).
+
 **Near rest.** Where a drive leads every joint through rest, by its torque or a target, the speed over which dry
 friction turns is seen (:mod:`uncertainty.near_rest`).
 """
@@ -32,10 +34,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from shadowfit.arrays import Float
-from shadowfit.estimation.problem.drives import is_led, passes_rest
+from shadowfit.estimation.problem.drives import is_led, is_read, passes_rest
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.read_forces import read_forces
+from shadowfit.estimation.problem.resting import resting
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.scan import Candidate, Scan, usable
@@ -115,6 +118,8 @@ def estimate_noise(
         start = turned(problem, start, weights)
         weights = proportioned(problem, start, weights)
         weights = dataclasses.replace(weights, read=read_forces(problem, start.values))
+    if is_read(problem):
+        weights = dataclasses.replace(weights, resting=resting(problem))
     best = scan.fitted(start, levels_at_start(problem, start, weights, led), first=True)
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None

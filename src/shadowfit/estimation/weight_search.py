@@ -13,14 +13,16 @@ likely levels, not from the weights.
 
 Where the torque of every joint is known (an arm in its position loop) a controller may have answered
 to every error, so that no simulation from the torques alone would stay on the path. Weight is then added only if one
-does, and short predictions gain as well; else what is asked of the model is the force along the path.
+does, and short predictions gain as well; else what is asked of the model is the force along the path. Where these
+torques were *measured* none is added: a simulation adds up their errors, which the machine never felt, and one with the
+true parameters would leave the path, too. Friction of gears keeps it from leaving far, and parameters would pay for it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from shadowfit.estimation.problem.drives import is_driven
+from shadowfit.estimation.problem.drives import is_driven, is_read
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.scan import Candidate, Scan, mean_logarithm, usable
@@ -75,7 +77,7 @@ def predictive(scan: Scan, likely: Candidate, degrees: float, led: bool, smooth:
     tried = [(1.0, predict(problem, along, along.values))]
     # In which proportion the forces of a loose joint stand to the others' is told by how well those are known. Weight
     # on all equations alike would drown that.
-    if likely.weights.proportion is not None:
+    if likely.weights.proportion is not None or is_read(problem):
         return WeightSearch(likely, tuple(tried))
     # Errors of forces that were read have a memory without being functions of the state.
     by_chance = not smooth or is_driven(problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from shadowfit.estimation.noise import NoiseChoice
+from shadowfit.estimation.problem.drives import is_read
 from shadowfit.estimation.result import Estimate
 from shadowfit.evaluation.latent_words import described
 from shadowfit.records import record
@@ -69,6 +70,12 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
         chosen = f"creeps with a time: {times}" if times else "sticks"
         reason = "the most likely: torques through rest show whether friction jumps, or gears yield first"
         made.append(Choice("dry friction near rest", chosen, reason))
+    rests = dict(zip(estimate.unexplained, estimate.weights.rests, strict=False))
+    if any(rests.values()):
+        share = {name: count / sum(track.steps for track in estimate.problem.tracks) for name, count in rests.items()}
+        chosen = ", ".join(f"{name} {100.0 * part:.2g} %" for name, part in share.items() if part)
+        reason = "friction at rest is whatever balances the other forces: these equations tell nothing"
+        made.append(Choice("time at rest that is left out", chosen, reason))
     if choice.acting is not None:
         chosen = "white forces that act" if choice.acting else "forces that were read wrongly, or have a memory"
         reason = "they are not" if choice.acting else "of some joints they are"
@@ -76,18 +83,18 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
     kinds = "; ".join(described(estimate))
     reason = "most likely of smooth functions of speed, position, time and readings"
     made.append(Choice("errors that are not white", kinds or "none", f"{reason}, for error bars alone"))
-    made.append(_weight(choice, estimate.weights.proportion is not None))
+    made.append(_weight(estimate, choice))
     return made
 
 
-def _weight(choice: NoiseChoice, loose: bool) -> Choice:
-    """The weight that was added to the equations of motion, by how well models predict.
-
-    ``loose``: whether a joint of a machine that is led is not driven.
-    """
+def _weight(estimate: Estimate, choice: NoiseChoice) -> Choice:
+    """The weight that was added to the equations of motion, by how well models predict."""
     what = "weight added to the equations of motion"
-    if loose:
+    if estimate.weights.proportion is not None:
         reason = "a joint that nothing drives is measured by its own forces, whose scale the torques of the others tell"
+        return Choice(what, "none", reason)
+    if is_read(estimate.problem):
+        reason = "the drives' forces were measured, and a simulation would add up their errors: forces count"
         return Choice(what, "none", reason)
     if len(choice.predictions) < 2:
         return Choice(

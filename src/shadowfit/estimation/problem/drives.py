@@ -19,6 +19,12 @@ def is_led(problem: Problem) -> bool:
     return problem.plan.unknowns.reach == 3 and is_driven(problem, TorqueMotor)
 
 
+def is_read(problem: Problem) -> bool:
+    """Whether the forces that lead a machine were measured: they go on between samples, where commands are held."""
+    sources = inputs_of(problem, TorqueMotor).values()
+    return is_led(problem) and all(problem.mechanism.inputs[name].hold == "linear" for name in sources)
+
+
 def passes_rest(problem: Problem) -> bool:
     """Whether drives lead the machine through rest, by a known torque or towards a known target."""
     return problem.plan.unknowns.reach == 3 and is_driven(problem, TorqueMotor | PositionMotor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.weights import Weights
 from shadowfit.records import record
 
 
@@ -43,11 +44,12 @@ def groups(problem: Problem, recording: int = 0) -> tuple[Group, ...]:
     return tuple(listed)
 
 
-def present(problem: Problem, recording: int = 0) -> np.ndarray:
-    """Which rows of each step hold a residual, shape (steps, m): samples may be missing."""
+def present(problem: Problem, weights: Weights, recording: int = 0) -> np.ndarray:
+    """Which rows of each step hold a residual, shape (steps, m): samples may be missing, joints may rest."""
     track = problem.tracks[recording]
     dynamics, *sensors = groups(problem, recording)
     seen = zip(track.present, sensors, strict=True)
     columns = [np.repeat(here[..., None], group.size, axis=2) for here, group in seen]
     observed = np.concatenate(columns, axis=2).reshape(track.steps, -1)
-    return np.concatenate([np.ones((track.steps, dynamics.size), bool), observed], axis=1)
+    moving = np.ones((track.steps, dynamics.size), bool) if weights.resting is None else ~weights.resting[recording]
+    return np.concatenate([moving, observed], axis=1)

@@ -122,6 +122,8 @@ class StepKernels:
             # Errors of the discretisation grow with the forces, too.
             whole = moving[:, :, -1] + chunk.data.truncation @ chunk.dynamics_weight.T
             moving[:, :, width:-1] -= whole[:, :, None] * chunk.proportion
+        if chunk.counted is not None:
+            moving *= chunk.counted[:, :, None]
         return table
 
     def residuals(self, chunk: Chunk) -> np.ndarray:
@@ -133,7 +135,10 @@ class StepKernels:
         (seen,) = self.run(self._observation_call(chunk), self._workspace)
         nodes, command = chunk.nodes.pose[: len(data.command) + 2], (data.command, data.command_slopes)
         missing = self.missing(chunk.values, nodes, command, chunk.timestep, chunk.fading) - data.truncation
-        return np.concatenate([missing @ chunk.dynamics_weight.T, seen[..., -1].reshape(len(missing), -1)], axis=1)
+        weighted = missing @ chunk.dynamics_weight.T
+        if chunk.counted is not None:
+            weighted *= chunk.counted
+        return np.concatenate([weighted, seen[..., -1].reshape(len(missing), -1)], axis=1)
 
     def missing(
         self, values: Values, poses: Pose, commands: tuple[Array, Array], timestep: float, fading: Fading

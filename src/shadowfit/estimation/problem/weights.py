@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.arrays import Float
+from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.proportion import Proportion
@@ -53,6 +53,13 @@ class Weights:
     """Where a joint that nothing drives hangs on a machine that is led: its equation is measured by its forces."""
     read: ReadForces | None = None
     """Where a machine is led by forces whose gains are free: equations are counted in units of the readings."""
+    resting: tuple[Bool[np.ndarray, "n d"], ...] | None = None
+    """Steps of each recording in which equations of joints that rest do not count (:mod:`resting`); None: all do."""
+
+    @property
+    def rests(self) -> Float[np.ndarray, " r"]:
+        """How many equations of each joint do not count."""
+        return np.sum([own.sum(axis=0) for own in self.resting or ()], axis=0) + np.zeros(len(self.dynamics))
 
     @property
     def state_weight(self) -> float:

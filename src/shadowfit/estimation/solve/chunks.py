@@ -44,6 +44,7 @@ class RecordingRows:
             factor, self.proportion = units
             self.known = self._as_large(point, index, factor)
             self.dynamics_weight = factor[:, None] * weights.dynamics
+        self.counted = None if weights.resting is None else ~weights.resting[index]
         self.length = chunk_length(problem, index)
         self.starts = range(0, self.track.steps, self.length)
         """First step of each chunk."""
@@ -83,6 +84,7 @@ class RecordingRows:
             self.fading.between(begin, end),
             None if self.shaping is None else self.shaping.between(begin, end),
             self.proportion,
+            None if self.counted is None else self.counted[begin:end],
         )
 
     def tables(self, begin: int, end: int | None = None) -> tuple[front.RowTable, front.RowTable]:

@@ -102,4 +102,6 @@ def pilot_fit(
     }
     spread = {name: float(np.std([named[name] for named in values])) for name in asked.scatter}
     # The pull of acting forces is that of the pilot's individual parameters and steps.
-    return Pilot(dataclasses.replace(estimate.weights, pull=None), mean, spread, estimate.converged)
+    # What rests in the recordings of the pilot says nothing about those of the others.
+    weights = dataclasses.replace(estimate.weights, pull=None, resting=None)
+    return Pilot(weights, mean, spread, estimate.converged)

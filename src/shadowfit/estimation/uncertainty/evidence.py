@@ -389,7 +389,7 @@ def gather(
         tuple(projected(problem, here, weights, i) for i in recordings),
         tuple(parameters.places(i) for i in recordings),
         tuple(rows.groups(problem, i) for i in recordings),
-        tuple(rows.present(problem, i) for i in recordings),
+        tuple(rows.present(problem, weights, i) for i in recordings),
         weights.impulse_ratio,
         Pieces(problem, here.point, weights).compare,
         bool(parameters.on_edge(here.point.values)),

@@ -327,7 +327,8 @@ def _explained(
 
 def _parts(problem: Problem, listed: Sequence[_Candidate]) -> list[list[_Candidate]]:
     """Candidates in parts whose columns can be held at a time."""
-    most = max(rows.present(problem, i).size for i in range(len(problem.tracks)))
+    size, samples = problem.plan.node_size, sum(problem.error_sizes)
+    most = max(track.steps * (size + track.fraction.shape[1] * samples) for track in problem.tracks)
     parts: list[list[_Candidate]] = [[]]
     for one in listed:
         if parts[-1] and most * (one.width + sum(other.width for other in parts[-1])) > MOST_NUMBERS:
@@ -359,7 +360,8 @@ def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> c
 
     parameters = int(np.count_nonzero(free))
     first_states = 2 * problem.plan.node_size * len(linear.projections)
-    degrees = max(problem.sample_count() - parameters - first_states, 1)
+    rests = int(linear.weights.rests.sum())
+    degrees = max(problem.sample_count() - rests - parameters - first_states, 1)
     return components.projected(tables(), degrees, tuple(tuple(range(*pair)) for pair in itertools.pairwise(edges)))
 
 
@@ -414,6 +416,9 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
         position, speed = ([motion[i][:, joint] for motion in motions] for i in (0, 1))
         row = functools.partial(_impulse, problem, joint), joint
         listed.append(_Candidate("speed", name, state_functions.of_speed(position, speed), *row))
+        # Coulomb friction stands in for friction near rest as for no other function of the speed, by as much as it is
+        # large: beside them, with one size for all, it would be taken for smaller.
+        listed += [_Candidate("speed", name, one, *row) for one in state_functions.near_rest(speed)]
         # Distances are alternatives, and so different in what they do to inertias that they have no size in common.
         listed += [_Candidate("turning", name, one, *row) for one in state_functions.of_turning(position, speed)]
         listed.append(_Candidate("position", name, state_functions.of_position(position), *row))
@@ -461,7 +466,8 @@ def _impulse(
 ) -> tuple[list[int], Float[np.ndarray, "n 1"]]:
     """A force of one on a joint coordinate in the weighted rows."""
     impulse = problem.timestep * weights.dynamics[joint, joint]
-    return [joint], np.full((problem.tracks[recording].steps, 1), impulse)
+    unit = np.full((problem.tracks[recording].steps, 1), impulse)
+    return [joint], unit if weights.resting is None else unit * ~weights.resting[recording][:, [joint]]
 
 
 def _reading(

@@ -46,7 +46,7 @@ def deviance(
     unknowns = sum(problem.plan.node_size * problem.node_count(i) for i in range(len(problem.tracks)))
     unknowns += int(_free(problem, here).sum())
     dynamics, samples = _dynamics_count(problem), _sample_counts(problem)
-    freedom = max(dynamics + sum(samples) - unknowns, 1)
+    freedom = max(dynamics - int(weights.rests.sum()) + sum(samples) - unknowns, 1)
     squares = (here.cost.total + change) / reference**2
     ratio = np.array(weights.std) * reference / stated_std(problem)
     least, most = sensor_limits(problem)
@@ -58,6 +58,8 @@ def deviance(
         total -= 2.0 * log_volume(problem, here.point)
     each = 2.0 * np.linalg.slogdet(weights.dynamics / reference)[1] / len(weights.dynamics)
     total -= dynamics * each
+    if weights.resting is not None:
+        total += 2.0 * float(weights.rests @ np.log(np.diagonal(weights.dynamics) / reference))
     for index in range(len(problem.tracks)):
         shaped = shaping(here.point, weights, index)
         if shaped is not None:

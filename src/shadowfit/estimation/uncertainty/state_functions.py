@@ -6,6 +6,8 @@ range, about the middle of it:
 
 * of the speed: v|v|, v³ and tanh(v/0.3) (drag, friction that grows faster or slower than viscous friction, or fades);
   tanh(v/0.03) times sin πx and cos πx (friction that varies with the position);
+* of the speed near rest: tanh(v/0.03) exp(−(v/w)²) for w = 0.1, 0.3, 1 (friction that falls as the joint gets going;
+  Stribeck 1902);
 * of the way since the joint turned last: what friction that grows over a distance d (0.003, 0.01, 0.03 in units of x;
   Dahl 1968) has less than friction that jumps (bristles of a bearing, gears that wind up, cables);
 * of the position: x², sin and cos of πx, 2πx, 3πx (springs and cables that are not linear, cogging, eccentric gears);
@@ -33,6 +35,8 @@ from shadowfit.estimation.linear.substitution import library
 # Harmonics over a range, and speeds (or forces) at which a function fades quickly and slowly, in units of the root mean
 # square.
 HARMONICS, QUICK, SLOW = 3, 0.03, 0.3
+# Speeds over which friction near rest falls, in the same units.
+FALLS = (0.1, 0.3, 1.0)
 # Half waves of slow changes, in all recordings together; each has one at least, and a constant.
 WAVES = 12
 # Distances over which friction grows after a joint has turned, over half the range of its positions.
@@ -49,6 +53,13 @@ def of_speed(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Float[
     v = joined / (float(np.sqrt(np.mean(joined**2))) or 1.0)
     varying = [np.tanh(v / QUICK) * wave for wave in _harmonics(_place(position))[:2]]
     return _split([v * np.abs(v), v**3, np.tanh(v / SLOW), *varying], speed)
+
+
+def near_rest(speed: Sequence[Float[np.ndarray, " n"]]) -> list[Parts]:
+    """Friction that is larger near rest, one for each speed over which it falls."""
+    joined = np.concatenate(speed)
+    v = joined / (float(np.sqrt(np.mean(joined**2))) or 1.0)
+    return [_split([np.tanh(v / QUICK) * np.exp(-((v / fall) ** 2))], speed) for fall in FALLS]
 
 
 def of_turning(position: Sequence[Float[np.ndarray, " n"]], speed: Sequence[Float[np.ndarray, " n"]]) -> list[Parts]:

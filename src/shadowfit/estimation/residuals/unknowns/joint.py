@@ -59,6 +59,8 @@ of a Furuta pendulum and of a chain of eight links."""
 LARGEST_STEP = 30_000
 """Operations beyond which a recursion over the tree is used, whose code is there at once. Both ways give the same rows;
 where the recursion becomes the faster one has not been measured."""
+INERTIAL = 10
+"""Inertial numbers of a body."""
 
 ASSEMBLIES = 24
 """Random turns of the joints from which loops are closed at the first readings: they close in more ways than one."""
@@ -179,8 +181,12 @@ class Joint(Unknowns):
     # --- rows ---
 
     def recursion(self, layout: Layout, equations: Equations, mechanism: Mechanism) -> TreeRows | LoopRows | None:
-        size = self.tree.size
-        operations = OPERATIONS * self.bodies * size * (self.reach * size + layout.size)
+        size, columns = self.tree.size, layout.size
+        if any(joint.friction is not None for joint in mechanism.joints.values):
+            # Widths of dry friction have a limit in recursions alone: what is free has no say in whether they do, or a
+            # model that was fitted with all inertial numbers would rub otherwise when it is validated.
+            columns = max(columns, INERTIAL * self.bodies)
+        operations = OPERATIONS * self.bodies * size * (self.reach * size + columns)
         if operations <= LARGEST_STEP:
             return None
         if self.tree.loops:
