@@ -1,6 +1,7 @@
 """Arms with harmonic drives, made with Pinocchio's inverse dynamics, fitted with the plain commands of docs/robots.md.
 
 * ``seven``: seven axes; friction with a Stribeck part (half of Coulomb's), rotors, a ripple of the gears' torque.
+* ``pauses``: the same arm from point to point, friction that grows over a milliradian and stays what it was at rest.
 * ``parallelogram``: four axes, the forearm keeps its attitude (a URDF's ``mimic``); friction with a Stribeck part.
 * ``currents``: six axes whose motor currents [A] were read; gains are known to 5 %, and free beside everything else.
 
@@ -8,13 +9,14 @@ Angles (noise 20 µrad) and torques with noise, 1 kHz, 20 s. The URDF that is fi
 of mass and inertias that are off by up to 20 %. ``fit`` sees the first 14 s, ``validate`` the rest; friction and rotors
 are printed beside the truth, in error bars. (Models without a Stribeck part have a little more Coulomb friction.)
 
-    python benchmarks/geared_arms.py [--out FOLDER] [seven parallelogram currents]
+    python benchmarks/geared_arms.py [--out FOLDER] [seven pauses parallelogram currents]
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import subprocess
 import sys
@@ -28,6 +30,8 @@ ANGLE_NOISE, HARMONICS, BASE, SPLIT = 2e-5, 5, 0.1, "14"
 OVERLAY = 'robot = "robot.urdf"\ndrive = "torque"\n\n[sensors."*_position"]\nstd = 1e-4\n\n[inputs."*_effort"]\n'
 FREE = ("*.inertial", "*.friction", "*.armature", "*_effort.offset")
 STRIBECK_SPEED, STICKING = 0.08, 1e-3
+# Of a move and the pause behind it [s], and the way [rad] over which friction turns.
+MOVE, PAUSE, TURN = 1.0, 0.5, 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +97,30 @@ def motion(
     return q + np.array(mean), v, a
 
 
+def moves(
+    rng: np.random.Generator, sizes: tuple[float, ...], mean: tuple[float, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, speeds and accelerations from point to point, with pauses."""
+    q, v, a = (np.zeros((len(TIME), len(sizes))) for _ in range(3))
+    for begin in np.arange(PAUSE, TIME[-1], MOVE + PAUSE):
+        s = np.clip((TIME - begin) / MOVE, 0.0, 1.0)[:, None]
+        # Towards another point: not ever further away.
+        way = rng.uniform(-1.5, 1.5, len(sizes)) * np.array(sizes) - q[-1]
+        q += way * (10 * s**3 - 15 * s**4 + 6 * s**5)
+        v += way / MOVE * (30 * s**2 - 60 * s**3 + 30 * s**4)
+        a += way / MOVE**2 * (60 * s - 180 * s**2 + 120 * s**3)
+    return q + np.array(mean), v, a
+
+
+def yielding(q: np.ndarray) -> np.ndarray:
+    """Direction of friction that turns over a way, and stays at rest (Dahl)."""
+    direction = np.zeros_like(q)
+    for k, moved in enumerate(np.diff(q, axis=0), 1):
+        kept = np.exp(-np.abs(moved) / TURN)
+        direction[k] = np.sign(moved) * (1.0 - kept) + kept * direction[k - 1]
+    return direction
+
+
 def rubbed(speed: np.ndarray, viscous: np.ndarray, coulomb: np.ndarray, stribeck: np.ndarray) -> np.ndarray:
     """Torque against friction."""
     level = coulomb + stribeck * np.exp(-((speed / STRIBECK_SPEED) ** 2))
@@ -116,7 +144,7 @@ def read(
     return columns | {f"{name}_effort": efforts[:, i] for i, name in enumerate(names)}
 
 
-def seven() -> Recorded:
+def seven(pausing: bool = False) -> Recorded:
     """Seven axes in the style of collaborative arms."""
     rng = np.random.default_rng(11)
     turned = [f"{angle} 0 0" for angle in (0, -1.5708, 1.5708, 1.5708, -1.5708, 1.5708, -1.5708)]
@@ -131,7 +159,8 @@ def seven() -> Recorded:
         heavier = rng.uniform(0.8, 1.2)
         moved, larger = com * rng.uniform(0.8, 1.2, 3), inertia * heavier * rng.uniform(0.9, 1.1)
         cad.append(dataclasses.replace(links[-1], mass=mass * heavier, com=moved, inertia=larger))
-    q, v, a = motion(rng, (0.5, 0.4, 0.5, 0.4, 0.6, 0.6, 0.7), (0.0, 0.4, 0.0, -1.2, 0.0, 0.8, 0.0))
+    path = moves if pausing else motion
+    q, v, a = path(rng, (0.5, 0.4, 0.5, 0.4, 0.6, 0.6, 0.7), (0.0, 0.4, 0.0, -1.2, 0.0, 0.8, 0.0))
     viscous, coulomb = np.array([8, 8, 5, 5, 2, 2, 1.0]), np.array([6, 6, 4, 4, 1.5, 1.5, 0.8])
     rotor, ripple = (
         np.array([0.9, 0.9, 0.6, 0.6, 0.25, 0.25, 0.15]),
@@ -139,7 +168,8 @@ def seven() -> Recorded:
     )
     # Two waves for each turn of a wave generator with the ratio 100.
     torque = inverse_dynamics(links, q, v, a) + rotor * a + ripple * np.sin(200.0 * q)
-    torque += rubbed(v, viscous, coulomb, 0.5 * coulomb) + np.array([0.4, -0.3, 0.2, 0.0, 0.1, -0.1, 0.05])
+    torque += viscous * v + coulomb * yielding(q) if pausing else rubbed(v, viscous, coulomb, 0.5 * coulomb)
+    torque += np.array([0.4, -0.3, 0.2, 0.0, 0.1, -0.1, 0.05])
     truth = {}
     for i, numbers in enumerate(zip(viscous, coulomb, rotor, strict=True)):
         names = (f"joint{i + 1}.{kind}" for kind in ("viscous", "coulomb", "motor.shaft_inertia"))
@@ -240,7 +270,12 @@ def study(arm: Recorded, folder: Path) -> None:
 
 def main() -> None:
     """The arms that were asked for, one after the other."""
-    arms = {"seven": seven, "parallelogram": parallelogram, "currents": currents}
+    arms = {
+        "seven": seven,
+        "pauses": functools.partial(seven, pausing=True),
+        "parallelogram": parallelogram,
+        "currents": currents,
+    }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("arms", nargs="*", default=list(arms), help=f"of {', '.join(arms)}")
