@@ -63,6 +63,8 @@ class Problem:
     """Numbers that are held, and have given way to what was estimated (:mod:`solids`)."""
     delay_reach: float = 0.0
     """Derivatives by delays of held inputs are secants over so long to each side [s]; zero: derivatives."""
+    stepwise: bool = False
+    """Inputs are means over steps, with deferred correction, too (:mod:`commands`)."""
 
     def holding(self, numbers: Mapping[str, float]) -> Problem:
         """The same problem beside other values of numbers that are held."""
@@ -176,7 +178,7 @@ class Problem:
     def _commands(self, recording: int, finer: int, inputs: Mapping[str, Input]) -> tuple[np.ndarray, np.ndarray]:
         track, timestep = self.tracks[recording], self.timestep / finer
         times = track.start_time - self.timestep + timestep * np.arange(1, (track.steps + 1) * finer)
-        hat = self.options.correction != "none"
+        hat = self.options.correction != "none" and not self.stepwise
         return commands(self.plan, track.recording, inputs, times, timestep, self.delay_reach, hat)
 
     def at(self, values: Values, recording: int) -> Evaluator:

@@ -277,11 +277,16 @@ def unseen(normal: front.Normal) -> np.ndarray:
 
 
 def missing_and_known(problem: Problem, point: Point, weights: Weights) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Weighted impulses that the steps of each recording lack, and those that its inputs give."""
-    size, idle = problem.plan.node_size, problem.without_inputs()
+    """Weighted impulses that the steps of each recording lack, and those that its inputs give.
+
+    The latter are means over steps: errors of readings are white in them. Under a hat neighbours share half of them,
+    and a part of what is missing from step to step would seem to be none of theirs.
+    """
+    size = problem.plan.node_size
+    stepwise, idle = dataclasses.replace(problem, stepwise=True), problem.without_inputs()
     for index in range(len(problem.tracks)):
-        missing, quiet = (residuals(p, point, weights, index)[:, :size] for p in (problem, idle))
-        yield missing, quiet - missing
+        missing, felt, quiet = (residuals(p, point, weights, index)[:, :size] for p in (problem, stepwise, idle))
+        yield missing, quiet - felt
 
 
 def states_stepped(problem: Problem, point: Point, weights: Weights) -> Point:

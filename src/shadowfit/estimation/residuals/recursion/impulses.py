@@ -37,7 +37,7 @@ class TreeImpulses(TreeLinks):
         widths = fading.widths(size, self.shafts.count, at.steps)
         axes = self.along_axes(at, carried, easily, widths)
         missing = np.zeros((steps, size))
-        for place, wrench in enumerate(carried if self.rubs else self._sums(at)):
+        for place, wrench in enumerate(carried if self.rubs else self.sums(at)):
             first, count = (int(self.records.links[place, RECORD.index(name)]) for name in ("first", "freedom"))
             twists = at.links[place][1 : steps + 1, POSE : POSE + 6 * count].reshape(steps, count, 6)
             missing[:, first : first + count] = np.einsum("kcx,kx->kc", twists, wrench[:steps])
@@ -58,7 +58,7 @@ class TreeImpulses(TreeLinks):
                 limits[int(self.records.links[place, RECORD.index("first")])] = axis[:steps, 1]
         return Fading((easily[:, :steps] * limits).T, self.shafts.stopped(values, easily[:, :steps], timestep))
 
-    def _sums(self, at: Outwards) -> list[Float[np.ndarray, "steps 6"]]:
+    def sums(self, at: Outwards) -> list[Float[np.ndarray, "steps 6"]]:
         """What all that hangs on each joint misses."""
         sums = [body[:, :6].copy() for body in at.bodies]
         for place in range(len(sums) - 1, -1, -1):

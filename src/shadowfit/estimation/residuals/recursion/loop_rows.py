@@ -27,12 +27,12 @@ from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.estimation.residuals import giving
 from shadowfit.estimation.residuals.closure import ROUNDS, all_loops
 from shadowfit.estimation.residuals.equations import Friction
-from shadowfit.estimation.residuals.fading import PRESENT, Fading
+from shadowfit.estimation.residuals.fading import PRESENT, Fading, Widths
 from shadowfit.estimation.residuals.giving import Giving, reference_inertia
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.estimation.residuals.recursion.lanes import POSE
-from shadowfit.estimation.residuals.recursion.links import Outwards
+from shadowfit.estimation.residuals.recursion.links import Outwards, TreeLinks
 from shadowfit.estimation.residuals.recursion.rows import TreeRows
 from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, is_own, over_time, slopes, windowed
@@ -100,6 +100,20 @@ class _Pushed:
     """``Σ λ + d`` of compliant rows (:mod:`giving`); or its derivatives."""
 
 
+@record(frozen=True)
+class _Balanced:
+    """Steps with the impulses of their loops."""
+
+    varying: list[Array]
+    """What the loops' impulses depend on, λ among it."""
+    pushed: _Pushed
+    wrenches: Float[np.ndarray, "links times 6"]
+    """What the joints of the tree carry."""
+    mobility: Float[np.ndarray, "d times"]
+    missing: Float[np.ndarray, "steps d"]
+    """``r(λ)``."""
+
+
 class LoopRows:
     """The dynamics of one tree with loops and free parameters."""
 
@@ -153,49 +167,64 @@ class LoopRows:
         del fading  # not held
         steps = len(poses.position) - 2
         at = self.open.outwards(values, poses, command[0], timestep)
-        closed = self._closed(values, poses, timestep)
-        wrenches, _ = self.open.carried(at)
-        easily, own_easily = np.zeros((self.tree.size, at.steps)), np.zeros((steps, 0))
-        if self.rubs:
-            response, own_easily = self._response(at, values, poses, closed, timestep)
-            easily[:, :steps] = np.diagonal(response, axis1=1, axis2=2).T
-        widths = PRESENT.widths(self.tree.size, 0, at.steps)
-
-        def push(reaction: np.ndarray, slopes_wanted: bool) -> _Pushed:
-            windows = [windowed(np.asarray(x), TIMES, steps) for x in (poses.position, poses.orientation)]
-            varying = [*windows, *command, reaction, own_easily]
-            return self._pushed(values, timestep, varying, slopes_wanted, closed)
-
-        def rub(pushed: _Pushed) -> list[np.ndarray | None]:
-            reduced = wrenches.copy()
-            for k, link in enumerate(self.rubbing):
-                reduced[link, :steps] -= pushed.carried[:, k]
-            return self.open.along_axes(at, reduced, easily, widths)
-
-        reaction = np.zeros((steps, self.count))
-        pushed = push(reaction, False)
-        axes = rub(pushed)
-        if self.rubs:
-            whole = self._inertial(at, wrenches, steps)
-            for _ in range(ROUNDS):
-                missing = whole - self._along(axes, steps) - pushed.along
-                reaction = reaction + closed.taken(missing[..., None], pushed.defect[..., None])[..., 0]
-                pushed = push(reaction, False)
-                axes = rub(pushed)
-            rows = self.open.together(at, axes, command[1], steps)
-        else:
-            rows = self.open.together(at, axes, command[1], steps)
-            missing = rows[:, :, -1] - pushed.along
-            reaction = closed.taken(missing[..., None], pushed.defect[..., None])[..., 0]
-            pushed = push(reaction, False)
-        return self._projected(rows, pushed, push(reaction, True), axes, closed)
+        closed = self._closed(values, poses, timestep, following=True)
+        found = self._balanced(self.open, at, values, poses, command, timestep, closed)
+        axes = self.open.along_axes(at, found.wrenches, found.mobility, self._present(at))
+        rows = self.open.together(at, axes, command[1], steps)
+        changed = self._pushed(values, timestep, found.varying, True, closed)
+        return self._projected(rows, found.pushed, changed, axes, closed)
 
     def missing(
         self, values: Values, poses: Pose, command: Array, timestep: float, fading: Fading = PRESENT
     ) -> Float[np.ndarray, "steps n"]:
-        """The last column of `rows`."""
+        """The last column of `rows`, for a fraction of the work."""
+        del fading  # not held
+        at = self.open.alone.outwards(values, poses, command, timestep)
+        closed = self._closed(values, poses, timestep, following=False)
         no_slopes = np.zeros((*np.shape(command), len(self.layout.inputs)))
-        return self.rows(values, poses, (command, no_slopes), timestep, fading)[:, :, -1]
+        found = self._balanced(self.open.alone, at, values, poses, (command, no_slopes), timestep, closed)
+        return closed.free(found.missing[..., None], found.pushed.defect[..., None])[..., 0]
+
+    def _balanced(
+        self,
+        tree: TreeLinks,
+        at: Outwards,
+        values: Values,
+        poses: Pose,
+        command: tuple[Array, Array],
+        timestep: float,
+        closed: _Closed,
+    ) -> _Balanced:
+        """λ of the loops, in a few rounds where joints rub in proportion to what they carry. No derivatives.
+
+        ``tree`` is the one that went outwards.
+        """
+        steps, alone = len(poses.position) - 2, self.open.alone
+        wrenches = tree.carried(at)[0] if self.rubs else np.array(alone.sums(at))
+        whole = self._inertial(at, wrenches, steps)
+        mobility, own = np.zeros((self.tree.size, at.steps)), np.zeros((steps, 0))
+        if self.rubs:
+            response, own = self._response(at, values, poses, closed, timestep)
+            mobility[:, :steps] = np.diagonal(response, axis1=1, axis2=2).T
+        windows = [windowed(np.asarray(x), TIMES, steps) for x in (poses.position, poses.orientation)]
+
+        def found(reaction: np.ndarray) -> _Balanced:
+            varying: list[Array] = [*windows, *command, reaction, own]
+            pushed, reduced = self._pushed(values, timestep, varying, False, closed), wrenches.copy()
+            for k, link in enumerate(self.rubbing):
+                reduced[link, :steps] -= pushed.carried[:, k]
+            along = self._along(alone.along_axes(at, reduced, mobility, self._present(at)), steps)
+            return _Balanced(varying, pushed, reduced, mobility, whole - along - pushed.along)
+
+        reaction = np.zeros((steps, self.count))
+        last = found(reaction)
+        for _ in range(ROUNDS if self.rubs else 1):
+            reaction = reaction + closed.taken(last.missing[..., None], last.pushed.defect[..., None])[..., 0]
+            last = found(reaction)
+        return last
+
+    def _present(self, at: Outwards) -> Widths:
+        return PRESENT.widths(self.tree.size, 0, at.steps)
 
     def _projected(
         self,
@@ -292,21 +321,22 @@ class LoopRows:
 
     # --- the loops ---
 
-    def _closed(self, values: Values, poses: Pose, timestep: float) -> _Closed:
-        """Loops along the nodes; see :mod:`closure` for the equations."""
-        whole, changes = self._run("closed", _closings, values, [], [poses.position, poses.orientation])
+    def _closed(self, values: Values, poses: Pose, timestep: float, *, following: bool) -> _Closed:
+        """Loops along the nodes; see :mod:`closure` for the equations. ``following``: with what follows parameters."""
+        name, function = ("closed", _closings) if following else ("closed alone", _closing_rows)
+        whole, *changes = self._run(name, function, values, [], [poses.position, poses.orientation])
         holds = np.setdiff1d(np.arange(self.count), self.gives)
-        rows, by_parameters = whole[:, holds], changes[:, holds]
+        rows = whole[:, holds]
         size, scale = self.tree.size, np.ones((len(rows), 1, 1))
         if len(holds):
             scale = np.sum(rows**2, axis=(1, 2))[:, None, None] / len(holds)
         picked = np.eye(size)[list(self.independent)]
         across = np.swapaxes(rows, 1, 2)
         inverse = np.linalg.inv(across @ rows + scale * picked.T @ picked)
-        following = -inverse @ (across @ by_parameters)
+        followed = -inverse @ (across @ changes[0][:, holds]) if following else np.zeros((len(rows), size, 0))
         moving = scale * inverse @ picked.T
         springs = self._springs(values, poses, timestep, whole, moving) if len(self.gives) else None
-        return _Closed(whole[1:-1], (rows @ inverse)[1:-1], moving, following, self.gives, holds, springs)
+        return _Closed(whole[1:-1], (rows @ inverse)[1:-1], moving, followed, self.gives, holds, springs)
 
     def _springs(
         self, values: Values, poses: Pose, timestep: float, rows: np.ndarray, moving: Float[np.ndarray, "nodes d n"]
@@ -372,6 +402,11 @@ def _closings(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list
         lambda p: all_loops(loop.tree, machine.moved(p), motion).gap, jnp.zeros(loop.layout.size)
     )
     return rows, by_parameters
+
+
+def _closing_rows(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array]:
+    """C at one node."""
+    return (all_loops(loop.tree, machine.mechanism(), Pose(*varying)).rows,)
 
 
 def _axes(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[Any]) -> tuple[Array, Array]:
