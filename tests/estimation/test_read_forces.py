@@ -118,6 +118,14 @@ def test_gains_that_are_held_make_no_difference(recording):
     assert read_forces(problem, problem.parameters.start()) is None
 
 
+def test_a_drive_of_which_nothing_was_read_counts_in_impulses(recording):
+    """Its gain would explain by becoming infinite that what moved does not show."""
+    mechanism = arm(JOINTS)
+    idle = dataclasses.replace(recording, channels={**recording.channels, "u2": np.zeros(STEPS)})
+    problem = build_problem(mechanism, [idle], parameter_set(mechanism, ("*.motor.gain",)), Options())
+    assert read_forces(problem, problem.parameters.start()).counted.tolist() == [True, False, True, True]
+
+
 @pytest.mark.slow
 def test_priors_of_gains_say_how_large_forces_are(recording):
     """All gains, bodies and friction are free; gains are known to 5 %, and start so far off."""

@@ -36,7 +36,7 @@ QUANTITIES = ("position", "velocity", "effort", "target", "target_velocity")
 def matched(mechanism: Mechanism, recording: Recording) -> Recording:
     """The recording with the channels of joints under the names of the mechanism's sensors and inputs.
 
-    Rows at which none of these has a sample go, and so do warnings about other channels.
+    Rows at which others have samples and none of these go, and so do warnings about other channels.
 
     Raises:
         RecordingError: the recording has columns of joints, the mechanism asks for some, and no name agrees or several
@@ -50,9 +50,12 @@ def matched(mechanism: Mechanism, recording: Recording) -> Recording:
 
 def _used_alone(recording: Recording, used: list[str], said: set[str]) -> Recording:
     """The recording at the times of some channels; of what was ``said`` about samples, what is about these."""
-    present = np.any([np.isfinite(recording.channels[name]) for name in used], axis=0)
+    finite = {name: np.isfinite(values) for name, values in recording.channels.items()}
+    present = np.any([finite[name] for name in used], axis=0)
     if present.sum() < MINIMUM_SAMPLES:
         return recording
+    # Rows without any sample are a gap of all, and stay.
+    present |= ~np.any(list(finite.values()), axis=0)
     channels = {name: values[present] for name, values in recording.channels.items()}
     rows = dataclasses.replace(recording, time=recording.time[present], channels=channels)
     seen = dataclasses.replace(

@@ -22,6 +22,7 @@ import dataclasses
 import numpy as np
 
 from shadowfit.arrays import Bool, Float
+from shadowfit.estimation.problem.drives import inputs_of
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.residuals.parameter_layout import Values
@@ -68,13 +69,22 @@ def read_forces(problem: Problem, values: Values) -> ReadForces | None:
     layout, levels, gains = problem.plan.layout, problem.level_names or (), gains_of(problem)
     powers = np.zeros((len(levels), problem.plan.parameters))
     for row, joint in enumerate(levels):
-        for name in gains.get(joint, ()):
+        for name in gains.get(joint, ()) if _varies(problem, joint) else ():
             # A gain that starts at zero is no unit to count in.
             if name in layout.numbers and problem.mechanism.get(name) != 0.0:
                 powers[row, layout.order[layout.numbers.index(name)]] = 1.0
     if not powers.any():
         return None
     return ReadForces(powers, np.zeros(len(levels))).centred(problem.parameters, values)
+
+
+def _varies(problem: Problem, joint: str) -> bool:
+    """Whether anything was read of a joint's force: what stays the same would be explained by a gain without end."""
+    source = inputs_of(problem, TorqueMotor).get(joint)
+    return source is not None and any(
+        np.nanmax(values, initial=-np.inf) > np.nanmin(values, initial=np.inf)
+        for values in (track.recording.channel(source) for track in problem.tracks)
+    )
 
 
 def gains_of(problem: Problem) -> dict[str, tuple[str, str]]:
