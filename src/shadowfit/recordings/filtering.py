@@ -150,7 +150,8 @@ def held_input_hat(
     # About its mean the signal's second integral stays small, and loses no digits in the difference.
     middle = float(np.mean(values))
     late = np.asarray(centre, dtype=np.float64) - delay
-    before, now, after = (integrated_twice(time, values - middle, late + shift, hold) for shift in (-reach, 0.0, reach))
+    around = np.concatenate([late - reach, late, late + reach])
+    before, now, after = np.split(integrated_twice(time, values - middle, around, hold), 3)
     return np.asarray(middle + (after - 2.0 * now + before) / reach**2)
 
 

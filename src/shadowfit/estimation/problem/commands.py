@@ -79,10 +79,8 @@ class _UnderHat:
         return held_input_hat(self.time, self.signal, self.centre, self.reach, self.hold, delay)
 
     def slope(self, delay: float) -> Vector:
-        before, now, after = (
-            held(np, self.time, self.signal, self.centre + shift - delay, self.hold)[1]
-            for shift in (-self.reach, 0.0, self.reach)
-        )
+        around = np.concatenate([self.centre + shift for shift in (-self.reach, 0.0, self.reach)])
+        before, now, after = np.split(held(np, self.time, self.signal, around - delay, self.hold)[1], 3)
         return np.asarray((2.0 * now - before - after) / self.reach**2)
 
 
