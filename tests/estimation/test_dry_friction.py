@@ -36,19 +36,18 @@ def recording():
 
 
 def errors(recording, **options):
-    """Relative errors, and the estimate."""
+    """Relative errors of the estimates."""
     start = {name: 1.2 * value for name, value in TRUTH.items()}
     found = fit(rigid_pendulum(), recording, start, options=Options(**{**POSES, "state_weight": 1e6, **options}))
     assert found.converged
-    return np.array([row.value / TRUTH[row.name] - 1.0 for row in found.parameters]), found
+    return np.array([row.value / TRUTH[row.name] - 1.0 for row in found.parameters])
 
 
 @pytest.mark.slow
 def test_reversals_leave_no_bias(recording):
     """Steps of 10 ms with two samples each; friction in the direction of the end of the step is 0.2 % off here."""
-    found, estimate = errors(recording, timestep=0.01, correction="deferred")
+    found = errors(recording, timestep=0.01, correction="deferred")
     assert np.all(np.abs(found) < 3e-4)
-    assert estimate.iterations <= 25
 
 
 def two_axes(limit, coupling):

@@ -162,7 +162,7 @@ def test_planted_compliances_are_found_from_half_as_much_again(name):
     estimate = fitted(mechanism, recorded(mechanism, *motion), free)
     assert estimate.problem.options.unknowns == "joint"
     assert estimate.problem.plan.node_size == (2 if name == "third bar" else 3)
-    assert estimate.iterations <= 15
+    assert estimate.converged
     for row in estimate.parameters:
         assert row.value == pytest.approx(mechanism.get(row.name), rel=1e-5), estimate.summary()
     # The calibrated model gives where the fit found that it does, and is not said to have been taken as rigid.

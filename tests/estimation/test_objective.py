@@ -121,7 +121,7 @@ def test_costs_are_sums_of_their_parts(scene):
     assert sum(cost.dynamics) == pytest.approx(np.sum(steps[:, :motion] ** 2), rel=1e-12)
     np.testing.assert_allclose(cost.sensors[0], np.sum(steps[:, motion:] ** 2, axis=0), rtol=1e-12)
     assert sum(cost.start) == pytest.approx(np.sum(rows.residual[len(rows.residual) - start :] ** 2), rel=1e-12)
-    assert cost.total == pytest.approx(sum(cost.dynamics) + cost.observation + sum(cost.start) + cost.prior, rel=1e-15)
+    assert cost.total == pytest.approx(sum(cost.dynamics) + cost.observation + sum(cost.start) + cost.prior, rel=1e-14)
 
 
 def test_plain_weights_mean_the_papers_scaling():

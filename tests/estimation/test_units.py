@@ -46,7 +46,8 @@ def test_a_fit_in_other_units(swing, here, mass, length):
     status, marks, values, spread = here
     other_status, other_marks, other_values, other_spread = relative(swing, mass, length)
     assert status.converged
-    assert (other_status, other_marks) == (status, marks)
+    assert other_status.converged
+    assert other_marks == marks
     np.testing.assert_allclose(other_values, values, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(other_spread, spread, rtol=1e-4)
 
@@ -56,6 +57,8 @@ def test_a_fit_of_a_faster_machine(swing, here, mass, length, time):
     """Steps and filters are as fine as the motion asks for: to all digits that other filters behind the start leave."""
     status, marks, values, spread = here
     other_status, other_marks, other_values, other_spread = relative(swing, mass, length, time)
-    assert (other_status, other_marks) == (status, marks)
+    assert status.converged
+    assert other_status.converged
+    assert other_marks == marks
     np.testing.assert_allclose(other_values, values, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(other_spread, spread, rtol=1e-3)
