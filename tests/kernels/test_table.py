@@ -39,6 +39,7 @@ ENTRIES = {
     "rem": lax.rem,
     "neg": lax.neg,
     "square": lax.square,
+    "one_minus_square": getattr(lax, "one_minus_square", lambda x: (1.0 - x) * (1.0 + x)),
     "integer_pow": lambda x: jnp.stack([lax.integer_pow(x, n) for n in (-3, -2, -1, 0, 1, 2, 3, 5)]),
     "pow": lax.pow,
     "sqrt": lax.sqrt,
@@ -48,6 +49,7 @@ ENTRIES = {
     "exp2": lax.exp2,
     "expm1": lax.expm1,
     "log": lax.log,
+    "log2": jnp.log2,
     "log1p": lax.log1p,
     "sin": lax.sin,
     "cos": lax.cos,
@@ -219,6 +221,7 @@ EXAMPLES = {
     "slice": lambda x: lax.slice(x, (0, 0), (2, 3), (1, 2)),
     "concatenate": lambda x: jnp.concatenate([x, jnp.ones((2, 1))], axis=1),
     "stack": lambda x: jnp.stack([x[0], x[1], jnp.zeros(3)], axis=1),
+    "unstack": lambda x: jnp.unstack(x, axis=1)[2],
     "split": lambda x: jnp.split(x, [1], axis=1)[1],
     "pad": lambda x: lax.pad(x, x[0, 0], [(1, -1, 2), (-1, 2, 0)]),
     "iota": lambda x: x * lax.broadcasted_iota(float, (2, 3), 1),
@@ -246,6 +249,8 @@ EXAMPLES = {
     "platform_index": lambda x: lax.platform_dependent(x, cpu=lambda y: 3.0 * y, default=lambda y: y),
     "small_solve": lambda x: small_solve(x @ x.T + 4.0 * jnp.eye(2), x, definite=True),
 }
+NEWER = ("unstack",)
+"""Operations that older versions of JAX write with others."""
 DIFFERENTIATED = [name for name in EXAMPLES if name not in ("custom_vjp_call", "slopes")]
 """Forward mode of JAX has nothing for the others either."""
 
@@ -289,7 +294,8 @@ def values():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_operations_on_arrays(values, name):
-    assert name in set(names_in(jax.make_jaxpr(EXAMPLES[name])(RANDOM).jaxpr))
+    if hasattr(lax, f"{name}_p") or name not in NEWER:
+        assert name in set(names_in(jax.make_jaxpr(EXAMPLES[name])(RANDOM).jaxpr))
     for kind, ours, theirs in zip(INPUTS, *values[name], strict=True):
         if kind in FINITE or name != "slopes":
             np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14, err_msg=kind)

@@ -14,7 +14,7 @@ from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.trajectory import Diagnostics, Trajectory
 from shadowfit.dynamics.velocity_problem import complementary_count
-from shadowfit.lazy_jax import at_first_call, jax, jnp
+from shadowfit.lazy_jax import at_first_call, jax, jnp, quick_to_compile
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
 from shadowfit.trees import map_leaves
@@ -140,12 +140,11 @@ def _rollout(
     return Trajectory(timestep * jnp.arange(steps + 1), states, readings, status, report)
 
 
-# This compiler option takes a third off the time to compile; the code runs as fast.
 compiled_rollout = at_first_call(
     lambda function: jax.jit(
         function,
         static_argnames=("discretization", "diagnostics"),
-        compiler_options={"xla_cpu_use_fusion_emitters": False},
+        compiler_options=quick_to_compile(),
     )
 )(_rollout)
 

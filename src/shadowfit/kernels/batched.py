@@ -11,7 +11,7 @@ import numpy as np
 
 from shadowfit.kernels.errors import TooLargeError, UnsupportedError
 from shadowfit.kernels.kernel import LARGEST, Leaves, Workspace, kernel
-from shadowfit.lazy_jax import jax
+from shadowfit.lazy_jax import jax, quick_to_compile
 from shadowfit.trees import leaves_of
 
 OverTime = Callable[..., list[np.ndarray]]
@@ -56,8 +56,7 @@ def say_once(error: TooLargeError | UnsupportedError) -> None:
 
 def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:
     """The same by XLA, compiled for a few numbers of times: others are filled up with the last time."""
-    # This compiler option halves the time to compile; the code runs as fast.
-    compiled = functools.partial(jax.jit, compiler_options={"xla_cpu_use_fusion_emitters": False})
+    compiled = functools.partial(jax.jit, compiler_options=quick_to_compile())
     side_by_side = compiled(jax.vmap(function, in_axes=(None, None, 0)))
 
     @compiled

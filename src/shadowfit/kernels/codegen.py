@@ -21,6 +21,9 @@ LEVEL = 1
 # Environment variable: if set, programs are made at level 0, in less than half the time, and run several times slower.
 # That pays where each runs a few times, as in tests.
 HASTY = "SHADOWFIT_HASTY"
+# Environment variable: the processor that code is made for, by LLVM's name for it (``x86-64-v3``, ``nehalem``); by
+# default the one at hand with all it can do.
+PROCESSOR = "SHADOWFIT_PROCESSOR"
 # Feature of processors that lets LLVM choose the lanes in which a vector is changed. It then takes ``x · (c ? 1 : y)``
 # apart, after which the product is no longer fused with a sum, as it is in single numbers: other last digits.
 MASKS = "avx512vl"
@@ -29,25 +32,30 @@ ALIKE = "--alike"
 
 
 def target(level: int = LEVEL, alike: bool = False) -> llvm.TargetMachine:
-    """The processor at hand; an engine takes over the one it is given, so each gets its own.
+    """The processor that code is made for; an engine takes over the one it is given, so each gets its own.
 
     ``alike``: numbers in vectors are rounded as they are alone, for a few more instructions.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features()
-    if alike and MASKS in features:
+    name, features = _processor()
+    if alike and MASKS in llvm.get_host_cpu_features():
         features[MASKS] = False
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=level
-    )
+    return llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features.flatten(), opt=level)
+
+
+def _processor() -> tuple[str, llvm.FeatureMap]:
+    """Name and features; without any, LLVM takes those that go with the name."""
+    name = os.environ.get(PROCESSOR)
+    return (name, llvm.FeatureMap()) if name else (llvm.get_host_cpu_name(), llvm.get_host_cpu_features())
 
 
 @functools.cache
 def processor() -> str:
     """What the code is made for: code for one processor may not run on another."""
+    name, features = _processor()
     version = ".".join(str(x) for x in llvm.llvm_version_info)
-    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {version}"
+    return f"{name} {features.flatten()} {version}"
 
 
 def manner() -> str:

@@ -34,7 +34,7 @@ from shadowfit.kernels.program import LANES
 from shadowfit.kernels.recycled import recycled
 from shadowfit.kernels.scalars import Scalars
 from shadowfit.kernels.unroll import trace, unroll
-from shadowfit.lazy_jax import jax
+from shadowfit.lazy_jax import jax, quick_to_compile
 from shadowfit.records import record
 from shadowfit.trees import leaves_of
 
@@ -216,7 +216,7 @@ def sequence_by_xla(function: Callable[..., Any], layout: Layout) -> Callable[..
         last = jax.lax.while_loop(lambda x: x[kept] != 0.0, lambda x: once(x[carried:kept]), first)
         return last[:kept], last[kept + 1 :]
 
-    @functools.partial(jax.jit, compiler_options={"xla_cpu_use_fusion_emitters": False})
+    @functools.partial(jax.jit, compiler_options=quick_to_compile())
     def run(settings: Any, constants: Any, start: Any, given: Any) -> Any:
         return jax.lax.scan(lambda now, given: step(settings, constants, now, given), start, given)[1]
 

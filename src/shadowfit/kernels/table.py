@@ -50,6 +50,11 @@ def _square(s: Scalars, x: Node) -> Node:
     return s.mul(x, x)
 
 
+def _one_minus_square(s: Scalars, x: Node) -> Node:
+    """Of a product, since ``1 − x²`` loses digits where x is near one."""
+    return s.mul(s.sub(s.one, x), s.add(s.one, x))
+
+
 def _by_exponent(s: Scalars, base: Node, exponent: Node, value: Node) -> Node:
     del exponent
     return s.mul(s.call("log", s.select(s.compare("eq", base, s.zero), s.one, base)), value)
@@ -93,6 +98,7 @@ ARITHMETIC = {
     "neg": _operation(np.negative, factors(lambda s, x, y: s.const(-1.0)), code.instruction("fneg")),
     "add_any": Row(composed(Scalars.add)),
     "square": Row(composed(_square, lambda s, x, y: s.mul(s.const(2.0), x))),
+    "one_minus_square": Row(composed(_one_minus_square, lambda s, x, y: s.mul(s.const(-2.0), x))),
     "integer_pow": Row(entries.integer_power),
     "pow": _operation(np.power, factors(_by_base, _by_exponent), code.library("pow")),
 }
@@ -105,6 +111,7 @@ FUNCTIONS = {
     "exp2": _operation(np.exp2, factors(lambda s, x, y: s.mul(s.const(np.log(2.0)), y)), code.library("exp2")),
     "expm1": _operation(np.expm1, factors(lambda s, x, y: s.add(y, s.one)), code.library("expm1")),
     "log": _operation(np.log, factors(lambda s, x, y: _over(s, 1.0, x)), code.library("log")),
+    "log2": _operation(np.log2, factors(lambda s, x, y: _over(s, 1.0 / np.log(2.0), x)), code.library("log2")),
     "log1p": _operation(np.log1p, factors(lambda s, x, y: _over(s, 1.0, s.add(s.one, x))), code.library("log1p")),
     "sin": _operation(np.sin, factors(lambda s, x, y: s.call("cos", x)), angles.function("sin")),
     "cos": _operation(np.cos, factors(lambda s, x, y: s.neg(s.call("sin", x))), angles.function("cos")),
@@ -220,6 +227,7 @@ MOVES = {
     "slice": Row(moves.moved(moves.sliced)),
     "concatenate": Row(moves.joined(lambda parts, p: np.concatenate(parts, axis=p["dimension"]))),
     "stack": Row(moves.joined(lambda parts, p: np.stack(parts, axis=p["axis"]))),
+    "unstack": Row(moves.unstack),
     "split": Row(moves.split),
     "pad": Row(moves.padded),
     "iota": Row(moves.iota),

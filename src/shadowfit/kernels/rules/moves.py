@@ -53,6 +53,16 @@ def sliced(array: np.ndarray, parameters: dict[str, Any]) -> np.ndarray:
     return array[tuple(slice(*bound) for bound in bounds)]
 
 
+def unstack(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> list[Value]:
+    """One array for each place along an axis."""
+    del unrolling
+    (value,) = arguments
+    axis = equation.params["axis"]
+    if isinstance(value, NodeArray):
+        return [NodeArray(part) for part in np.moveaxis(value.entries, axis, 0)]
+    return list(np.moveaxis(np.asarray(value), axis, 0))
+
+
 def split(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> list[Value]:
     """Cut into pieces along an axis."""
     del unrolling
