@@ -10,6 +10,7 @@ import pytest
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.kernels import (
     Kernel,
+    SlowerWarning,
     TooLargeError,
     UnsupportedError,
     by_xla,
@@ -154,17 +155,17 @@ def test_what_is_too_large_or_unknown_is_left_to_xla(arguments):
     with pytest.raises(UnsupportedError, match="sort"):
         made(arguments, sorting)
     settings, constants, varying = arguments
-    sorted_ones = over_time(sorting, settings, constants, [x[0] for x in varying], None)(*arguments)
+    with pytest.warns(SlowerWarning, match="the operation 'sort'"):
+        left = over_time(sorting, settings, constants, [x[0] for x in varying], None)
+    sorted_ones = left(*arguments)
     np.testing.assert_array_equal(sorted_ones[0], np.sort(varying[1], axis=1))
 
 
-def test_a_primitive_without_a_row_is_named_once(arguments, caplog):
+def test_a_size_that_is_too_large_is_no_reason_to_warn(arguments):
+    """As large machines are; warnings are errors here."""
     settings, constants, varying = arguments
-    given = settings, constants, [x[0] for x in varying]
-    for _ in range(2):
-        over_time(lambda s, c, v: [jax.lax.erf_inv(v[1])], *given, None)
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "'erf_inv'" in caplog.text
+    left = over_time(of_everything, settings, constants, [x[0] for x in varying], None, largest=50)
+    assert not isinstance(left, Kernel)
 
 
 def test_a_number_that_is_not_finite_stays_so():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +22,15 @@ def output() -> Console:
 def messages() -> Console:
     """Console of progress and warnings."""
     return _console(stderr=True)
+
+
+def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """In place of `warnings.showwarning`, which adds a line of code that the user has not written."""
+    messages().print(f"warning: {message}", soft_wrap=True)
+
+
+def ignore_warning(*_: Any, **__: Any) -> None:
+    """The same for those who want no warnings."""
 
 
 def doing(what: str, quiet: bool) -> contextlib.AbstractContextManager[Status | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ def start(quiet: bool = False) -> None:
     from shadowfit.undisturbed import undisturbed
 
     screen = console.messages()
+    warnings.showwarning = console.ignore_warning if quiet else console.show_warning
     # What is loaded stays: looking through it for garbage, again and again, would take a tenth of a small fit's time.
     gc.disable()
     shown = contextlib.nullcontext() if quiet or not screen.is_terminal else screen.status("starting")

@@ -6,7 +6,7 @@ faster than batched operations on small arrays, and compiles faster as well.
 """
 
 from shadowfit.kernels.batched import OverTime, by_xla, over_time
-from shadowfit.kernels.errors import TooLargeError, UnsupportedError
+from shadowfit.kernels.errors import SlowerWarning, TooLargeError, UnsupportedError
 from shadowfit.kernels.fingerprint import fingerprint
 from shadowfit.kernels.kernel import Kernel, Workspace, kernel, making_seconds
 from shadowfit.kernels.mapped import mapped
@@ -19,6 +19,7 @@ from shadowfit.kernels.windowed import windowed
 __all__ = [
     "Kernel",
     "OverTime",
+    "SlowerWarning",
     "TooLargeError",
     "UnsupportedError",
     "Workspace",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import logging
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from shadowfit.kernels.errors import TooLargeError, UnsupportedError
+from shadowfit.kernels.errors import SlowerWarning, TooLargeError, UnsupportedError
 from shadowfit.kernels.kernel import LARGEST, Leaves, Workspace, kernel
 from shadowfit.lazy_jax import jax, quick_to_compile
 from shadowfit.trees import leaves_of
@@ -34,24 +35,24 @@ def over_time(
     try:
         return kernel(function, settings, constants, varying, key, carried, largest)
     except (TooLargeError, UnsupportedError) as error:
-        say_once(error)
+        tell(error)
         return by_xla(function, carried)
 
 
 _log = logging.getLogger(__name__)
-_reasons_told: set[str] = set()
 
 
-def say_once(error: TooLargeError | UnsupportedError) -> None:
-    """Tell why something is left to XLA, once for each primitive or reason.
-
-    That a program is too large is as expected; a primitive without a row is worth one.
-    """
-    reason = getattr(error, "operation", None) or str(error)
-    if reason not in _reasons_told:
-        _reasons_told.add(reason)
-        level = logging.INFO if isinstance(error, TooLargeError) else logging.WARNING
-        _log.log(level, "left to XLA, which is slower: %s", error)
+def tell(error: TooLargeError | UnsupportedError) -> None:
+    """Tell why something is left to XLA: that it is too large is as expected, anything else is worth a warning."""
+    if isinstance(error, TooLargeError):
+        _log.info("left to XLA: %s", error)
+        return
+    warnings.warn(
+        f"XLA computes a part of this model, which can take tens of times as long: {error}; unless a law of your own "
+        f"asks for that, JAX {jax.version.__version__} is newer than this shadowfit knows: take an older one",
+        SlowerWarning,
+        stacklevel=2,
+    )
 
 
 def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:

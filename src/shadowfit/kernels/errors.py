@@ -5,6 +5,10 @@ class TooLargeError(ValueError):
     """A program with more operations than are worth writing out."""
 
 
+class SlowerWarning(UserWarning):
+    """A part of a model that XLA computes, many times slower, since it cannot be written out."""
+
+
 class UnsupportedError(ValueError):
     """A program that cannot be written out: a loop of unknown length, an index that depends on data, …
 

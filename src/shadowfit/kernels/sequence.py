@@ -26,7 +26,7 @@ import numpy as np
 from shadowfit.kernels import codegen, processors, sequence_code, store
 from shadowfit.kernels.arrays import NodeArray
 from shadowfit.kernels.background import background
-from shadowfit.kernels.batched import say_once
+from shadowfit.kernels.batched import tell
 from shadowfit.kernels.errors import TooLargeError, UnsupportedError
 from shadowfit.kernels.fingerprint import fingerprint
 from shadowfit.kernels.kernel import LARGEST, Leaves, _Code, _flat, _loaded, _Making, _making
@@ -123,7 +123,7 @@ class Sequence:
             try:
                 self._made[kind] = self._make(kind, (list(settings), list(constants), self.layout.varying), lanes)
             except (TooLargeError, UnsupportedError) as error:
-                say_once(error)
+                tell(error)
                 self._made[kind] = None
         return self._made[kind]
 
