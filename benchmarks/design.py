@@ -311,7 +311,9 @@ def play(found: Design, random: np.random.Generator) -> Recording:
     held |= {f"{name}_error": level * random.normal(size=steps) for name, level in found.force_noise.items()}
     inputs = {name: np.repeat(signal, FINER) for name, signal in held.items()}
     start = Start(positions=dict(zip(mechanism.joints.names, found.motion.coordinates[0, 0].tolist(), strict=True)))
-    run = simulate(shaken, start.state(shaken), inputs, timestep=interval / FINER, steps=FINER * steps, joints="rigid")
+    run = simulate(
+        shaken, start.state(shaken), inputs, timestep=interval / FINER, steps=FINER * steps, joints="rigid", substeps=1
+    )
     readings = {name: np.asarray(values)[::FINER] for name, values in run.readings.items()}
     channels = {**noisy(mechanism, readings, random), **{name: np.append(held[name], 0.0) for name in mechanism.inputs}}
     return Recording(found.motion.time, channels)

@@ -172,7 +172,9 @@ def report_chains(largest: int, unknowns: Unknowns) -> Costs:
     for links in (n for n in LINKS if n <= largest):
         mechanism = builtin.chain(links)
         hanging = place(mechanism, {f"hinge{i + 1}": 0.4 * np.cos(i) for i in range(links)})
-        motion = simulate(mechanism, hanging, {}, timestep=0.01, steps=500, discretization="exact")
+        motion = simulate(
+            mechanism, hanging, {}, timestep=0.01, steps=500, discretization="exact", joints="compliant", substeps=1
+        )
         recording = Recording(np.asarray(motion.time), {k: np.asarray(v) for k, v in motion.readings.items()})
         begin = time.perf_counter()
         problem = build(mechanism, recording, [f"hinge{i + 1}.viscous" for i in range(links)], unknowns)

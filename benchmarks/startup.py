@@ -43,7 +43,7 @@ model, steps, h = load_model("furuta"), 5000, 2e-3
 time, rng = h * np.arange(steps), np.random.default_rng(0)
 volt = 1.5 * np.sin(2 * np.pi * (0.5 * time + 0.1 * time**2))
 state = model.start.with_joints({"hinge2": 0.3}, {}).state(model.mechanism)
-run = simulate(model.mechanism, state, {"u": volt}, timestep=h, steps=steps, joints="rigid")
+run = simulate(model.mechanism, state, {"u": volt}, timestep=h, steps=steps, joints="rigid", substeps=1)
 table = {"time [s]": time, "u [V]": volt}
 for name in ("theta1", "theta2"):
     table[f"{name} [rad]"] = np.asarray(run.readings[name])[:steps] + 1e-3 * rng.normal(size=steps)

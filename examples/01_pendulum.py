@@ -18,7 +18,7 @@ def record(duration: float = 3.0, timestep: float = 0.01) -> Recording:
     model = load_model("pendulum")
     unknown = model.mechanism.set({"pendulum.inertia.yy": 0.00382, "hinge.viscous": 4e-4})
     released = model.start.with_joints({"hinge": 2.5}, {}).state(unknown)
-    run = simulate(unknown, released, timestep=timestep, steps=round(duration / timestep), discretization="exact")
+    run = simulate(unknown, released, timestep=timestep, steps=round(duration / timestep))
     noise = np.random.default_rng(0).normal(0.0, 1e-3, len(run))
     return Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"]) + noise}, name="release")
 

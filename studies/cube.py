@@ -87,7 +87,9 @@ def simulated(cube: Mechanism, toss: polars.DataFrame) -> tuple[np.ndarray, np.n
         poses={"cube": (pose[:3], pose[3:])},
         velocities={"cube": np.concatenate([velocity[:3], spin])},
     )
-    run = simulate(cube, state, timestep=TIMESTEP, steps=len(time) - 1, discretization="exact")
+    run = simulate(
+        cube, state, timestep=TIMESTEP, steps=len(time) - 1, discretization="exact", joints="compliant", substeps=1
+    )
     turns = np.roll(np.asarray(run.readings["orientation"]), -1, axis=1)
     return time, np.asarray(run.readings["position"]), turns
 

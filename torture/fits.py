@@ -83,6 +83,8 @@ def jumping_clocks(folder: Path, count: int, number: int = 0) -> Tally:
 def _swing() -> Recording:
     model = load_model("pendulum")
     state = model.start.with_joints({"hinge": 1.5}, {}).state(model.mechanism)
-    run = simulate(model.mechanism, state, timestep=0.01, steps=200, discretization="exact")
+    run = simulate(
+        model.mechanism, state, timestep=0.01, steps=200, discretization="exact", joints="compliant", substeps=1
+    )
     noise = np.random.default_rng(3).normal(0.0, 1e-3, 201)
     return Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"]) + noise}, name="swing")

@@ -77,7 +77,7 @@ def _recorded(
     # An input is held from sample to sample.
     held = 0.01 * (np.arange(steps) // 10)
     commands = {name: own(held) for name, own in inputs.items()}
-    run = simulate(mechanism, state, commands, timestep=1e-3, steps=steps, joints="rigid")
+    run = simulate(mechanism, state, commands, timestep=1e-3, steps=steps, joints="rigid", substeps=1)
     channels = {
         name: np.asarray(run.readings[name]).reshape(steps + 1)[::10]
         + random.normal(0.0, float(sensor.std), steps // 10 + 1)

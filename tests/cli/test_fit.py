@@ -28,7 +28,7 @@ def csv(tmp_path_factory):
     model = load_model("pendulum")
     mechanism = model.mechanism.set({"hinge.viscous": VISCOUS})
     state = model.start.with_joints({"hinge": 2.0}, {}).state(mechanism)
-    swing = simulate(mechanism, state, timestep=0.001, steps=2000)
+    swing = simulate(mechanism, state, timestep=0.001, steps=2000, joints="compliant", substeps=1)
     noise = np.random.default_rng(0).normal(0.0, 1e-3, 201)
     path = tmp_path_factory.mktemp("data") / "swing.csv"
     theta = np.asarray(swing.readings["theta"])[::10] + noise

@@ -44,7 +44,15 @@ def run(
     """A simulation with diagnostics (always, so that a mechanism is compiled once)."""
     steps = round(duration / timestep)
     return simulate(
-        mechanism, initial, inputs, timestep=timestep, steps=steps, discretization=discretization, diagnostics=True
+        mechanism,
+        initial,
+        inputs,
+        timestep=timestep,
+        steps=steps,
+        discretization=discretization,
+        diagnostics=True,
+        joints="compliant",
+        substeps=1,
     )
 
 

@@ -113,42 +113,42 @@ def test_many_are_what_each_is_alone(make, joints):
         states.append(other)
     inputs = [dict.fromkeys(mechanism.inputs, 0.1 * place) for place in range(len(states))]
     asked = {"timestep": H, "steps": 20, "joints": joints, "diagnostics": True}
-    together = simulate_many(mechanism, states, inputs, **asked)
+    together = simulate_many(mechanism, states, inputs, **asked, substeps=1)
     for own, start, given in zip(together, states, inputs, strict=True):
-        alone = simulate(mechanism, start, given, **asked)
+        alone = simulate(mechanism, start, given, **asked, substeps=1)
         for a, b in zip(jax.tree.leaves(own), jax.tree.leaves(alone), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
 def test_many_want_inputs_for_each():
     mechanism, state = of_library("chain3")
-    assert simulate_many(mechanism, [], timestep=H, steps=3) == []
+    assert simulate_many(mechanism, [], timestep=H, steps=3, joints="compliant", substeps=1) == []
     with pytest.raises(SimulationError, match="2 initial states and inputs of 1"):
-        simulate_many(mechanism, [state, state], [{}], timestep=H, steps=3)
+        simulate_many(mechanism, [state, state], [{}], timestep=H, steps=3, joints="compliant", substeps=1)
 
 
 def test_a_step_that_fails_is_named_and_what_came_before_is_kept(monkeypatch):
     mechanism, start = of_library("chain3")
     with pytest.raises(SimulationError, match="stopped at step") as caught:
-        simulate(mechanism, start, timestep=2.0, steps=50)
-    (many,) = simulate_many(mechanism, [start], timestep=2.0, steps=50)
+        simulate(mechanism, start, timestep=2.0, steps=50, joints="compliant", substeps=1)
+    (many,) = simulate_many(mechanism, [start], timestep=2.0, steps=50, joints="compliant", substeps=1)
     assert len(many) == len(caught.value.partial)
     monkeypatch.setattr(compliant, "run", lambda *_: None)
     with pytest.raises(SimulationError) as by_xla:
-        simulate(mechanism, start, timestep=2.0, steps=50)
+        simulate(mechanism, start, timestep=2.0, steps=50, joints="compliant", substeps=1)
     assert len(caught.value.partial) == len(by_xla.value.partial)
 
 
 @pytest.mark.slow
 def test_branches_that_are_not_found_are_left_to_lemke(monkeypatch):
     mechanism, start = rubbing()
-    run = simulate(mechanism, start, timestep=H, steps=STEPS)
+    run = simulate(mechanism, start, timestep=H, steps=STEPS, joints="compliant", substeps=1)
     compliant._stepper.cache_clear()
     monkeypatch.setattr(compliant, "MAX_ROUNDS", 1)
     # Another name: the code of the right number of rounds must not be found.
     monkeypatch.setattr(compliant, "is_own", lambda _: False)
     how, asked = given(mechanism, start, "exact")
     assert outcomes.compliant_outcomes(how, [asked]) == [None]
-    left = simulate(mechanism, start, timestep=H, steps=STEPS)
+    left = simulate(mechanism, start, timestep=H, steps=STEPS, joints="compliant", substeps=1)
     compliant._stepper.cache_clear()
     np.testing.assert_allclose(left.states.pose.position, run.states.pose.position, atol=1e-10)

@@ -21,7 +21,9 @@ from shadowfit.mechanism import (
 
 MASS, LEVEL, ASYMMETRY, LOSS, PUSH = 2.0, 3.0, 1.0, 0.2, 10.0
 STEP, STEPS = 1e-3, 50
-ways = pytest.mark.parametrize("how", [*({"discretization": name} for name in STEPPERS), {"joints": "rigid"}])
+ways = pytest.mark.parametrize(
+    "how", [*({"discretization": name, "joints": "compliant"} for name in STEPPERS), {"joints": "rigid"}]
+)
 
 
 def block(**friction: float) -> Mechanism:
@@ -45,7 +47,7 @@ def block(**friction: float) -> Mechanism:
 def acceleration(mechanism: Mechanism, speed: float, force: float, how: dict[str, str]) -> float:
     """Of a block that slides from the start to the end."""
     state = place(mechanism, speeds={"rail": speed})
-    run = simulate(mechanism, state, {"u": np.full(STEPS, force)}, timestep=STEP, steps=STEPS, **how)
+    run = simulate(mechanism, state, {"u": np.full(STEPS, force)}, timestep=STEP, steps=STEPS, **how, substeps=1)
     moved = np.asarray(run.states.velocity)[:, 0, 0]
     assert np.all(np.abs(moved) > 0.1) or speed == 0.0
     return float(moved[-1] - moved[-11]) / (10 * STEP)

@@ -40,7 +40,16 @@ def test_an_outside_force_is_found(discretization):
     force, torque = np.array([0.5, -0.3, 0.2]), np.array([0.01, 0.02, -0.03])
     mechanism = pushed(plain, Wrench("pendulum", force=force, torque=torque))
     start = place(mechanism, {"hinge2": 1.0}, {"hinge1": 3.0, "hinge2": -2.0})
-    motion = simulate(mechanism, start, {"u": 0.3}, timestep=TIMESTEP, steps=5, discretization=discretization)
+    motion = simulate(
+        mechanism,
+        start,
+        {"u": 0.3},
+        timestep=TIMESTEP,
+        steps=5,
+        discretization=discretization,
+        joints="compliant",
+        substeps=1,
+    )
     expected = np.zeros((2, 6))
     expected[1] = TIMESTEP * np.concatenate([force, torque])
     for k in range(5):

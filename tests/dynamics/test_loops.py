@@ -41,8 +41,8 @@ def test_stiff_loops_become_rigid_ones(name):
     start = place(mechanism, positions, speeds)
     options = {"timestep": 2e-3, "steps": steps, "diagnostics": True}
     inputs = drive(mechanism, steps)
-    ours = simulate(mechanism, start, inputs, joints="rigid", **options)
-    theirs = simulate(mechanism, start, inputs, **options)
+    ours = simulate(mechanism, start, inputs, joints="rigid", **options, substeps=1)
+    theirs = simulate(mechanism, start, inputs, joints="compliant", **options, substeps=1)
     for sensor in mechanism.sensors:
         # Both are second order; they start half a step apart in different ways.
         np.testing.assert_allclose(
@@ -63,11 +63,12 @@ def test_compliant_loops_tend_to_the_rigid_loop(name):
     start = place(mechanism, positions, speeds)
     options = {"timestep": timestep, "steps": steps, "diagnostics": True}
     inputs = drive(mechanism, steps)
-    limit = simulate(mechanism, start, inputs, joints="rigid", **options)
+    limit = simulate(mechanism, start, inputs, joints="rigid", **options, substeps=1)
     fields = [f"{joint}.compliance.{way}" for joint in mechanism.joints for way in ("linear", "rotational")]
     away, open_by = [], []
     for compliance in (1e-4, 1e-5, 1e-6):
-        run = simulate(mechanism.set(dict.fromkeys(fields, compliance)), start, inputs, **options)
+        compliant = mechanism.set(dict.fromkeys(fields, compliance))
+        run = simulate(compliant, start, inputs, joints="compliant", **options, substeps=1)
         pairs = [(np.asarray(run.readings[s]), np.asarray(limit.readings[s])) for s in mechanism.sensors]
         away.append(max(np.max(np.abs(soft - stiff)) / np.ptp(stiff) for soft, stiff in pairs))
         open_by.append(np.max(run.diagnostics.gap))
@@ -82,7 +83,7 @@ def test_second_order_and_energy():
     angles, drifts = [], []
     for timestep in (4e-3, 2e-3, 1e-3, 2.5e-4):
         steps = round(0.5 / timestep)
-        run = simulate(mechanism, start, timestep=timestep, steps=steps, joints="rigid", diagnostics=True)
+        run = simulate(mechanism, start, timestep=timestep, steps=steps, joints="rigid", diagnostics=True, substeps=1)
         angles.append(np.asarray(run.readings["crank_angle"])[:: round(0.02 / timestep)])
         drifts.append(np.ptp(np.asarray(run.diagnostics.kinetic + run.diagnostics.potential)[1:-1]))
     errors = [np.max(np.abs(angle - angles[-1])) for angle in angles[:-1]]
@@ -128,4 +129,11 @@ def test_a_step_that_fails_near_a_singular_configuration_names_the_loop(monkeypa
     mechanism = parallelogram()
     for angle, words in ((-0.005, r"step 3 .* did not settle.*loop of joint 'bar._head'"), (-1.0, r"time-step$")):
         with pytest.raises(SimulationError, match=words):
-            simulate(mechanism, place(mechanism, standing(mechanism, angle)), timestep=1e-4, steps=5, joints="rigid")
+            simulate(
+                mechanism,
+                place(mechanism, standing(mechanism, angle)),
+                timestep=1e-4,
+                steps=5,
+                joints="rigid",
+                substeps=1,
+            )

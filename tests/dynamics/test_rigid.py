@@ -79,7 +79,7 @@ def test_second_order_against_the_reduced_equations(case):
     errors = []
     for steps in counts:
         inputs = {} if signal is None else {"u": _means(signal, duration, steps)}
-        run = simulate(mechanism, start, inputs, timestep=duration / steps, steps=steps, joints="rigid")
+        run = simulate(mechanism, start, inputs, timestep=duration / steps, steps=steps, joints="rigid", substeps=1)
         seen = np.stack([np.asarray(run.readings[name])[:: steps // 25] for name in sensors], axis=1)
         errors.append(np.max(np.abs(seen - exact)))
     assert min(orders(errors)) > 1.8
@@ -94,11 +94,13 @@ def _means(signal, duration, steps):
 def test_stiff_joints_become_rigid_ones():
     mechanism = builtin.furuta(friction=False)
     start = place(mechanism, {"hinge2": 2.0})
-    options = {"timestep": H, "steps": 200}
+    options = {"timestep": H, "steps": 200, "substeps": 1}
     rigid_run = simulate(mechanism, start, joints="rigid", diagnostics=True, **options)
     differences, loads = [], []
     for compliance in (1e-6, 1e-8):
-        stiff = simulate(with_joints(mechanism, compliance=compliance), start, diagnostics=True, **options)
+        stiff = simulate(
+            with_joints(mechanism, compliance=compliance), start, joints="compliant", diagnostics=True, **options
+        )
         differences.append(np.max(np.abs(stiff.readings["theta2"] - rigid_run.readings["theta2"])))
         (ours,), (theirs,) = rigid_run.diagnostics.multipliers, stiff.diagnostics.multipliers
         loads.append(np.max(np.abs(ours - theirs)[5:]) / np.max(np.abs(theirs)))
@@ -115,7 +117,7 @@ def test_energy_and_momentum_of_a_floating_tree():
     errors = []
     for timestep in (4e-3, 2e-3):
         steps = round(0.8 / timestep)
-        run = simulate(mechanism, start, timestep=timestep, steps=steps, joints="rigid", diagnostics=True)
+        run = simulate(mechanism, start, timestep=timestep, steps=steps, joints="rigid", diagnostics=True, substeps=1)
         total = np.asarray(run.diagnostics.kinetic)
         mass = np.asarray(elements.bodies.mass)
         linear = np.einsum("b,tbi->ti", mass, np.asarray(run.states.velocity)[:, :, :3])
@@ -148,9 +150,9 @@ def test_machine_code_equals_xla(monkeypatch):
     mechanism, steps = with_joints(builtin.pendulum(), coulomb=2e-3, dry=0.02), 60
     options = {"timestep": H, "steps": steps, "joints": "rigid", "diagnostics": True}
     start = place(mechanism, {"hinge": 1.0}, {"hinge": 2.0})
-    ours = simulate(mechanism, start, **options)
+    ours = simulate(mechanism, start, **options, substeps=1)
     monkeypatch.setattr(rigid.Sequence, "code", lambda *_: None)
-    theirs = simulate(mechanism, start, **options)
+    theirs = simulate(mechanism, start, **options, substeps=1)
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
 
@@ -161,11 +163,11 @@ def test_a_stuck_joint_creeps_as_friction_states_and_a_free_one_swings():
     start = place(mechanism, {"hinge": 0.02})
     drifts = []
     for timestep in (4e-3, 2e-3):
-        run = simulate(mechanism, start, timestep=timestep, steps=round(1.0 / timestep), joints="rigid")
+        run = simulate(mechanism, start, timestep=timestep, steps=round(1.0 / timestep), joints="rigid", substeps=1)
         drifts.append(0.02 - float(run.readings["theta"][-1]))
     assert drifts[0] / drifts[1] == pytest.approx(2.0, rel=0.1)
     free = mechanism.set({"hinge.coulomb": 0.0})
-    swinging = simulate(free, start, timestep=4e-3, steps=250, joints="rigid").readings["theta"]
+    swinging = simulate(free, start, timestep=4e-3, steps=250, joints="rigid", substeps=1).readings["theta"]
     assert np.ptp(swinging) > 10.0 * drifts[0]
 
 
@@ -173,7 +175,7 @@ def test_a_step_that_does_not_settle_is_reported_with_what_was_computed():
     mechanism = builtin.furuta(friction=False)
     state = place(mechanism, {"hinge2": 2.0}, {"hinge1": 60.0, "hinge2": 80.0})
     with pytest.raises(SimulationError, match=r"did not settle; try a smaller time-step") as stop:
-        simulate(mechanism, state, timestep=0.05, steps=50, joints="rigid", diagnostics=True)
+        simulate(mechanism, state, timestep=0.05, steps=50, joints="rigid", diagnostics=True, substeps=1)
     assert np.all(np.isfinite(np.asarray(stop.value.partial.states.velocity)))
 
 

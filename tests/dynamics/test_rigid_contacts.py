@@ -81,7 +81,7 @@ def test_rigid_joints_touch_as_stiff_ones_do(scene: str) -> None:
     make, steps, limit = SCENES[scene]
     mechanism = make()
     ours, theirs = (
-        simulate(mechanism, start_of(mechanism), timestep=H, steps=steps, joints=joints)
+        simulate(mechanism, start_of(mechanism), timestep=H, steps=steps, joints=joints, substeps=1)
         for joints in ("rigid", "compliant")
     )
     moved = [np.asarray(run.states.pose.position) for run in (ours, theirs)]
@@ -92,7 +92,7 @@ def test_rigid_joints_touch_as_stiff_ones_do(scene: str) -> None:
 @pytest.mark.parametrize("make", [lambda: pendulum(1), *quick([lambda: pendulum(2), hopper])], ids=["1", "2", "hopper"])
 def test_what_bounces_never_has_more_energy_than_it_began_with(make) -> None:
     mechanism = make()
-    run = simulate(mechanism, start_of(mechanism), timestep=H, steps=400, joints="rigid", diagnostics=True)
+    run = simulate(mechanism, start_of(mechanism), timestep=H, steps=400, joints="rigid", diagnostics=True, substeps=1)
     total = energy(run)
     scale = np.ptp(total) + np.max(np.abs(total))
     assert np.max(total) - total[0] < 1e-3 * scale
@@ -103,9 +103,9 @@ def test_the_crank_of_a_loop_rests_at_its_stop() -> None:
     """Where the motor's torque, less what the rest of the machine weighs, presses it in by the stop's compliance."""
     mechanism = jammed()
     start = place(mechanism, {"a": 0.6})
-    run = simulate(mechanism, start, {"u": 0.5}, timestep=H, steps=600, joints="rigid", diagnostics=True)
+    run = simulate(mechanism, start, {"u": 0.5}, timestep=H, steps=600, joints="rigid", diagnostics=True, substeps=1)
     angle = np.asarray(run.readings["crank_angle"])
     assert np.max(angle) < 1.2 + 5e-3  # it gives while it is hit
-    still = simulate(mechanism, start, {"u": 0.6}, timestep=H, steps=600, joints="rigid")
+    still = simulate(mechanism, start, {"u": 0.6}, timestep=H, steps=600, joints="rigid", substeps=1)
     pressed = float(still.readings["crank_angle"][-1]) - angle[-1]
     assert pressed == pytest.approx(STOPS["compliance"] * 0.1, rel=0.05)

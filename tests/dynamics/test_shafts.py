@@ -45,7 +45,8 @@ def test_a_shaft_of_one_joint_is_that_joints_own(machine):
     start, apart = {"joint1": 0.3, "joint2": -1.0}, []
     for h in (0.01, 0.005):
         runs = [
-            simulate(one, place(one, start), timestep=h, steps=round(0.8 / h), joints="rigid") for one in (own, turned)
+            simulate(one, place(one, start), timestep=h, steps=round(0.8 / h), joints="rigid", substeps=1)
+            for one in (own, turned)
         ]
         apart.append(float(np.max(np.abs(runs[0].readings["q2"] - runs[1].readings["q2"]))))
     assert apart[0] < 1e-3
@@ -65,7 +66,7 @@ def test_what_is_simulated_has_nothing_missing(machine):
     """Both directions of the same equations."""
     steps, h = 100, 0.01
     smooth = without_dry_friction(machine)
-    run = simulate(smooth, place(smooth, {"joint2": 1.0}), timestep=h, steps=steps, joints="rigid")
+    run = simulate(smooth, place(smooth, {"joint2": 1.0}), timestep=h, steps=steps, joints="rigid", substeps=1)
     channels = {name: np.asarray(run.readings[name]).ravel() for name in ("q1", "q2")}
     recording = Recording(np.asarray(run.time), {**channels, "u1": np.zeros(steps + 1), "u2": np.zeros(steps + 1)})
     options = Options(timestep=h, correction="none", state_weight=100.0)
@@ -83,7 +84,7 @@ def test_model_files(machine):
 
 def test_what_is_refused(machine):
     with pytest.raises(SimulationError, match="rigid joints"):
-        simulate(machine, place(machine), timestep=0.01, steps=1)
+        simulate(machine, place(machine), timestep=0.01, steps=1, joints="compliant", substeps=1)
     recording = driven(machine, 50)
     with pytest.raises(ProblemError, match="needs the unknowns 'joint'"):
         fit(machine, recording, ("shaft.viscous",), options=Options(unknowns="configuration"))

@@ -40,7 +40,9 @@ steppers = pytest.mark.parametrize("stepper", STEPPERS)
 def test_a_trajectory_has_one_more_time_than_steps(stepper: str) -> None:
     mechanism = builtin.furuta(friction=False)
     state = place(mechanism, {"hinge2": 2.0})
-    swing = simulate(mechanism, state, timestep=H, steps=25, discretization=stepper, diagnostics=True)
+    swing = simulate(
+        mechanism, state, timestep=H, steps=25, discretization=stepper, diagnostics=True, joints="compliant", substeps=1
+    )
     assert len(swing) == 26
     np.testing.assert_allclose(swing.time, H * np.arange(26), rtol=1e-15)
     assert {leaf.shape[0] for leaf in jax.tree.leaves(swing)} == {26}
@@ -70,7 +72,7 @@ def test_energies_belong_to_their_times(stepper: str) -> None:
 
 def test_diagnostics_are_optional() -> None:
     mechanism = builtin.pendulum(friction=False)
-    short = simulate(mechanism, place(mechanism), timestep=H, steps=3)
+    short = simulate(mechanism, place(mechanism), timestep=H, steps=3, joints="compliant", substeps=1)
     assert short.diagnostics is None
 
 
@@ -78,7 +80,16 @@ def test_mechanisms_without_joints_sensors_and_inputs() -> None:
     """A stone: free fall, and nothing to read."""
     mechanism = Mechanism({"stone": Body(1.0, (1, 2, 2.5))})
     for stepper, late in (("spook", 0.5 * H), ("exact", 0.0)):
-        fall = simulate(mechanism, place(mechanism), timestep=H, steps=100, discretization=stepper, diagnostics=True)
+        fall = simulate(
+            mechanism,
+            place(mechanism),
+            timestep=H,
+            steps=100,
+            discretization=stepper,
+            diagnostics=True,
+            joints="compliant",
+            substeps=1,
+        )
         t = np.asarray(fall.time)
         expected = -0.5 * 9.82 * t * (t + 2 * late)
         np.testing.assert_allclose(fall.states.pose.position[:, 0, 2], expected, rtol=0, atol=1e-12)
@@ -97,7 +108,9 @@ def test_sensors_with_several_components() -> None:
             "turns": JointPosition("pin"),
         },
     )
-    spin = simulate(mechanism, place(mechanism, {}, {"pin": 40.0}), timestep=H, steps=120)
+    spin = simulate(
+        mechanism, place(mechanism, {}, {"pin": 40.0}), timestep=H, steps=120, joints="compliant", substeps=1
+    )
     assert spin.readings["tip"].shape == (121, 3)
     assert spin.readings["attitude"].shape == (121, 4)
     np.testing.assert_allclose(np.linalg.norm(spin.readings["tip"], axis=1), 1.0, rtol=0.2)
@@ -109,10 +122,10 @@ def test_a_longer_simulation_begins_like_a_shorter_one(stepper: str) -> None:
     """Whatever both are padded to."""
     mechanism = builtin.furuta(friction=False)
     state = place(mechanism, {"hinge2": 2.0})
-    options = {"timestep": H, "discretization": stepper, "diagnostics": True}
+    options = {"timestep": H, "discretization": stepper, "joints": "compliant", "diagnostics": True}
     wave = 0.3 * np.sin(np.arange(60))
-    long = simulate(mechanism, state, {"u": wave}, steps=60, **options)
-    short = simulate(mechanism, state, {"u": wave[:40]}, steps=40, **options)
+    long = simulate(mechanism, state, {"u": wave}, steps=60, **options, substeps=1)
+    short = simulate(mechanism, state, {"u": wave[:40]}, steps=40, **options, substeps=1)
     for name in ("theta1", "theta2"):
         np.testing.assert_allclose(short.readings[name], long.readings[name][:41], rtol=0, atol=1e-13)
 
@@ -123,7 +136,9 @@ def test_simulate_and_rollout_are_one() -> None:
     mechanism = builtin.furuta()
     state = place(mechanism, {"hinge2": 2.0}, {"hinge1": 1.0})
     signal = 0.3 * np.sin(np.arange(30))
-    ours = simulate(mechanism, state, {"u": signal}, timestep=H, steps=30, diagnostics=True)
+    ours = simulate(
+        mechanism, state, {"u": signal}, timestep=H, steps=30, diagnostics=True, joints="compliant", substeps=1
+    )
     pure = jax.jit(rollout, static_argnames=("discretization", "diagnostics"))(
         mechanism, state, signal[None], H, diagnostics=True
     )
@@ -150,13 +165,20 @@ def test_other_numbers_and_lengths_need_no_compilation(monkeypatch: pytest.Monke
         {"pin": hinge("world", "rod")},
         sensors={"counted": FunctionSensor(counted)},
     )
-    simulate(mechanism, place(mechanism), timestep=H, steps=10)
+    simulate(mechanism, place(mechanism), timestep=H, steps=10, joints="compliant", substeps=1)
     once = compilations
     assert once > 0
-    simulate(mechanism, place(mechanism, {"pin": 1.0}), timestep=H, steps=60)
-    simulate(mechanism.set({"rod.mass": 2.0, "pin.viscous": 0.1}), place(mechanism), timestep=2 * H, steps=1)
+    simulate(mechanism, place(mechanism, {"pin": 1.0}), timestep=H, steps=60, joints="compliant", substeps=1)
+    simulate(
+        mechanism.set({"rod.mass": 2.0, "pin.viscous": 0.1}),
+        place(mechanism),
+        timestep=2 * H,
+        steps=1,
+        joints="compliant",
+        substeps=1,
+    )
     assert compilations == once
-    simulate(mechanism, place(mechanism), timestep=H, steps=65)
+    simulate(mechanism, place(mechanism), timestep=H, steps=65, joints="compliant", substeps=1)
     assert compilations == 2 * once
     assert [module._loop_length(steps) for steps in (1, 64, 65, 256, 257)] == [64, 64, 256, 256, 1024]
 
@@ -221,7 +243,7 @@ def test_a_step_that_fails_stops_and_keeps_what_was_computed() -> None:
     with pytest.raises(
         SimulationError, match=r"'trap' stopped at step 2 of 50 \(t = 0.008 s\): .*secondary ray"
     ) as stop:
-        simulate(mechanism, place(mechanism), timestep=H, steps=50)
+        simulate(mechanism, place(mechanism), timestep=H, steps=50, joints="compliant", substeps=1)
     partial = stop.value.partial
     assert len(partial) == 2
     assert np.all(np.asarray(partial.status) == Status.SOLVED)
@@ -240,7 +262,16 @@ def test_iterations_that_do_not_settle_are_reported() -> None:
     mechanism = builtin.furuta(friction=False)
     state = place(mechanism, {"hinge2": 2.0}, {"hinge1": 60.0, "hinge2": 80.0})
     with pytest.raises(SimulationError, match=r"did not settle; try a smaller time-step"):
-        simulate(mechanism, state, timestep=0.05, steps=10, discretization="exact", diagnostics=True)
+        simulate(
+            mechanism,
+            state,
+            timestep=0.05,
+            steps=10,
+            discretization="exact",
+            diagnostics=True,
+            joints="compliant",
+            substeps=1,
+        )
     assert NewtonStatus.NOT_SETTLED not in set(Status)
 
 

@@ -108,6 +108,8 @@ def twin(
         timestep=timestep,
         steps=steps,
         discretization=discretization,
+        joints="compliant",
+        substeps=1,
     )
     rng = np.random.default_rng(seed)
     channels = {}

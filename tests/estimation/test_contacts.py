@@ -101,7 +101,9 @@ def motion_of(scene, discretization, steps=250):
     build, start, _ = SCENES[scene]
     mechanism = build()
     state = place(mechanism, **start)
-    return mechanism, simulate(mechanism, state, timestep=TIMESTEP, steps=steps, discretization=discretization)
+    return mechanism, simulate(
+        mechanism, state, timestep=TIMESTEP, steps=steps, discretization=discretization, joints="compliant", substeps=1
+    )
 
 
 def recorded(mechanism, motion, steps, noise=0.0):

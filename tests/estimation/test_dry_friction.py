@@ -86,7 +86,13 @@ def sticking_arm():
     torque = 0.9 * np.sin(np.pi * time)
     acting = np.interp(0.01 / finer * np.arange(400 * finer), time, torque)
     run = simulate(
-        mechanism, Start().state(mechanism), {"u": acting}, timestep=0.01 / finer, steps=len(acting), joints="rigid"
+        mechanism,
+        Start().state(mechanism),
+        {"u": acting},
+        timestep=0.01 / finer,
+        steps=len(acting),
+        joints="rigid",
+        substeps=1,
     )
     return mechanism, Recording(time, {"q": np.asarray(run.readings["q"])[::finer], "u": torque})
 

@@ -322,7 +322,16 @@ def test_states_alone(noisy):
     estimate = fit(PENDULUM, noisy, options=Options(**STEPPER))
     assert estimate.converged
     assert estimate.parameters == ()
-    motion = simulate(PENDULUM, place(PENDULUM, {"hinge": 2.5}), {}, timestep=0.01, steps=200, discretization="exact")
+    motion = simulate(
+        PENDULUM,
+        place(PENDULUM, {"hinge": 2.5}),
+        {},
+        timestep=0.01,
+        steps=200,
+        discretization="exact",
+        joints="compliant",
+        substeps=1,
+    )
     truth = np.asarray(motion.readings["theta"])
     error = np.std(estimate.trajectory().readings["theta"] - truth)
     assert error < 0.5 * np.std(noisy.channels["theta"] - truth)

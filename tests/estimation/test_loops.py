@@ -26,7 +26,7 @@ def recorded(mechanism, positions, speeds, steps=100, timestep=0.01, noise=0.0, 
     """A recording of the rigid stepper."""
     inputs = {name: pulses(steps, timestep, size) for name in mechanism.inputs}
     start = place(mechanism, positions, speeds)
-    run = simulate(mechanism, start, inputs, timestep=timestep, steps=steps, joints="rigid")
+    run = simulate(mechanism, start, inputs, timestep=timestep, steps=steps, joints="rigid", substeps=1)
     rng = np.random.default_rng(0)
     channels = {name: np.asarray(run.readings[name]) for name in mechanism.sensors}
     channels = {name: value + noise * rng.standard_normal(value.shape) for name, value in channels.items()}
@@ -142,7 +142,7 @@ def in_continuous_time(mechanism, motion, finer, seeds):
     push = pulses(steps, timestep, 0.02)
     inputs = {name: np.repeat(push, finer) for name in mechanism.inputs}
     start = place(mechanism, *motion)
-    run = simulate(mechanism, start, inputs, timestep=timestep / finer, steps=steps * finer, joints="rigid")
+    run = simulate(mechanism, start, inputs, timestep=timestep / finer, steps=steps * finer, joints="rigid", substeps=1)
     held = {name: np.append(push, push[-1]) for name in mechanism.inputs}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)

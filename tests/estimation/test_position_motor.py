@@ -33,7 +33,14 @@ def recorded(truth: Mechanism, seed: int = 0) -> Recording:
     held = np.repeat(target[:-1], FINER)
     start = place(truth, {"joint": 0.1})
     run = simulate(
-        truth, start, {"target": held}, timestep=TIMESTEP / FINER, steps=STEPS * FINER, discretization="exact"
+        truth,
+        start,
+        {"target": held},
+        timestep=TIMESTEP / FINER,
+        steps=STEPS * FINER,
+        discretization="exact",
+        joints="compliant",
+        substeps=1,
     )
     noise = 1e-4 * np.random.default_rng(seed).standard_normal(STEPS + 1)
     return Recording(time, {"q": np.asarray(run.readings["q"])[::FINER] + noise, "target": target})

@@ -91,7 +91,16 @@ def recorded(mechanism: Mechanism, steps: int, *, fine: int = 1, noise: bool = F
     between = timestep / fine * np.arange(steps * fine)
     held = {name: np.interp(between, time, channel) for name, channel in drive(time).items()}
     start = place(mechanism, {"shoulder": 0.4, "elbow": -0.5}, {"shoulder": 1.0, "elbow": -2.0})
-    run = simulate(mechanism, start, held, timestep=timestep / fine, steps=steps * fine, discretization="exact")
+    run = simulate(
+        mechanism,
+        start,
+        held,
+        timestep=timestep / fine,
+        steps=steps * fine,
+        discretization="exact",
+        joints="compliant",
+        substeps=1,
+    )
     rng = np.random.default_rng(3)
     channels = drive(time)
     for name, sensor in mechanism.sensors.items():
@@ -158,7 +167,7 @@ def test_an_accelerometer_feels_the_second_derivative_of_its_place_and_the_weigh
     }
     mechanism = arm(sensors)
     start = place(mechanism, {"shoulder": 0.4, "elbow": -0.5}, {"shoulder": 1.0, "elbow": -2.0})
-    run = simulate(mechanism, start, timestep=fine, steps=40, discretization="exact")
+    run = simulate(mechanism, start, timestep=fine, steps=40, discretization="exact", joints="compliant", substeps=1)
     place_ = np.asarray(run.readings["place"])
     acceleration = (place_[2:] - 2.0 * place_[1:-1] + place_[:-2]) / fine**2
     w, x, y, z = np.asarray(run.readings["turn"])[1:-1].T
@@ -179,7 +188,8 @@ def test_rigid_joints_show_every_sensor_what_stiff_ones_do() -> None:
     start = place(mechanism, {"shoulder": 0.4, "elbow": -0.5}, {"shoulder": 1.0, "elbow": -2.0})
     held = drive(5e-3 * np.arange(60))
     rigid, stiff = (
-        simulate(mechanism, start, held, timestep=5e-3, steps=60, joints=joints) for joints in ("rigid", "compliant")
+        simulate(mechanism, start, held, timestep=5e-3, steps=60, joints=joints, substeps=1)
+        for joints in ("rigid", "compliant")
     )
     for name in SENSORS:
         own, other = (np.asarray(run.readings[name]) for run in (rigid, stiff))

@@ -18,7 +18,7 @@ def swing():
     model = load_model("pendulum")
     state = model.start.with_joints({"hinge": 2.0}, {}).state(model.mechanism)
     steps = 2 * chunks.LEAST + 10
-    run = simulate(model.mechanism, state, timestep=0.01, steps=steps, joints="rigid")
+    run = simulate(model.mechanism, state, timestep=0.01, steps=steps, joints="rigid", substeps=1)
     noise = np.random.default_rng(0).normal(0.0, 1e-3, steps + 1)
     return model.mechanism, Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"]) + noise})
 

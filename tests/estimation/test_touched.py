@@ -85,7 +85,7 @@ def jamming():
 
 
 def run_of(mechanism, start, steps=300, **options):
-    return simulate(mechanism, start, timestep=H, steps=steps, joints="rigid", **options)
+    return simulate(mechanism, start, timestep=H, steps=steps, joints="rigid", **options, substeps=1)
 
 
 def recorded(mechanism, run):

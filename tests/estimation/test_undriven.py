@@ -55,7 +55,9 @@ def recorded(mechanism, seconds, noise=2e-5, error=0.02):
         name: _sines(size * rng.uniform(0.3, 1.0, 4), rng.uniform(0.2, 1.6, 4), rng.uniform(0.0, 6.0, 4))
         for name, size in zip(mechanism.inputs, (5.0, 2.5), strict=False)
     }
-    run = simulate(mechanism, place(mechanism), waves, timestep=TIMESTEP / fine, steps=steps * fine, joints="rigid")
+    run = simulate(
+        mechanism, place(mechanism), waves, timestep=TIMESTEP / fine, steps=steps * fine, joints="rigid", substeps=1
+    )
     channels = {name: np.asarray(values)[::fine].ravel() for name, values in run.readings.items()}
     channels = {name: values + noise * rng.standard_normal(len(values)) for name, values in channels.items()}
     for name, wave in waves.items():

@@ -17,7 +17,14 @@ START = {"pendulum.inertia.yy": 0.004, "hinge.viscous": 1e-4, "hinge.coulomb": 0
 def swing():
     model = load_model("pendulum")
     truth = model.mechanism.set({"pendulum.inertia.xx": 5e-4, "pendulum.inertia.yy": 0.0035, "hinge.viscous": 4e-4})
-    run = simulate(truth, model.start.with_joints({"hinge": 2.0}, {}).state(truth), timestep=0.002, steps=1000)
+    run = simulate(
+        truth,
+        model.start.with_joints({"hinge": 2.0}, {}).state(truth),
+        timestep=0.002,
+        steps=1000,
+        joints="compliant",
+        substeps=1,
+    )
     noisy = np.asarray(run.readings["theta"])[::5] + np.random.default_rng(0).normal(0.0, 1e-3, 201)
     return truth, Recording(0.01 * np.arange(201), {"theta": noisy})
 

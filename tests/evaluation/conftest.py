@@ -23,7 +23,7 @@ def swing(seed, start, steps=240, name="swing", viscous=TRUTH["hinge.viscous"]):
     mechanism = model.mechanism.set(BASE | TRUTH | {"hinge.viscous": viscous})
     state = model.start.with_joints({"hinge": start}, {}).state(mechanism)
     # Rigid joints, as the fits take them: the model's own give by a tenth of a millimetre per newton.
-    run = simulate(mechanism, state, timestep=TIMESTEP / FINER, steps=FINER * steps, joints="rigid")
+    run = simulate(mechanism, state, timestep=TIMESTEP / FINER, steps=FINER * steps, joints="rigid", substeps=1)
     noise = np.random.default_rng(seed).normal(0.0, 1e-3, steps + 1)
     time, theta = np.asarray(run.time)[::FINER], np.asarray(run.readings["theta"])[::FINER]
     return Recording(time, {"theta": theta + noise}, name=name)

@@ -58,7 +58,7 @@ def fitted(model):
     def make(seed, **laws):
         truth = with_joint(model, "hinge", laws=Parts(laws))
         start = load_model("pendulum").start.with_joints({"hinge": 2.0}, {}).state(truth)
-        run = simulate(truth, start, timestep=STEP / FINER, steps=STEPS * FINER, joints="rigid")
+        run = simulate(truth, start, timestep=STEP / FINER, steps=STEPS * FINER, joints="rigid", substeps=1)
         theta = np.asarray(run.readings["theta"]).reshape(-1)[::FINER]
         noise = np.random.default_rng(seed).normal(0.0, 1e-3, STEPS + 1)
         recording = Recording(STEP * np.arange(STEPS + 1), {"theta": theta + noise}, name="swing")
@@ -136,7 +136,9 @@ def test_the_loss_of_a_gear_is_found():
     steps, fine = 300, 5
     time = 0.01 / fine * np.arange(steps * fine)
     drive = 5.0 * np.sin(5.0 * time) + 2.0 * np.sin(12.0 * time + 1.0)
-    run = simulate(truth, place(truth), {"u": drive}, timestep=0.01 / fine, steps=steps * fine, joints="rigid")
+    run = simulate(
+        truth, place(truth), {"u": drive}, timestep=0.01 / fine, steps=steps * fine, joints="rigid", substeps=1
+    )
     noise = 1e-4 * np.random.default_rng(0).standard_normal(steps + 1)
     x = np.asarray(run.readings["x"]).reshape(-1)[::fine] + noise
     recording = Recording(0.01 * np.arange(steps + 1), {"x": x, "u": np.append(drive, drive[-1])[::fine]})

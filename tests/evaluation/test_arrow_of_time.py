@@ -58,7 +58,7 @@ def test_the_start_value_of_friction_does_not_matter(rod, make_swing):
 def test_without_friction_nothing_is_told(rod):
     bare = rod.set({"hinge.viscous": 0.0, "hinge.dry": 0.0})
     state = load_model("pendulum").start.with_joints({"hinge": 2.0}, {}).state(bare)
-    run = simulate(bare, state, timestep=1e-3, steps=2400, joints="rigid")
+    run = simulate(bare, state, timestep=1e-3, steps=2400, joints="rigid", substeps=1)
     noise = 1e-3 * np.random.default_rng(0).standard_normal(241)
     swing = Recording(np.asarray(run.time)[::10], {"theta": np.asarray(run.readings["theta"])[::10] + noise})
     for own in (swing, reversed_in_time(swing)):

@@ -109,7 +109,7 @@ def driven():
     )
     time = 0.01 * np.arange(301)
     push = 5.0 * np.sin(5.0 * time) + 2.0 * np.sin(12.0 * time + 1.0)
-    run = simulate(cart, place(cart), {"u": push[:-1]}, timestep=0.01, steps=300, joints="rigid")
+    run = simulate(cart, place(cart), {"u": push[:-1]}, timestep=0.01, steps=300, joints="rigid", substeps=1)
     noise = 1e-4 * np.random.default_rng(0).standard_normal(301)
     return cart, Recording(time, {"x": np.asarray(run.readings["x"]).reshape(-1) + noise, "u": push})
 
@@ -175,7 +175,7 @@ def servo():
     )
     time = 0.01 * np.arange(601)
     aim = 0.5 * np.sin(3.0 * time) + 0.2 * np.sin(7.0 * time + 1.0)
-    run = simulate(wheel, place(wheel), {"aim": aim[:-1]}, timestep=0.01, steps=600, joints="rigid")
+    run = simulate(wheel, place(wheel), {"aim": aim[:-1]}, timestep=0.01, steps=600, joints="rigid", substeps=1)
     noise = 1e-4 * np.random.default_rng(0).standard_normal(601)
     return wheel, Recording(time, {"theta": np.asarray(run.readings["theta"]).reshape(-1) + noise, "aim": aim})
 

@@ -21,7 +21,9 @@ def test_states_continue_a_simulation_of_the_same_equations(base, truth, discret
     model = load_model("pendulum")
     mechanism = model.mechanism.set({**base, **truth, "theta.std": 1e-6})
     state = model.start.with_joints({"hinge": 2.0}, {}).state(mechanism)
-    run = simulate(mechanism, state, timestep=0.01, steps=120, discretization=discretization)
+    run = simulate(
+        mechanism, state, timestep=0.01, steps=120, discretization=discretization, joints="compliant", substeps=1
+    )
     recording = Recording(np.asarray(run.time), {"theta": np.asarray(run.readings["theta"])})
     estimate = fit(
         mechanism,

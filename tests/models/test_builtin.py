@@ -116,7 +116,7 @@ MODELS = {
 def test_all_models_move(name: str) -> None:
     build, positions = MODELS[name]
     mechanism = build()
-    run = simulate(mechanism, place(mechanism, positions), timestep=5e-3, steps=100)
+    run = simulate(mechanism, place(mechanism, positions), timestep=5e-3, steps=100, joints="compliant", substeps=1)
     for values in run.readings.values():
         assert np.all(np.isfinite(values))
         assert np.ptp(values) > 1e-3

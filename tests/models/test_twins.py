@@ -78,7 +78,16 @@ def test_the_simulator_moves_as_the_twin():
     known = {name: value for name, value in twin.truth.items() if "tilt" not in name}
     mechanism = read_model("furuta").set({**twin.settings, **known, "gravity.tilt": tilt})
     volts = np.repeat(twin.recording.channel("u")[:-1], 5)
-    run = simulate(mechanism, place(mechanism), {"u": volts}, timestep=0.002, steps=500, discretization="exact")
+    run = simulate(
+        mechanism,
+        place(mechanism),
+        {"u": volts},
+        timestep=0.002,
+        steps=500,
+        discretization="exact",
+        joints="compliant",
+        substeps=1,
+    )
     for name in ("theta1", "theta2"):
         # Half a count, and what the step is too coarse for.
         np.testing.assert_allclose(

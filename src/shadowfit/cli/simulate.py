@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 DURATION = 10.0  # s
 INTERVAL = 0.01  # s, of the rows
-# Steps from row to row where none are asked for: a second-order error 64 times below that of a step a row, which fits
-# at the rows' interval, whose own errors are taken off, would find in the parameters.
-FINER = 8
 STEP_SIZE = 1500  # bytes of a time step for each body, sensor and input while the table is written
 
 
@@ -90,7 +87,7 @@ def simulate(
     from shadowfit.cli.loading import load
     from shadowfit.cli.readings import columns
     from shadowfit.cli.recordings import Selection, read_recordings
-    from shadowfit.estimation import Options
+    from shadowfit.dynamics.requests import taken_substeps
     from shadowfit.evaluation.columns import write_csv
     from shadowfit.evaluation.inputs import recorded_inputs
 
@@ -101,16 +98,20 @@ def simulate(
     drive = None if recording is None else read_recordings([recording], mechanism, selection)[0]
     interval = timestep if timestep is not None else drive.sample_interval if drive else INTERVAL
     duration = duration if duration is not None else drive.duration if drive else DURATION
-    fitted = Options(discretization=discretization.value).resolved(mechanism)
-    finer = FINER if timestep is None and fitted.correction != "none" else 1
-    steps = finer * _steps(duration, interval, mechanism, finer)
-    inputs = recorded_inputs(mechanism, drive, interval / finer, steps)
-    kind = joints or (Joints.rigid if fitted.unknowns == "joint" else Joints.compliant)
+    finer = taken_substeps(mechanism, None if timestep is None else 1, discretization.value)
+    steps = _steps(duration, interval, mechanism, finer)
+    inputs = recorded_inputs(mechanism, drive, interval / finer, finer * steps)
+    options = {
+        "timestep": interval,
+        "steps": steps,
+        "substeps": finer,
+        "discretization": discretization.value,
+        "joints": None if joints is None else joints.value,
+    }
     with console.messages().status("simulating"):
-        options = {"timestep": interval / finer, "discretization": discretization.value, "joints": kind.value}
-        run, failure = _run(mechanism, state, inputs, options | {"steps": steps})
-    table = columns(mechanism, run, inputs, float(drive.time[0]) if drive else 0.0)
-    table = {heading: values[::finer] for heading, values in table.items()}
+        run, failure = _run(mechanism, state, inputs, options)
+    held = {name: values[::finer] for name, values in inputs.items()}
+    table = columns(mechanism, run, held, float(drive.time[0]) if drive else 0.0)
     write_csv(out, table)
     typer.echo(f"{out}: {len(table['time [s]'])} rows; {', '.join(table)}")
     if failure is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from shadowfit.dynamics import State, Trajectory, simulate
 from shadowfit.dynamics.discretization import SCHEMES, Discretization
 from shadowfit.dynamics.placement import closed
-from shadowfit.dynamics.requests import Joints
+from shadowfit.dynamics.requests import SUBSTEPS, Joints
 from shadowfit.errors import OpenJointError, SimulationError
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.solve.truncation import velocities
@@ -19,9 +19,6 @@ from shadowfit.geometry.differences import differences
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 from shadowfit.records import record
-
-# Steps of a rollout in a step of a corrected fit.
-FINER = 8
 
 
 def start_states(estimate: Estimate, recording: int = 0) -> State:
@@ -71,7 +68,7 @@ def stepping(estimate: Estimate, finer: int = 1) -> Stepping:
 
 def fineness(estimate: Estimate) -> int:
     """Steps of a rollout in a step of the fit: corrected parameters belong to no time-step, so that any is too long."""
-    return 1 if estimate.problem.options.correction == "none" else FINER
+    return 1 if estimate.problem.options.correction == "none" else SUBSTEPS
 
 
 def roll_out(
@@ -92,7 +89,7 @@ def roll_out(
     signals = {name: values[first_step:] for name, values in inputs.items()}
 
     def run(start: State) -> Trajectory:
-        return simulate(mechanism, start, signals, steps=steps, **dataclasses.asdict(how))
+        return simulate(mechanism, start, signals, steps=steps, substeps=1, **dataclasses.asdict(how))
 
     try:
         try:

@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from shadowfit.dynamics.discretization import Discretization
-from shadowfit.errors import MechanismError, ShadowfitError, UnknownNameError, nearest
+from shadowfit.dynamics.rigid_joints import describable, is_smooth
+from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation.residuals import equations
 from shadowfit.estimation.residuals.unknowns import KINDS, UnknownsName
 from shadowfit.estimation.residuals.unknowns.interface import Unknowns
@@ -102,28 +103,12 @@ class Options:
         physical = (self.residual, self.discretization) == ("implicit", "exact")
         unknowns = self.unknowns
         if unknowns == "auto":
-            joint = physical and self.impulse_covariance is None and _has_rigid_joints(mechanism)
+            joint = physical and self.impulse_covariance is None and describable(mechanism)
             unknowns = "joint" if joint else "configuration"
         correction = self.correction
         if correction == "auto":
-            correction = "deferred" if physical and unknowns != "full" and _is_smooth(mechanism) else "none"
+            correction = "deferred" if physical and unknowns != "full" and is_smooth(mechanism) else "none"
         return dataclasses.replace(self, unknowns=unknowns, correction=correction)
-
-
-def _has_rigid_joints(mechanism: Mechanism) -> bool:
-    if len(mechanism.joints) == 0 and len(mechanism.contacts):
-        # The unknowns are the same; those of bodies have the stepper's own search for what touches.
-        return False
-    try:
-        KINDS["joint"].of(mechanism)
-    except MechanismError:
-        return False
-    return True
-
-
-def _is_smooth(mechanism: Mechanism) -> bool:
-    """Whether speeds never jump: deferred correction draws a smooth curve through the motion."""
-    return len(mechanism.contacts) == 0
 
 
 def check_options(options: Options) -> None:

@@ -16,9 +16,9 @@ from shadowfit.dynamics.contact_law import contact_points
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.loops import row_joints, yielding_rows
 from shadowfit.dynamics.motion_view import MotionView
+from shadowfit.dynamics.rigid_joints import rigid_tree
 from shadowfit.dynamics.state import Instant, State, with_world
-from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, forward_kinematics, motions, tree_of
-from shadowfit.errors import MechanismError
+from shadowfit.dynamics.tree import Placed, Tree, coordinate_names, forward_kinematics, motions
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import joint_transition, loop_transition
 from shadowfit.estimation.residuals.closure import closing, independence, tangent
@@ -48,7 +48,6 @@ from shadowfit.estimation.residuals.unknowns.interface import (
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.lazy_jax import jnp
-from shadowfit.mechanism.contacts import PlaneContact
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.records import record
 from shadowfit.trees import map_leaves
@@ -86,9 +85,7 @@ class Joint(Unknowns):
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Joint:
-        tree = tree_of(mechanism)
-        _check_contacts(tree, mechanism)
-        _check_shafts(tree, mechanism)
+        tree = rigid_tree(mechanism)
         # What is independent in loops depends on where they move (`suited`).
         independent = () if tree.rigid_loops else tuple(range(tree.size))
         return cls(len(mechanism.bodies), tree, independent, len(mechanism.contacts) > 0)
@@ -327,28 +324,3 @@ class Joint(Unknowns):
             if place in places:
                 along[:, column] = impulses[:, places[place]]
         return along
-
-
-def _check_shafts(tree: Tree, mechanism: Mechanism) -> None:
-    """Raise where shafts turn with joints of a machine with loops."""
-    if len(mechanism.shafts) and tree.loops:
-        raise MechanismError(
-            f"{mechanism.shafts.names[0]!r} is a shaft that several joints turn, and joint "
-            f"{mechanism.joints.names[tree.loops[0]]!r} closes a loop: fits do not describe both"
-        )
-
-
-def _check_contacts(tree: Tree, mechanism: Mechanism) -> None:
-    """Raise where contacts change the load of joints that rub in proportion to it: those with planes, or in loops.
-
-    End stops of a tree push along the axis that two bodies share, across which nothing changes.
-    """
-    for name, contact in mechanism.contacts.items():
-        if not (tree.loops or isinstance(contact, PlaneContact)):
-            continue
-        for joint, part in mechanism.joints.items():
-            if part.friction is not None and float(part.friction.limit(jnp.zeros(()))[0]) > 0.0:
-                raise MechanismError(
-                    f"joint {joint!r} rubs in proportion to its load, which contact {name!r} changes: fits in joint "
-                    "coordinates do not describe both; use the unknowns 'configuration'"
-                )
