@@ -8,13 +8,15 @@ WORKERS ?= 2
 BENCH ?=
 # Anything: the short form of the comparison.
 SHORT ?=
+# Extra arguments for the scoreboard, for example: make scoreboard SCOREBOARD="twins furuta-pulse"
+SCOREBOARD ?=
 # Extra arguments for the attacks, for example: make torture TORTURE="--inputs 1000 --fits 10 --processes 5"
 TORTURE ?=
 # Extra arguments for pytest, for example: make test PYTEST="-m 'not slow' tests/geometry"
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-all lint format docs bench bench-own torture wheel-test audit pins clean
+.PHONY: help setup demo test test-slow test-all lint format docs bench bench-own scoreboard scoreboard-quick scoreboard-baseline torture wheel-test audit pins clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +73,15 @@ docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an erro
 bench: $(VENV)/.bench  ## Compare with peers, write docs/benchmarks.md (hours; SHORT=1: minutes, to .bench/short)
 	$(BIN)/python -m benchmarks.peers.run $(if $(SHORT),--short --folder .bench/short) $(BENCH)
 	$(BIN)/python -m benchmarks.peers.report $(if $(SHORT),--folder .bench/short --docs .bench/short)
+
+scoreboard: $(VENV)/.bench  ## Measure everything (hours; it goes on where it was), write results and docs/scoreboard.md
+	$(BIN)/python -m benchmarks.scoreboard --record $(SCOREBOARD)
+
+scoreboard-quick: $(VENV)/.bench  ## Measure the quick form (minutes); fails where a number is worse than its baseline
+	$(BIN)/python -m benchmarks.scoreboard --quick $(SCOREBOARD)
+
+scoreboard-baseline: $(VENV)/.bench  ## Make what the quick form measures now the baseline; the commit says why
+	$(BIN)/python -m benchmarks.scoreboard --quick --baseline $(SCOREBOARD)
 
 bench-own: $(VENV)/.bench  ## Run the programs that time shadowfit alone
 	@set -e; for program in benchmarks/[a-z]*.py; do echo "== $$program"; $(BIN)/python "$$program"; done

@@ -8,7 +8,7 @@ tables:
 * |difference| / combined standard deviation of fits that should agree: first and second half, repeats, opposite signs,
   and time-steps of 10 ms (or the next that the sampling allows) and a fifth of it; over all parameters that are told.
 
-Run ``python benchmarks/real_machines.py --data FOLDER [--rigs qube single ...]`` (or set SHADOWFIT_DATA): some minutes.
+Run ``python -m benchmarks.real_machines --data FOLDER [--rigs qube single ...]`` (or set SHADOWFIT_DATA): some minutes.
 """
 
 from __future__ import annotations
@@ -16,108 +16,28 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
 import numpy as np
 
+from benchmarks.rigs.real import Rig, rigs
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
-from shadowfit.models import load_model
-from shadowfit.recordings import Recording, read_recording
+from shadowfit.recordings import Recording
 from shadowfit.runtime import start_jax
 
-STUDIES = Path(__file__).resolve().parents[1] / "studies"
 # Weight of the output-error fit, relative to that of the result (in κ).
 OUTPUT_ERROR = 1e8
 
 
-@dataclasses.dataclass(frozen=True)
-class Rig:
-    """A machine: its model file, what is free, and its recordings."""
-
-    model: str
-    free: tuple[str, ...]
-    fitted: tuple[str, ...]
-    held_out: tuple[str, ...] = ()
-    pairs: tuple[tuple[str, str, str], ...] = ()
-    """Kind and two recordings whose fits should agree."""
-    begin: float = -np.inf
-    end: float = np.inf
-    channels: tuple[tuple[str, str], ...] = ()
-    halves: bool = True
-
-    def read(self, folder: Path, name: str, begin: float | None = None, end: float | None = None) -> Recording:
-        recording = read_recording(folder / name, channels=dict(self.channels))
-        first, last = self.begin if begin is None else begin, self.end if end is None else end
-        return recording.between(first, last) if np.isfinite(first) or np.isfinite(last) else recording
-
-
-def _qube(sign: str, number: int) -> str:
-    return f"furuta_qube2/qq_chirp_10to0Hz_{sign}1.5V_250Hz_10s_{number}.csv"
-
-
-def _cart(sign: str, number: int) -> str:
-    return f"cartpole_quanser/qcp_chirp_3to0Hz_{sign}3.5V_250Hz_{number}.csv"
-
-
-def _pairs(name: Callable[[str, int], str]) -> tuple[tuple[str, str, str], ...]:
-    repeats = [("repeats", name(sign, 1), name(sign, 2)) for sign in ("pos", "neg")]
-    return (*repeats, ("signs", name("pos", 0), name("neg", 0)), ("signs", name("pos", 3), name("neg", 3)))
-
-
-def rigs() -> dict[str, Rig]:
-    """The rigs of the shared recordings; which numbers are free is that of the studies."""
-    sys.path.insert(0, str(STUDIES))
-    import cartpole  # noqa: PLC0415
-    import double_pendulum_dfki  # noqa: PLC0415
-    import double_pendulum_uw  # noqa: PLC0415
-    import qube  # noqa: PLC0415
-    import single_pendulum  # noqa: PLC0415
-
-    signs, later = ("pos", "neg"), (1, 2, 3, 4)
-    swing, double = "pendulum_single_uw/single_free_swing_500Hz.csv", "pendulum_double_uw/double_free_swing_500Hz.csv"
-    plain = tuple(name for name in single_pendulum.FREE if "stribeck" not in name)
-    driven = tuple(f"double_pendulum_dfki/A0_traj{i}.csv" for i in ("00", "04"))
-    return {
-        "qube": Rig(
-            "qube.toml",
-            tuple(qube.FREE),
-            (_qube("pos", 0), _qube("neg", 0)),
-            tuple(_qube(sign, i) for i in later for sign in signs),
-            _pairs(_qube),
-        ),
-        "cartpole": Rig(
-            "cartpole.toml",
-            tuple(cartpole.FREE),
-            (_cart("pos", 0), _cart("neg", 0)),
-            tuple(_cart(sign, i) for i in later for sign in signs),
-            _pairs(_cart),
-            begin=cartpole.BEGIN,
-            end=cartpole.END,
-        ),
-        "single": Rig("single_pendulum.toml", tuple(single_pendulum.FREE), (swing,)),
-        "single, no Stribeck": Rig("single_pendulum.toml", plain, (swing,)),
-        "double": Rig("double_pendulum_uw.toml", tuple(double_pendulum_uw.FREE), (double,), end=20.0),
-        "double, calm": Rig("double_pendulum_uw.toml", tuple(double_pendulum_uw.FREE), (double,), begin=40.0),
-        "dfki": Rig(
-            "double_pendulum_dfki.toml",
-            tuple(double_pendulum_dfki.FREE),
-            driven,
-            channels=tuple(double_pendulum_dfki.TORQUES.items()),
-            pairs=(("repeats", *driven),),
-        ),
-    }
-
-
 def fitted(rig: Rig, recordings: Sequence[Recording], timestep: float | None = None) -> Estimate:
     """A fit with plain defaults."""
-    mechanism = load_model(str(STUDIES / rig.model)).mechanism
+    mechanism = rig.mechanism()
     options = dataclasses.replace(Options.physical(mechanism), timestep=timestep)
     return fit(mechanism, list(recordings), list(rig.free), options=options)
 
@@ -166,9 +86,9 @@ def _milli(errors: dict[str, float]) -> str:
     return ", ".join(f"{name} {1e3 * value:.3g}" for name, value in errors.items())
 
 
-def study(name: str, rig: Rig, folder: Path) -> list[tuple[str, str, float]]:
+def study(name: str, rig: Rig) -> list[tuple[str, str, float]]:
     """Print the rig's rollouts, and give (comparison, parameter, difference)."""
-    recordings = [rig.read(folder, path) for path in rig.fitted]
+    recordings = [rig.read(path) for path in rig.fitted]
     began = time.perf_counter()
     estimate = fitted(rig, recordings)
     seconds = time.perf_counter() - began
@@ -183,18 +103,17 @@ def study(name: str, rig: Rig, folder: Path) -> list[tuple[str, str, float]]:
         ours, best = rollouts(estimate, index), rollouts(limit, index)
         print(f"fitted   {Path(path).stem}: {_milli(ours)} | output error {_milli(best)} [1e-3 of the unit]")
     for path in rig.held_out:
-        print(f"held out {Path(path).stem}: {_milli(held_out(rig, estimate, rig.read(folder, path)))}", flush=True)
+        print(f"held out {Path(path).stem}: {_milli(held_out(rig, estimate, rig.read(path)))}", flush=True)
     rows = [
         ("time-step", *row) for row in differences(estimate, fitted(rig, recordings, estimate.problem.timestep / 5))
     ]
     for kind, *paths in rig.pairs:
-        pair = [fitted(rig, [rig.read(folder, path)]) for path in paths]
+        pair = [fitted(rig, [rig.read(path)]) for path in paths]
         rows += [(kind, *row) for row in differences(*pair)]
-    if rig.halves:
-        first = recordings[0]
-        middle = first.time[0] + 0.5 * first.duration
-        pair = [fitted(rig, [first.between(*span)]) for span in ((-np.inf, middle), (middle, np.inf))]
-        rows += [("halves", *row) for row in differences(*pair)]
+    first = recordings[0]
+    middle = first.time[0] + 0.5 * first.duration
+    pair = [fitted(rig, [first.between(*span)]) for span in ((-np.inf, middle), (middle, np.inf))]
+    rows += [("halves", *row) for row in differences(*pair)]
     for kind, parameter, value in rows:
         print(f"  {kind:10} {parameter:36} {value:.2f}", flush=True)
     return rows
@@ -206,13 +125,15 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("SHADOWFIT_DATA"), help="default: $SHADOWFIT_DATA")
     parser.add_argument("--rigs", nargs="*", help="some of the rigs only")
     arguments = parser.parse_args()
-    if not arguments.data:
+    if arguments.data:
+        os.environ["SHADOWFIT_DATA"] = arguments.data
+    else:
         parser.error("there are no recordings; give --data, or set SHADOWFIT_DATA")
     start_jax()
     rows: list[tuple[str, str, float]] = []
     for name, rig in rigs().items():
         if not arguments.rigs or name in arguments.rigs:
-            rows += study(name, rig, Path(arguments.data))
+            rows += study(name, rig)
     print("\n## |difference| / combined standard deviation")
     for kind in (*sorted({row[0] for row in rows}), "all"):
         values = np.array([value for own, _, value in rows if kind in (own, "all")])

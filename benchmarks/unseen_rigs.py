@@ -17,7 +17,7 @@ something, as a new user would: no option, no number that was looked at before.
 For each: estimates with error bars beside an independent fit (output error, or least squares on inverse dynamics),
 |difference|/combined standard deviation of halves, of time-steps, of repeats, and open-loop rollouts.
 
-    python benchmarks/unseen_rigs.py [--rigs "decay a" drive ...]
+    python -m benchmarks.unseen_rigs [--rigs "decay a" drive ...]
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from rigs import arm, belt, bristles, decay, drive, furuta, play
-from rigs.comparison import Differences
 
+from benchmarks.rigs import arm, belt, bristles, decay, drive, furuta, play
+from benchmarks.rigs.comparison import Differences
 from shadowfit.runtime import start_jax
 
 STUDIES: dict[str, Callable[[], Differences]] = {

@@ -53,11 +53,8 @@ def estimate(task: Task, data: Data, settings: tuple[Options, LevenbergMarquardt
     """Fit the unknowns, lower bounds zero."""
     start_jax()
     options, optimiser, compliance = settings
-    mechanism = _mechanism(task, compliance)
-    channels = {name: data.positions[:, i] for i, name in enumerate(task.system.sensors)}
-    channels |= {name: data.inputs[:, i] for i, name in enumerate(task.system.inputs)}
     free = {name: Free(start=start) for name, start in task.starts.items()}
-    found = fit(mechanism, Recording(data.time, channels), free, options=options, optimiser=optimiser)
+    found = fit(mechanism(task, compliance), recording(task, data), free, options=options, optimiser=optimiser)
     rows = {row.name: row for row in found.parameters}
     return Answer(
         {name: rows[name].value for name in task.starts},
@@ -67,20 +64,26 @@ def estimate(task: Task, data: Data, settings: tuple[Options, LevenbergMarquardt
     )
 
 
-def _mechanism(task: Task, compliance: float) -> Mechanism:
+def recording(task: Task, data: Data) -> Recording:
+    """What was measured, by the names of the model's sensors and inputs."""
+    channels = {name: data.positions[:, i] for i, name in enumerate(task.system.sensors)}
+    return Recording(data.time, channels | {name: data.inputs[:, i] for i, name in enumerate(task.system.inputs)})
+
+
+def mechanism(task: Task, compliance: float = COMPLIANCE) -> Mechanism:
     """The model with the machine's friction and bearings."""
     own = mjcf.FOLDER / f"{task.system.name}.toml"
-    mechanism = read_model(str(own) if own.exists() else task.system.name)
+    model = read_model(str(own) if own.exists() else task.system.name)
     joints = {}
-    for name, joint in mechanism.joints.items():
+    for name, joint in model.joints.items():
         dry = f"{name}.coulomb" in task.starts
         joints[name] = dataclasses.replace(joint, friction=Coulomb(stick_time=_stick_time(task, name)) if dry else None)
-    mechanism = mechanism.having(joints=Parts(joints))
+    model = model.having(joints=Parts(joints))
     values = {f"{name}.compliance.{kind}": compliance for name in joints for kind in ("linear", "rotational")}
     for name, value in task.system.parameters(task.truth).items():
-        if name not in task.starts and name in mechanism.leaves():
+        if name not in task.starts and name in model.leaves():
             values[name] = value
-    return mechanism.set(values)
+    return model.set(values)
 
 
 def _stick_time(task: Task, joint: str) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -153,7 +154,7 @@ TASKS = {
 }
 
 
-def _swing_up(task: Task) -> tuple[np.ndarray, np.ndarray]:
+def _swing_up(task: Task, integrate: truth.Integrator) -> tuple[np.ndarray, np.ndarray]:
     """The twin's controller at 100 Hz, in a loop with the tight integrator; it sees the true angles."""
     system, samples = task.system, round(0.01 / INTERVAL)
     p = system.parameters(task.truth)
@@ -168,34 +169,40 @@ def _swing_up(task: Task) -> tuple[np.ndarray, np.ndarray]:
     state, states, inputs = np.array(task.experiment.start), [], []
     for _ in range(round(DURATION / 0.01)):
         u = np.array([control(state[0], state[1])])
-        piece = truth.advance(system, task.truth, state, u, INTERVAL * np.arange(samples + 1))
+        piece = integrate(system, task.truth, state, u, INTERVAL * np.arange(samples + 1))
         states.extend(piece[:-1])
         inputs.extend([u] * samples)
         state = piece[-1]
     return np.array([*states, state]), np.array([*inputs, inputs[-1]])
 
 
-def true_motion(task: Task, experiment: Experiment, cache: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def true_motion(
+    task: Task, experiment: Experiment, cache: Path, integrate: truth.Integrator = truth.advance
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times, true states and inputs of an experiment; kept in a file named by what they depend on."""
     time = INTERVAL * np.arange(round(DURATION / INTERVAL) + 1)
     inputs = None if experiment.inputs is None else experiment.inputs(time)
     content = repr((sorted(task.system.parameters(task.truth).items()), experiment.start, truth.RELATIVE)).encode()
     content += b"controller" if inputs is None else inputs.tobytes()
+    content += b"" if integrate is truth.advance else integrate.__module__.encode()
     path = cache / f"truth-{task.system.name}-{experiment.name}-{hashlib.sha256(content).hexdigest()[:12]}.npz"
     if not path.exists():
         if inputs is None:
-            states, inputs = _swing_up(task)
+            states, inputs = _swing_up(task, integrate)
         else:
-            states = truth.motion(task.system, task.truth, np.array(experiment.start), inputs, INTERVAL)
+            states = truth.motion(task.system, task.truth, np.array(experiment.start), inputs, INTERVAL, integrate)
         cache.mkdir(parents=True, exist_ok=True)
-        np.savez(path, states=states, inputs=inputs)
+        # Processes beside this one may make the same file.
+        own = path.with_suffix(f".{os.getpid()}.npz")
+        np.savez(own, states=states, inputs=inputs)
+        own.replace(path)
     kept = np.load(path)
     return time, kept["states"], kept["inputs"]
 
 
-def measure(task: Task, seed: int, cache: Path) -> Data:
+def measure(task: Task, seed: int, cache: Path, integrate: truth.Integrator = truth.advance) -> Data:
     """The recording of one seed."""
-    time, states, inputs = true_motion(task, task.experiment, cache)
+    time, states, inputs = true_motion(task, task.experiment, cache, integrate)
     positions = states[:, : len(task.system.joints)]
     noise = np.random.default_rng([seed, 2502]).normal(scale=NOISE, size=positions.shape)
     return Data(time, positions + noise, inputs)

@@ -16,6 +16,8 @@ from benchmarks.peers.systems import System
 
 RELATIVE, ABSOLUTE = 1e-10, 1e-12
 Rate = Callable[[float, np.ndarray], list[float]]
+Integrator = Callable[[System, Mapping[str, float], np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""System, numbers, state, held input, times → states: :func:`advance`, or that of :mod:`sticking`."""
 
 
 def rate(system: System, p: Mapping[str, float], u: np.ndarray) -> Rate:
@@ -49,7 +51,12 @@ def advance(system: System, p: Mapping[str, float], state: np.ndarray, u: np.nda
 
 
 def motion(
-    system: System, p: Mapping[str, float], start: np.ndarray, inputs: np.ndarray, interval: float
+    system: System,
+    p: Mapping[str, float],
+    start: np.ndarray,
+    inputs: np.ndarray,
+    interval: float,
+    integrate: Integrator = advance,
 ) -> np.ndarray:
     """True states ``(samples, 2 n)`` at the samples; sample k of the inputs acts from k to k + 1."""
     states = np.empty((len(inputs), 2 * len(system.joints)))
@@ -58,7 +65,7 @@ def motion(
     edges = np.unique([0, *jumps, len(inputs) - 1])
     for begin, end in pairwise(edges):
         times = interval * np.arange(end - begin + 1)
-        states[begin : end + 1] = advance(system, p, states[begin], inputs[begin], times)
+        states[begin : end + 1] = integrate(system, p, states[begin], inputs[begin], times)
     return states
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from rigs.comparison import Differences, differences, timed, told
-from rigs.integration import GRAVITY
 from scipy.signal import butter, sosfiltfilt
 
+from benchmarks.rigs.comparison import Differences, differences, timed, told
+from benchmarks.rigs.integration import GRAVITY
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.recordings import Recording
 

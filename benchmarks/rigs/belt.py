@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from rigs.comparison import Differences, repeats_and_halves
-from rigs.driven_pendulum import driven_pendulum
-from rigs.integration import GRAVITY, integrated
 
+from benchmarks.rigs.comparison import Differences, repeats_and_halves
+from benchmarks.rigs.driven_pendulum import driven_pendulum
+from benchmarks.rigs.integration import GRAVITY, integrated
 from shadowfit.estimation import Estimate
 from shadowfit.recordings import Recording
 

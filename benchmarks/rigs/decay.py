@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from real_machines import rollouts
-from rigs.comparison import Differences, halves, timed, told
-from rigs.integration import FADING, GRAVITY, integrated
 from scipy.optimize import least_squares
 
+from benchmarks.real_machines import rollouts
+from benchmarks.rigs.comparison import Differences, halves, timed, told
+from benchmarks.rigs.integration import FADING, GRAVITY, integrated
 from shadowfit.mechanism import Body, Coulomb, JointPosition, Mechanism, hinge
 from shadowfit.recordings import Recording
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from rigs.comparison import Differences, differences, halves, timed, told
 from scipy.signal import butter, sosfiltfilt
 
+from benchmarks.rigs.comparison import Differences, differences, halves, timed, told
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, slider
 from shadowfit.recordings import Recording
 

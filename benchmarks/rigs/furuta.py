@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from rigs.comparison import Differences, repeats_and_halves
-from rigs.integration import GRAVITY, integrated
 
+from benchmarks.rigs.comparison import Differences, repeats_and_halves
+from benchmarks.rigs.integration import GRAVITY, integrated
 from shadowfit.estimation import Estimate
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.recordings import Recording

@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from rigs.comparison import Differences, repeats_and_halves
-from rigs.furuta import ARM, AXIAL, FURUTA_FREE, GAIN, REACH, ROD, ROD_INERTIA, ROD_MASS, furuta, truth
-from rigs.integration import GRAVITY, integrated
 
+from benchmarks.rigs.comparison import Differences, repeats_and_halves
+from benchmarks.rigs.furuta import ARM, AXIAL, FURUTA_FREE, GAIN, REACH, ROD, ROD_INERTIA, ROD_MASS, furuta, truth
+from benchmarks.rigs.integration import GRAVITY, integrated
 from shadowfit.recordings import Recording
 
 # Stiffness and damping of the teeth [N m/rad, N m s/rad].

@@ -1,26 +1,15 @@
 """Stand-ins of machines whose models are wrong, with plain defaults: what their error bars have to hold."""
 
-import importlib
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from benchmarks.rigs import arm, furuta, play
 from shadowfit.estimation import fit
-
-PROGRAMS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-@pytest.fixture
-def rig(monkeypatch):
-    monkeypatch.syspath_prepend(str(PROGRAMS))
-    return lambda name: importlib.import_module(f"rigs.{name}")
 
 
 @pytest.mark.slow
-def test_noise_of_an_arms_encoders_is_not_taken_for_forces(rig):
+def test_noise_of_an_arms_encoders_is_not_taken_for_forces():
     """From far levels Newton's step goes past the likely ones, at which rotors are found."""
-    arm = rig("arm")
     recording, _ = arm.led(1)
     estimate = fit(arm.arm(), recording, list(arm.ARM_FREE))
     assert np.all(np.abs(np.log(estimate.noise_choice.sensor_ratio)) < np.log(1.5))
@@ -30,8 +19,7 @@ def test_noise_of_an_arms_encoders_is_not_taken_for_forces(rig):
 
 
 @pytest.mark.slow
-def test_bars_of_a_machine_with_much_play_are_no_rounding(rig):
-    furuta, play = rig("furuta"), rig("play")
+def test_bars_of_a_machine_with_much_play_are_no_rounding():
     estimate = fit(furuta.furuta(), play.driven("play, heavy rotor"), list(furuta.FURUTA_FREE))
     assert estimate.evidence.settled
     found = {row.name: row for row in estimate.parameters}

@@ -1,0 +1,1 @@
+"""The scoreboard: one list of measured numbers that says whether the library got better or worse."""

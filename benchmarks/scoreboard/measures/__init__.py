@@ -1,0 +1,1 @@
+"""What is measured of the outcomes: new measures need no new runs."""

@@ -1,0 +1,59 @@
+"""What a fit said, as JSON: estimates, error bars, verdict, named errors and choices, as ``result.json`` has them."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shadowfit.estimation import Estimate, Free, Options, fit
+from shadowfit.mechanism import Mechanism
+from shadowfit.recordings import Recording
+from shadowfit.runtime import start_jax
+
+OF_PARAMETERS = ("value", "std", "interval", "at_bound", "identifiable", "truth")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fitted:
+    """A fit with the processor time that it took [s]."""
+
+    estimate: Estimate
+    seconds: float
+
+
+def fitted(
+    mechanism: Mechanism,
+    recordings: Recording | Sequence[Recording],
+    free: Sequence[str] | Mapping[str, Any],
+    options: Options | None = None,
+) -> Fitted:
+    """A fit with plain defaults, unless options are given."""
+    start_jax()
+    wished = {name: Free(start=start) for name, start in free.items()} if isinstance(free, Mapping) else list(free)
+    began = time.process_time()
+    estimate = fit(mechanism, recordings, wished, options=options or Options())
+    return Fitted(estimate, time.process_time() - began)
+
+
+def outcome(found: Fitted, truth: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """What the scoreboard keeps of a fit."""
+    with tempfile.TemporaryDirectory() as folder:
+        summary = found.estimate.save(folder, truth=truth)
+    return {
+        "status": summary["status"],
+        "converged": summary["converged"],
+        "iterations": summary["iterations"],
+        "seconds": found.seconds,
+        "verdict": summary["verdict"],
+        "notices": [[one["severity"], one["text"]] for one in summary["notices"]],
+        "choices": {one["what"]: one["chosen"] for one in summary["choices"]},
+        "errors": [[one["name"], one["kind"], one["size"]] for one in summary["latent_errors"]],
+        "unexplained": summary["unexplained"],
+        "noise": {name: sensor["std"] for name, sensor in summary["model"]["sensors"].items()},
+        "parameters": {
+            name: {key: row[key] for key in OF_PARAMETERS if key in row} for name, row in summary["parameters"].items()
+        },
+    }

@@ -1,0 +1,1 @@
+"""What is run: each file lists scenarios and cases, and runs one."""

@@ -1,0 +1,190 @@
+"""The scoreboard: cases in processes of their own, metrics as data, and what counts as worse."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.peers import sticking, systems, truth
+from benchmarks.scoreboard import board, groups, outcomes, page
+from benchmarks.scoreboard.case import Case
+from benchmarks.scoreboard.measure import Metric, Tolerance
+from benchmarks.scoreboard.measures import stability, twins
+from benchmarks.scoreboard.table import table
+
+TOLERANCE = Tolerance(absolute=0.1, relative=0.5)
+
+
+@pytest.mark.parametrize(
+    ("direction", "goal", "baseline", "worse", "better"),
+    [
+        ("lower", (None, None), 1.0, 1.6, 0.1),
+        ("lower", (None, None), 0.1, 0.21, 0.0),
+        ("higher", (None, None), 1.0, 0.4, 9.0),
+        ("target", (0.9, 1.1), 2.0, 3.2, 1.0),
+        ("target", (0.9, 1.1), 1.0, 1.7, 0.9),
+        ("target", (None, 2.0), 1.0, 2.6, 2.4),
+    ],
+)
+def test_only_what_is_worse_by_more_than_the_tolerance_is_beyond(direction, goal, baseline, worse, better):
+    metric = Metric("key", "what it says", "", direction, goal, TOLERANCE)
+    assert metric.beyond(worse, baseline, "full")
+    assert not metric.beyond(better, baseline, "full")
+    assert not metric.beyond(baseline, baseline, "full")
+
+
+def test_a_value_that_is_missing_is_worse_than_any():
+    metric = Metric("key", "what it says")
+    assert metric.beyond(None, 1.0, "full")
+    assert metric.beyond(math.inf, 1.0, "full")
+    assert not metric.beyond(1.0, None, "full")
+
+
+def test_numbers_to_read_are_never_beyond():
+    assert not Metric("seconds", "time", "s", "report").beyond(1e9, 1.0, "full")
+
+
+def test_the_quick_form_has_a_tolerance_of_its_own():
+    metric = Metric("key", "what it says", tolerance=Tolerance(0.1), quick=Tolerance(1.0))
+    assert metric.beyond(1.5, 1.0, "full")
+    assert not metric.beyond(1.5, 1.0, "quick")
+
+
+@pytest.mark.parametrize("name", groups.NAMES)
+def test_metrics_come_back_from_json(name):
+    metrics = [measure.metric for measure in groups.group(name).measures]
+    assert [Metric.from_json(json.loads(json.dumps(metric.to_json()))) for metric in metrics] == metrics
+    assert len({metric.key for metric in metrics}) == len(metrics)
+
+
+@pytest.mark.parametrize("name", groups.NAMES)
+def test_the_quick_form_is_part_of_the_full_one(name):
+    group = groups.group(name)
+    quick, full = ({case.name: case for case in group.cases(form)} for form in ("quick", "full"))
+    assert quick
+    assert quick.items() <= full.items()
+    assert all(case.scenario in group.words() for case in full.values())
+
+
+def test_a_scenario_can_be_asked_for_whatever_its_form():
+    assert {case.scenario for case in groups.group("twins").cases("quick", ["arm"], seeds=2)} == {"arm"}
+    assert len(groups.group("twins").cases("full", ["arm"], seeds=2)) == 2
+
+
+def test_a_case_is_run_once_for_a_library_and_its_errors_are_outcomes(tmp_path):
+    case, ran = Case("twins", "no such scenario", "seed 0"), []
+    for _ in range(2):
+        found = outcomes.run([case], tmp_path, told=lambda case, outcome: ran.append(case.name))
+        assert "KeyError" in found[case.name]["error"]
+    assert ran == [case.name]
+
+
+def test_a_case_that_takes_too_long_is_ended(tmp_path):
+    case = Case("twins", "pendulum-stick", "seed 0", limit=0.01)
+    assert outcomes.run([case], tmp_path)[case.name] == {"error": "longer than 0.01 s"}
+
+
+def twin(values, std=1.0, interval=2.0, **more):
+    rows = {
+        name: {
+            "value": value,
+            "std": std,
+            "truth": 0.0,
+            "identifiable": True,
+            "at_bound": False,
+            "interval": [value - interval, value + interval],
+        }
+        for name, value in values.items()
+    }
+    return {"parameters": rows, "verdict": "green", "seconds": 1.0, "converged": True, **more}
+
+
+def test_bars_as_wide_as_estimates_scatter():
+    random = np.random.default_rng(0)
+    found = {f"seed {i}": twin({"a": x}) for i, x in enumerate(random.standard_normal(400))}
+    values = {measure.metric.key: measure.of(found) for measure in twins.MEASURES}
+    assert values["bar/scatter"] == pytest.approx(1.0, abs=0.1)
+    assert values["coverage"] == pytest.approx(95.0, abs=2.5)
+    assert values["red"] == 0.0
+
+
+def test_an_interval_without_an_end_holds_nothing():
+    row = twin({"a": 0.0})
+    row["parameters"]["a"]["interval"] = [-1.0, None]
+    assert twins.coverage({"seed 0": row, "seed 1": {"error": "late"}}) == 0.0
+
+
+def test_moves_ratios_and_choices_of_a_family():
+    quiet = {"notices": [], "errors": [], "choices": {"time-step": "10 ms"}}
+    other = {
+        "notices": [["red", "off by 3.2 %"]],
+        "errors": [["hinge", "speed", 0.1]],
+        "choices": {"time-step": "5 ms"},
+    }
+    found = {
+        "as it is": {**twin({"a": 1.0}, std=0.1), **quiet, "family": "reference"},
+        "noise": {**twin({"a": 1.05}, std=0.3), **other, "family": "noise"},
+        "clock": {"error": "late"},
+    }
+    values = {measure.metric.key: measure.of(found) for measure in stability.MEASURES}
+    assert values["noise: move"] == pytest.approx(0.5)
+    assert values["noise: wider"] == pytest.approx(3.0)
+    # A sentence, a named error; 5 and 10 ms are within a factor of two.
+    assert values["noise: choices"] == 2
+    assert values["rounding: move"] is None
+
+
+def board_of(**values):
+    group = groups.group("twins")
+    metrics = [measure.metric.to_json() for measure in group.measures]
+    row = {"says": "a pendulum", "commit": "abc", "cases": 4, "values": values}
+    about = {"twins": {"says": group.says, "program": "twins", "metrics": metrics}}
+    return {"groups": about, "quick": {"twins": {"pendulum-stick": row}}, "full": {}}
+
+
+def test_a_run_of_some_scenarios_leaves_the_others_in_the_board():
+    old = board_of(coverage=95.0)
+    new = board_of(coverage=80.0)
+    new["quick"]["twins"] = {"arm": new["quick"]["twins"]["pendulum-stick"]}
+    assert set(board.merged(old, new)["quick"]["twins"]) == {"pendulum-stick", "arm"}
+
+
+def test_table_and_page_name_what_is_beyond_its_tolerance():
+    now, baseline = board_of(coverage=50.0, red=0.0), board_of(coverage=95.0, red=25.0)
+    lines = list(board.compared(now, baseline, "quick"))
+    assert {line.metric.key: line.beyond for line in lines} == {"coverage": True, "red": False}
+    assert table(lines).count("BEYOND") == 1
+    text = page.text(baseline, now)
+    assert "**50** (95)" in text
+    assert "0 (25)" in text
+
+
+def test_a_board_reads_back_as_written(tmp_path):
+    board.write(tmp_path / "board.json", board_of(coverage=95.0))
+    assert board.read(tmp_path / "board.json") == board_of(coverage=95.0)
+
+
+def test_exact_friction_takes_its_level_times_the_way_and_stops():
+    """From one turning point to the next the weight's energy falls by Coulomb's torque times the angle."""
+    level, times = 0.02, 1e-3 * np.arange(12_001)
+    numbers = {"hinge.viscous": 0.0, "hinge.coulomb": level}
+    states = sticking.advance(systems.PENDULUM, numbers, np.array([2.5, 0.0]), np.zeros(0), times)
+    p = systems.PENDULUM.parameters({})
+    weight = p["pendulum.mass"] * systems.GRAVITY * p["pendulum.centre"]
+    inertia = p["pendulum.inertia.yy"] + p["pendulum.mass"] * p["pendulum.centre"] ** 2
+    energy = 0.5 * inertia * states[:, 1] ** 2 - weight * np.cos(states[:, 0])
+    # Between two samples of one direction the way is the difference of angles.
+    same = states[:-1, 1] * states[1:, 1] > 0.0
+    lost, way = -np.diff(energy)[same], np.abs(np.diff(states[:, 0]))[same]
+    np.testing.assert_allclose(lost, level * way, atol=1e-10)
+    assert states[-1, 1] == 0.0
+    assert weight * abs(np.sin(states[-1, 0])) < level
+
+
+def test_exact_friction_is_the_limit_of_friction_that_creeps():
+    times, start = 2e-3 * np.arange(1001), np.array([1.0, 0.0])
+    numbers = {"hinge.coulomb": 0.0}
+    smooth = truth.advance(systems.PENDULUM, numbers, start, np.zeros(0), times)
+    exact = sticking.advance(systems.PENDULUM, numbers, start, np.zeros(0), times)
+    np.testing.assert_allclose(exact, smooth, atol=1e-9)
