@@ -16,10 +16,10 @@ TORTURE ?=
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-all lint format docs bench bench-own scoreboard scoreboard-quick scoreboard-baseline torture wheel-test audit pins clean
+.PHONY: help setup demo test test-slow test-all test-processors lint format docs bench bench-own scoreboard scoreboard-quick scoreboard-baseline torture wheel-test audit pins clean
 
 help:  ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Stamp files: each group of packages is installed once, and again when its pins change.
 $(VENV)/.python:
@@ -56,6 +56,9 @@ test-slow: $(VENV)/.test  ## Run the slow tests: planted truths, all combination
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m slow $(PYTEST)
 
 test-all: test test-slow  ## Run everything
+
+test-processors: $(VENV)/.test  ## Run the tests of estimation and evaluation as on older and newer processors
+	$(BIN)/python -m tools.processors -n $(WORKERS) --dist loadfile --quiet tests/estimation tests/evaluation $(PYTEST)
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check .

@@ -1,1 +1,1 @@
-"""Programs that write pages of the documentation from the source."""
+"""Programs for those who work on shadowfit: pages of the documentation, tests as on other processors."""

@@ -1,0 +1,70 @@
+"""Run tests as other processors would: which kernels OpenBLAS takes, which instructions LLVM and XLA may use.
+
+    python -m tools.processors tests/estimation tests/evaluation
+
+Sums in another order and products that are not fused round differently. What a test says of a fit must not hang on
+that, so it has to pass as on an old processor, on a common one, and on a new one: as far as the one at hand can do
+what they do. Arguments are those of pytest.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import NamedTuple
+
+import llvmlite.binding as llvm
+
+from shadowfit.kernels.codegen import PROCESSOR
+
+ARCHITECTURES = (
+    "import numpy, scipy.linalg, threadpoolctl; "
+    "print(*{one['architecture'] for one in threadpoolctl.threadpool_info() if one['internal_api'] == 'openblas'})"
+)
+
+
+class Processor(NamedTuple):
+    """A kind of processor, in the words of those who make code for it."""
+
+    instructions: str
+    """The last of its instruction sets, as LLVM calls the feature."""
+    openblas: str
+    llvm: str
+    xla: str
+
+    def settings(self) -> dict[str, str]:
+        """Environment variables under which programs do as on this processor."""
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa={self.xla}".strip()
+        return {"OPENBLAS_CORETYPE": self.openblas, PROCESSOR: self.llvm, "XLA_FLAGS": flags}
+
+
+PROCESSORS = (
+    Processor("sse4.2", "Nehalem", "x86-64", "SSE4_2"),
+    Processor("avx2", "Haswell", "x86-64-v3", "AVX2"),
+    Processor("avx512f", "SkylakeX", "x86-64-v4", "AVX512"),
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Run pytest once for each processor; the exit code says whether all passed."""
+    able, failed = llvm.get_host_cpu_features(), []
+    for one in PROCESSORS:
+        if not able.get(one.instructions):
+            print(f"== {one.openblas}: left out, this processor has no {one.instructions}", flush=True)
+            continue
+        print(f"== {one.openblas}", flush=True)
+        environment = os.environ | one.settings()
+        found = subprocess.run([sys.executable, "-c", ARCHITECTURES], env=environment, capture_output=True, text=True)
+        if found.stdout.split() != [one.openblas]:
+            print(f"OpenBLAS takes its kernels for {found.stdout.strip() or 'nothing'} instead", flush=True)
+            failed.append(one.openblas)
+        elif subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment).returncode:
+            failed.append(one.openblas)
+    if failed:
+        print(f"failed as on: {', '.join(failed)}", flush=True)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
