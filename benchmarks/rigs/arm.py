@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt
 
-from benchmarks.rigs.comparison import Differences, differences, timed, told
 from benchmarks.rigs.integration import GRAVITY
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.recordings import Recording
@@ -99,27 +97,3 @@ def arm() -> Mechanism:
 
 
 ARM_FREE = ("*.viscous", "*.coulomb", "*.motor.shaft_inertia")
-
-
-def regressed_arm(recording: Recording, links: np.ndarray) -> np.ndarray:
-    """Viscous, Coulomb friction and rotor of each joint by least squares, links as known, shape (3, 6)."""
-    smooth = butter(4, 5.0, fs=1.0 / recording.sample_interval, output="sos")
-    found = []
-    for i in range(6):
-        speed = np.gradient(sosfiltfilt(smooth, recording.channels[f"q{i + 1}"]), recording.sample_interval)
-        columns = [speed, sosfiltfilt(smooth, np.sign(speed)), np.gradient(speed, recording.sample_interval)]
-        told = sosfiltfilt(smooth, recording.channels[f"u{i + 1}"] - links[:, i])
-        found.append(np.linalg.lstsq(np.stack(columns, axis=1)[50:-50], told[50:-50], rcond=None)[0])
-    return np.array(found).T
-
-
-def study() -> Differences:
-    """The arm: repeats, beside least squares."""
-    pair = []
-    for seed in (0, 1):
-        recording, links = led(seed)
-        estimate, seconds = timed(arm(), recording, ARM_FREE)
-        told(f"arm {seed}", estimate, seconds)
-        print(f"    least squares {np.round(regressed_arm(recording, links), 2).tolist()}")
-        pair.append(estimate)
-    return [("repeats", *row) for row in differences(*pair)]

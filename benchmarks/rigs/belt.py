@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.rigs.comparison import Differences, repeats_and_halves
-from benchmarks.rigs.driven_pendulum import driven_pendulum
 from benchmarks.rigs.integration import GRAVITY, integrated
-from shadowfit.estimation import Estimate
 from shadowfit.recordings import Recording
 
 ROTOR, LOAD = 2e-3, 8e-3
@@ -37,14 +34,3 @@ def driven(seed: int = 0, duration: float = 15.0, interval: float = 0.004) -> Re
 
     angle = integrated(slope, np.zeros(4), interval, count, 20)[:, 1]
     return Recording(at, {"theta": np.round(angle / COUNTS) * COUNTS, "u": torque}, units={"theta": "rad", "u": "N m"})
-
-
-def study() -> Differences:
-    """Repeats, halves."""
-
-    def truth(estimate: Estimate) -> str:
-        whole = estimate.values["arm.inertia.yy"] + estimate.values["arm.mass"] * LENGTH**2
-        return f"with rotor {whole:.5g} kg m², truth {ROTOR + LOAD}; {MASS} kg, 0.01 N m s/rad, 0.05 N m together"
-
-    pendulum = driven_pendulum(MASS, LENGTH, 5e-3, 0.005, 0.02, COUNTS)
-    return repeats_and_halves("belt", pendulum, driven, FREE, truth)

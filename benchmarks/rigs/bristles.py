@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.rigs.comparison import Differences, repeats_and_halves
-from benchmarks.rigs.driven_pendulum import driven_pendulum
 from benchmarks.rigs.integration import GRAVITY, integrated
 from shadowfit.recordings import Recording
 
@@ -36,10 +34,3 @@ def driven(seed: int = 0, duration: float = 20.0, interval: float = 0.01) -> Rec
     angle = integrated(slope, np.zeros(3), interval, count, 40)[:, 0]
     channels = {"theta": np.round(angle / COUNTS) * COUNTS, "u": torque}
     return Recording(at, channels, units={"theta": "rad", "u": "N m"})
-
-
-def study() -> Differences:
-    """Repeats, halves."""
-    pendulum = driven_pendulum(MASS, LENGTH, 0.02, 0.01, 0.05, COUNTS)
-    truth = f"truth {INERTIA} kg m², {VISCOUS} N m s/rad, {SLIDING} N m when sliding"
-    return repeats_and_halves("bristles", pendulum, driven, FREE, lambda _: truth)

@@ -1,11 +1,9 @@
-"""A linear drive in a position loop, its force read with noise; fitted with steps of 1 and 10 ms."""
+"""A linear drive in a position loop, its force read with noise."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt
 
-from benchmarks.rigs.comparison import Differences, differences, halves, timed, told
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, slider
 from shadowfit.recordings import Recording
 
@@ -51,28 +49,3 @@ def drive() -> Mechanism:
 
 
 DRIVE_FREE = ("table.mass", "rail.viscous", "rail.coulomb")
-
-
-def regressed_drive(recording: Recording) -> np.ndarray:
-    """Mass, viscous and Coulomb friction by least squares on filtered readings."""
-    x, force = recording.channels["x"], recording.channels["F"]
-    smooth = butter(4, 20.0, fs=1.0 / recording.sample_interval, output="sos")
-    place, told = (sosfiltfilt(smooth, own) for own in (x, force))
-    speed = np.gradient(place, recording.sample_interval)
-    columns = [np.gradient(speed, recording.sample_interval), speed, sosfiltfilt(smooth, np.sign(speed))]
-    return np.linalg.lstsq(np.stack(columns, axis=1)[200:-200], told[200:-200], rcond=None)[0]
-
-
-def study() -> Differences:
-    """The linear drive: time-steps, repeats, halves."""
-    recording = driven()
-    coarse, seconds = timed(drive(), recording, DRIVE_FREE, 0.01)
-    fine, more = timed(drive(), recording, DRIVE_FREE, 0.001)
-    told("drive, 10 ms", coarse, seconds)
-    told("drive, 1 ms", fine, more)
-    print(
-        f"    least squares {np.round(regressed_drive(recording), 2)}; truth {DRIVE_MASS, DRIVE_VISCOUS, DRIVE_COULOMB}"
-    )
-    rows = [("time-step", *row) for row in differences(coarse, fine)]
-    rows += [("repeats", *row) for row in differences(coarse, timed(drive(), driven(1), DRIVE_FREE, 0.01)[0])]
-    return rows + [("halves", *row) for row in halves(drive(), recording, DRIVE_FREE)]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.rigs.comparison import Differences, repeats_and_halves
 from benchmarks.rigs.integration import GRAVITY, integrated
-from shadowfit.estimation import Estimate
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.recordings import Recording
 
@@ -87,15 +85,3 @@ FURUTA_FREE = (
     *("arm.inertia.zz", "rod.inertia.xx", "base.motor.gain"),
     *("base.viscous", "base.coulomb", "swing.viscous", "swing.coulomb"),
 )
-
-
-def truth(estimate: Estimate) -> str:
-    """What the pendulum tells best, beside the truth."""
-    inertia = estimate.values["rod.inertia.xx"] + ROD_MASS * ROD**2
-    ratio = ROD_MASS * GRAVITY * ROD / np.array([inertia, ROD_INERTIA])
-    return f"mgl/J {ratio[0]:.2f}, truth {ratio[1]:.2f}; arm {ARM}, gain {GAIN}"
-
-
-def study() -> Differences:
-    """The rotary pendulum: repeats, halves."""
-    return repeats_and_halves("furuta", furuta(), spun, FURUTA_FREE, truth)

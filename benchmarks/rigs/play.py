@@ -5,19 +5,16 @@ In every swing motor and arm are apart for a while, and the model has them as on
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
-from benchmarks.rigs.comparison import Differences, repeats_and_halves
-from benchmarks.rigs.furuta import ARM, AXIAL, FURUTA_FREE, GAIN, REACH, ROD, ROD_INERTIA, ROD_MASS, furuta, truth
+from benchmarks.rigs.furuta import ARM, AXIAL, GAIN, REACH, ROD, ROD_INERTIA, ROD_MASS
 from benchmarks.rigs.integration import GRAVITY, integrated
 from shadowfit.recordings import Recording
 
 # Stiffness and damping of the teeth [N m/rad, N m s/rad].
 TEETH, TEETH_DAMPING = 400.0, 0.05
 # Part of the arm's inertia that is the rotor's, and the gap on either side [rad].
-GEARS = {"play": (0.4, 0.008), "play, heavy rotor": (0.7, 0.015)}
+GEARS = {"play": (0.4, 0.008), "play-heavy-rotor": (0.7, 0.015)}
 
 
 def driven(gear: str, seed: int = 0, duration: float = 10.0, interval: float = 0.005) -> Recording:
@@ -53,8 +50,3 @@ def driven(gear: str, seed: int = 0, duration: float = 10.0, interval: float = 0
     read = np.round(states[:, 1:3] / step) * step
     channels = {"theta": read[:, 0], "alpha": read[:, 1], "i": current}
     return Recording(at, channels, units={"theta": "rad", "alpha": "rad", "i": "A"})
-
-
-def study(gear: str) -> Differences:
-    """Repeats, halves."""
-    return repeats_and_halves(gear, furuta(), functools.partial(driven, gear), FURUTA_FREE, truth)

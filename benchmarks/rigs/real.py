@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.rigs.rig import Rig
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import load_model
 from shadowfit.recordings import Recording, read_recording
@@ -17,30 +17,28 @@ from shadowfit.recordings import Recording, read_recording
 STUDIES = Path(__file__).resolve().parents[2] / "studies"
 
 
-@dataclasses.dataclass(frozen=True)
-class Rig:
-    """A machine: its model file, what is free, and its recordings."""
+def _rig(
+    says: str,
+    model: str,
+    free: Sequence[str],
+    fitted: tuple[str, ...],
+    held_out: tuple[str, ...] = (),
+    pairs: tuple[tuple[str, str, str], ...] = (),
+    begin: float = -np.inf,
+    end: float = np.inf,
+    channels: Mapping[str, str] | None = None,
+) -> Rig:
+    """A rig whose model file is in ``studies/``, recorded between two times [s]."""
 
-    says: str
-    model: str
-    free: tuple[str, ...]
-    fitted: tuple[str, ...]
-    held_out: tuple[str, ...] = ()
-    pairs: tuple[tuple[str, str, str], ...] = ()
-    """Kind and two recordings whose fits should agree."""
-    begin: float = -np.inf
-    end: float = np.inf
-    channels: tuple[tuple[str, str], ...] = ()
+    def read(name: str) -> Recording:
+        recording = read_recording(Path(os.environ["SHADOWFIT_DATA"]) / name, channels=dict(channels or {}))
+        whole = not (np.isfinite(begin) or np.isfinite(end))
+        return recording if whole else recording.between(begin, end)
 
-    def mechanism(self) -> Mechanism:
-        """The model."""
-        return load_model(str(STUDIES / self.model)).mechanism
+    def mechanism() -> Mechanism:
+        return load_model(str(STUDIES / model)).mechanism
 
-    def read(self, name: str) -> Recording:
-        """A recording, between the rig's times."""
-        recording = read_recording(Path(os.environ["SHADOWFIT_DATA"]) / name, channels=dict(self.channels))
-        whole = not (np.isfinite(self.begin) or np.isfinite(self.end))
-        return recording if whole else recording.between(self.begin, self.end)
+    return Rig(says, mechanism, read, tuple(free), fitted, held_out, pairs, needs_data=True)
 
 
 def _qube(sign: str, number: int) -> str:
@@ -70,56 +68,56 @@ def rigs() -> dict[str, Rig]:
     plain = tuple(name for name in single_pendulum.FREE if "stribeck" not in name)
     driven = tuple(f"double_pendulum_dfki/A0_traj{i}.csv" for i in ("00", "04"))
     return {
-        "qube": Rig(
+        "qube": _rig(
             "Quanser QUBE, rotary pendulum, chirps of the voltage",
             "qube.toml",
-            tuple(qube.FREE),
+            qube.FREE,
             (_qube("pos", 0), _qube("neg", 0)),
             tuple(_qube(sign, i) for i in later for sign in signs),
             _pairs(_qube),
         ),
-        "cartpole": Rig(
+        "cartpole": _rig(
             "Quanser cart and pole, chirps of the voltage",
             "cartpole.toml",
-            tuple(cartpole.FREE),
+            cartpole.FREE,
             (_cart("pos", 0), _cart("neg", 0)),
             tuple(_cart(sign, i) for i in later for sign in signs),
             _pairs(_cart),
             begin=cartpole.BEGIN,
             end=cartpole.END,
         ),
-        "single": Rig(
+        "single": _rig(
             "pendulum that decays, friction with a Stribeck part",
             "single_pendulum.toml",
-            tuple(single_pendulum.FREE),
+            single_pendulum.FREE,
             (swing,),
         ),
-        "single-coulomb": Rig(
+        "single-coulomb": _rig(
             "the same pendulum, friction without it",
             "single_pendulum.toml",
             plain,
             (swing,),
         ),
-        "double": Rig(
+        "double": _rig(
             "double pendulum in free swing, its first 20 s",
             "double_pendulum_uw.toml",
-            tuple(double_pendulum_uw.FREE),
+            double_pendulum_uw.FREE,
             (double,),
             end=20.0,
         ),
-        "double-calm": Rig(
+        "double-calm": _rig(
             "the same double pendulum from 40 s on",
             "double_pendulum_uw.toml",
-            tuple(double_pendulum_uw.FREE),
+            double_pendulum_uw.FREE,
             (double,),
             begin=40.0,
         ),
-        "dfki": Rig(
+        "dfki": _rig(
             "double pendulum with two motors in a position loop, torques read",
             "double_pendulum_dfki.toml",
-            tuple(double_pendulum_dfki.FREE),
+            double_pendulum_dfki.FREE,
             driven,
-            channels=tuple(double_pendulum_dfki.TORQUES.items()),
+            channels=double_pendulum_dfki.TORQUES,
             pairs=(("repeats", *driven),),
         ),
     }

@@ -57,14 +57,13 @@ def main() -> int:
     began, now = time.perf_counter(), board.read(Path())
     chosen = [groups.group(name) for name in ([given.group] if given.group else groups.NAMES)]
     seeds = {} if given.seeds is None else {"seeds": given.seeds}
-    data = bool(os.environ.get("SHADOWFIT_DATA"))
+    data, left = bool(os.environ.get("SHADOWFIT_DATA")), list[str]()
     for group in chosen:
         known = group.words()
         if unknown := [name for name in given.scenarios if name not in known]:
             parser.error(f"{group.name} has no scenario {', '.join(unknown)}; it has {', '.join(known)}")
         cases = group.cases(form, given.scenarios, **(seeds if group.name == "twins" else {}))
-        if left := sorted({case.scenario for case in cases if case.needs_data and not data}):
-            print(f"{group.name}: SHADOWFIT_DATA is not set, without {', '.join(left)}", file=sys.stderr)
+        left += dict.fromkeys(f"{group.name}/{case.scenario}" for case in cases if case.needs_data and not data)
         cases = [case for case in cases if data or not case.needs_data]
         found = outcomes.run(cases, given.folder, given.jobs, progress(len(cases)))
         now = board.merged(now, board.measured(group, form, found))
@@ -73,7 +72,7 @@ def main() -> int:
                 print(f"{group.name}/{scenario}", group.details(own), sep="\n")
     baseline = board.read(board.BASELINE) if given.seeds is None else board.read(Path())
     lines = list(board.compared(now, baseline, form))
-    print(table(lines))
+    print(table(lines, left))
     beyond = sum(line.beyond for line in lines)
     print(f"{len(lines)} metrics, {beyond} beyond tolerance, {time.perf_counter() - began:.0f} s")
     if given.record or given.baseline:

@@ -28,9 +28,9 @@ def _cells(line: Line) -> tuple[str, ...]:
     )
 
 
-def table(lines: Iterable[Line]) -> str:
-    """All lines in columns; a scenario's name stands at its first line."""
-    rows = [HEAD, *map(_cells, lines)]
+def table(lines: Iterable[Line], without_data: Iterable[str] = ()) -> str:
+    """All lines in columns, a scenario's name at its first line; at the end those without recordings."""
+    rows = [HEAD, *map(_cells, lines), *((name, "", "", "", "", "no data") for name in without_data)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
     texts, before = [], ""
     for row in rows:

@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from benchmarks.peers import sticking, systems, truth
 from benchmarks.scoreboard import board, groups, outcomes, page
 from benchmarks.scoreboard.case import Case
 from benchmarks.scoreboard.measure import Metric, Tolerance
-from benchmarks.scoreboard.measures import stability, twins
+from benchmarks.scoreboard.measures import real, stability, twins
 from benchmarks.scoreboard.table import table
 
 TOLERANCE = Tolerance(absolute=0.1, relative=0.5)
@@ -188,3 +191,31 @@ def test_exact_friction_is_the_limit_of_friction_that_creeps():
     smooth = truth.advance(systems.PENDULUM, numbers, start, np.zeros(0), times)
     exact = sticking.advance(systems.PENDULUM, numbers, start, np.zeros(0), times)
     np.testing.assert_allclose(exact, smooth, atol=1e-9)
+
+
+def simulated(error, best):
+    row = {"kind": "fitted", "recording": "a", "sensor": "hinge", "error": error, "output error": best}
+    return {**twin({"a": 0.0}), "noise": {"hinge": 0.1}, "pairs": [], "simulated": [row]}
+
+
+def test_simulations_are_compared_with_the_output_error():
+    assert real.ratios({"all": simulated(0.3, 0.2)}, "fitted") == {"a": pytest.approx(1.5)}
+    assert real.ratios({"all": simulated(None, 0.2)}, "fitted") == {"a": None}
+
+
+def test_fits_of_a_pair_are_compared_once():
+    names = [["halves", "halves"]]
+    found = {"first": {**twin({"a": 1.0}), "pairs": names}, "second": {**twin({"a": 3.0}), "pairs": names}}
+    values = {measure.metric.key: measure.of(found) for measure in real.MEASURES}
+    assert values["z, halves"] == pytest.approx(np.sqrt(2.0))
+    assert values["z, signs"] is None
+    assert values["z below 3"] == 100.0
+
+
+def test_rows_without_recordings_are_marked_and_never_fail(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "SHADOWFIT_DATA"}
+    command = [sys.executable, "-m", "benchmarks.scoreboard", "real", "single", "--quick", "--folder", str(tmp_path)]
+    run = subprocess.run(command, cwd=outcomes.ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "real/single" in run.stdout
+    assert "no data" in run.stdout

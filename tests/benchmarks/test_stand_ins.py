@@ -20,7 +20,7 @@ def test_noise_of_an_arms_encoders_is_not_taken_for_forces():
 
 @pytest.mark.slow
 def test_bars_of_a_machine_with_much_play_are_no_rounding():
-    estimate = fit(furuta.furuta(), play.driven("play, heavy rotor"), list(furuta.FURUTA_FREE))
+    estimate = fit(furuta.furuta(), play.driven("play-heavy-rotor"), list(furuta.FURUTA_FREE))
     assert estimate.evidence.settled
     found = {row.name: row for row in estimate.parameters}
     for name, truth in (("arm.inertia.zz", furuta.ARM), ("base.motor.gain", furuta.GAIN)):
