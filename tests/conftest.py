@@ -8,7 +8,7 @@ from pathlib import Path
 # One thread for each worker: small products in several threads wait for each other on busy cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Most of the tests' time is XLA's, compiling programs that run once: without optimisations it takes half of it, and a
-# quarter of that with its older code generator for fused loops, in one piece. What the caller sets comes last and counts.
+# quarter of that with its older code generator for fused loops, in one piece. What the caller sets comes last and wins.
 os.environ["XLA_FLAGS"] = (
     "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 " + os.environ.get("XLA_FLAGS", "")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
@@ -46,6 +46,11 @@ PROCESSORS = (
 )
 
 
+def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Python with these arguments, in a process of its own."""
+    return subprocess.run([sys.executable, *command], text=True, check=False, **options)
+
+
 def main(arguments: list[str]) -> int:
     """Run pytest once for each processor; the exit code says whether all passed."""
     able, failed = llvm.get_host_cpu_features(), []
@@ -55,11 +60,10 @@ def main(arguments: list[str]) -> int:
             continue
         print(f"== {one.openblas}", flush=True)
         environment = os.environ | one.settings()
-        found = subprocess.run([sys.executable, "-c", ARCHITECTURES], env=environment, capture_output=True, text=True)
-        if found.stdout.split() != [one.openblas]:
-            print(f"OpenBLAS takes its kernels for {found.stdout.strip() or 'nothing'} instead", flush=True)
-            failed.append(one.openblas)
-        elif subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment).returncode:
+        taken = run(["-c", ARCHITECTURES], env=environment, stdout=subprocess.PIPE).stdout.split()
+        if taken != [one.openblas]:
+            print(f"OpenBLAS takes its kernels for {' and '.join(taken) or 'nothing'} instead", flush=True)
+        if taken != [one.openblas] or run(["-m", "pytest", *arguments], env=environment).returncode:
             failed.append(one.openblas)
     if failed:
         print(f"failed as on: {', '.join(failed)}", flush=True)
