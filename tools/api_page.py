@@ -56,8 +56,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Estimation": (
         *("estimation.fit.fit", "estimation.problem.parameter.Free", "estimation.problem.options.Options"),
         *("estimation.solve.levenberg_marquardt.LevenbergMarquardt", "estimation.solve.levenberg_marquardt.Status"),
-        *("estimation.result.Estimate", "estimation.result.ParameterEstimate", "estimation.refits.bootstrap.bootstrap"),
-        "estimation.refits.profile.profiles",
+        *("estimation.result.Estimate", "estimation.result.ParameterEstimate", "estimation.posterior.Draws"),
+        *("estimation.refits.bootstrap.bootstrap", "estimation.refits.profile.profiles"),
     ),
     "Results": (
         *("evaluation.store.save_estimate", "evaluation.store.load_result", "evaluation.report.write_report"),

@@ -79,7 +79,7 @@ def _options(
 # What `--help` lists together, in the order of use: functions of modules that have their names.
 GROUPS: dict[str, tuple[str, ...]] = {
     "To begin with": ("demo", "web", "models", "show"),
-    "From recordings to a calibrated machine": ("check", "fit", "validate", "advise", "report", "export"),
+    "From recordings to a calibrated machine": ("check", "fit", "validate", "advise", "report", "draw", "export"),
     "Before recording": ("design", "simulate"),
     "Many fits": ("run", "fleet", "sweep", "reproduce"),
     "Files": ("convert",),

@@ -15,6 +15,7 @@ from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.noise import NoiseChoice
+from shadowfit.estimation.posterior import DrawError, Draws, Posterior, with_last_prior
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -41,6 +42,10 @@ IDENTIFIABLE = 1.0
 FROM_PRIOR = 0.7
 # Compliance that is as good as none, relative to one that gives by the machine's length under its weight.
 RIGID = 1e-8
+RED = (
+    "the verdict on this result is red: its error bars are not to be believed, and draws follow them; read its notices "
+    "(`shadowfit report`), or draw all the same with red=True (--force)"
+)
 
 
 @record(frozen=True)
@@ -395,10 +400,43 @@ class Estimate(Ended):
             self.problem, self.outcome.linearisation.point, self.mechanism(recording), recording
         )
 
+    def posterior(self, kind: Kind = "blocks") -> Posterior:
+        """Which machines the data leave possible, with error bars of a kind."""
+        spread, rows = self.uncertainty(kind), self.table(kind)
+        untold = np.array([not row.identifiable and np.isinf(row.prior_std) for row in rows], bool)
+        covariance = with_last_prior(spread.with_bounds, untold, self.evidence.scale)
+        values = self.outcome.linearisation.point.values
+        return Posterior(self.mechanism(), self.problem.parameters, values, covariance, spread.degrees)
+
+    def draw(self, count: int, seed: int = 0, *, kind: Kind = "blocks", red: bool = False) -> Draws:
+        """Possible machines: for domain randomisation, or to see what the error bars mean for a simulation.
+
+        Args:
+            count: how many.
+            seed: the same seed gives the same machines.
+            kind: of the error bars.
+            red: draw from a result with a red verdict, too.
+
+        Raises:
+            DrawError: the verdict is red, no machine is asked for, or nothing was free.
+        """
+        if self.verdict == "red" and not red:
+            raise DrawError(RED)
+        return self.posterior(kind).draw(count, seed)
+
+    @functools.cached_property
+    def notices(self) -> tuple[Any, ...]:
+        """What a reader has to know before using the numbers, the most serious first (docs/verdict.md)."""
+        return tuple(_above("evaluation.rules").judge(self))
+
+    @property
+    def verdict(self) -> str:
+        """``"green"``, ``"amber"`` or ``"red"``: that of the most serious notice."""
+        return _above("evaluation.notices").colour(self.notices)
+
     def save(self, folder: str | os.PathLike[str], **details: Any) -> dict[str, Any]:
         """Write the result into a folder as ``shadowfit.save_estimate`` does, with the same keywords."""
-        # A door to the layer above, opened when it is called.
-        return importlib.import_module("shadowfit").save_estimate(self, folder, **details)
+        return _above("evaluation").save_estimate(self, folder, **details)
 
     def summary(self) -> str:
         """The verdict and the parameter table as plain text."""
@@ -413,6 +451,11 @@ class Estimate(Ended):
             spread = "" if row.at_bound else f" ± {row.std:.2g}"
             lines.append(f"{row.name:<{width}}  {row.value:.6g}{spread} {row.unit}{note}")
         return "\n".join(lines)
+
+
+def _above(module: str) -> Any:
+    """A door to the layers above, opened when it is called."""
+    return importlib.import_module(f"shadowfit.{module}")
 
 
 def estimated_trajectory(problem: Problem, point: Point, mechanism: Mechanism, recording: int) -> EstimatedTrajectory:

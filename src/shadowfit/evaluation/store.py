@@ -31,18 +31,20 @@ from shadowfit.arrays import Float
 from shadowfit.dynamics import State
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate
+from shadowfit.estimation.posterior import DrawError, Draws
+from shadowfit.estimation.result import RED
 from shadowfit.estimation.uncertainty.evidence import Kind
 from shadowfit.evaluation.axis_forces import AxisForce, axis_forces
 from shadowfit.evaluation.checkpoint import UNFINISHED
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.exchange import recover, replacing
 from shadowfit.evaluation.joint_motion import joint_positions
-from shadowfit.evaluation.notices import Notice, ordered
+from shadowfit.evaluation.notices import Colour, Notice, ordered
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
-from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.series import SensorSeries, at_samples, compare
 from shadowfit.evaluation.summary import SCHEMA, Details, summarise
 from shadowfit.evaluation.torques import predicted_torques, torque_columns
+from shadowfit.evaluation.verdict import colour
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Mechanism, leaves
 from shadowfit.models import format_model, parse_model, read_model, update_model
@@ -88,6 +90,8 @@ class SavedResult:
     """Without what the model file says about bodies whose numbers are all free, and with bounds; else the same."""
     values_of_data: Float[np.ndarray, " p"]
     """Values that go with it (:meth:`Estimate.values_of_data`)."""
+    spread: tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]] | None = None
+    """Covariance and degrees of freedom of its :class:`Posterior`; None for an older result."""
 
     @property
     def converged(self) -> bool:
@@ -104,6 +108,24 @@ class SavedResult:
     def mechanism(self) -> Mechanism:
         """The calibrated mechanism."""
         return read_model(self.folder / "model.toml")
+
+    @property
+    def verdict(self) -> Colour:
+        """Green, amber or red."""
+        return colour(self.summary)
+
+    def draw(self, count: int, seed: int = 0, *, red: bool = False) -> Draws:
+        """Possible machines, as :meth:`Estimate.draw` has them; with the error bars that were saved.
+
+        Raises:
+            DrawError: the verdict is red, no machine is asked for, or nothing was free.
+        """
+        if self.verdict == "red" and not red:
+            raise DrawError(RED)
+        # What is drawn is made of a result, as its page is.
+        from shadowfit.evaluation.posterior import posterior  # noqa: PLC0415
+
+        return posterior(self).draw(count, seed)
 
 
 def save_estimate(
@@ -153,7 +175,7 @@ def _write_files(estimate: Estimate, target: Path, details: Details) -> dict[str
     write_bytes(target / "state.npz", _archive(estimate, names, details.kind))
     sentences = [*details.warnings, *notes, *_about_recordings(estimate)]
     # What is odd about a recording is the likeliest cause of what follows.
-    notices = ordered([*(Notice("amber", text) for text in sentences), *judge(estimate)])
+    notices = ordered([*(Notice("amber", text) for text in sentences), *estimate.notices])
     summary = summarise(estimate, comparisons, names, details, notices)
     summary["torques"] = {
         name: {joint: one.to_json() for joint, one in predictions.items()}
@@ -192,9 +214,10 @@ def load_result(folder: str | os.PathLike[str]) -> SavedResult:
             states = {name: _states(archive, name) for name in names}
             labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
             of_data = archive.get("covariance_of_data", spread), archive.get("values_of_data", archive["values"])
-        return SavedResult(
-            source, summary, tables, forces, torques, read_csv(source / "log.csv"), states, labels, spread, *of_data
-        )
+            known = "posterior" in archive
+            posterior = (archive["posterior"], archive["degrees_of_freedom"]) if known else None
+        log = read_csv(source / "log.csv")
+        return SavedResult(source, summary, tables, forces, torques, log, states, labels, spread, *of_data, posterior)
     except FileNotFoundError as error:
         missing = Path(error.filename).name
         advice = "`fit --out` writes one"
@@ -329,6 +352,8 @@ def _archive(estimate: Estimate, names: Sequence[str], kind: Kind) -> bytes:
         "values": np.array([row.value for row in rows], dtype=float),
         "covariance": estimate.uncertainty(kind).covariance,
     }
+    posterior = estimate.posterior(kind)
+    arrays |= {"posterior": posterior.covariance, "degrees_of_freedom": posterior.degrees}
     if np.any(estimate.evidence.file_prior):
         arrays["covariance_of_data"] = estimate.covariance_of_data(kind)
         arrays["values_of_data"] = estimate.values_of_data()

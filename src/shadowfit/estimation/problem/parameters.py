@@ -205,6 +205,12 @@ class ParameterSet:
         """A number for each increment: values, and rotation vectors from the world's axes [rad]."""
         return self._joined(values.numbers, _rotation_vector(values.turns) if len(values.turns) else np.zeros(0))
 
+    def of_vector(self, vector: np.ndarray) -> Values:
+        """The values behind a number for each increment, as :meth:`vector` has them."""
+        turns = vector[self._turning].reshape(-1, 3)
+        quaternions = _turned(np.tile([1.0, 0.0, 0.0, 0.0], (len(turns), 1)), turns) if len(turns) else np.zeros((0, 4))
+        return Values(vector[~self._turning], quaternions)
+
     @functools.cached_property
     def known(self) -> Float[np.ndarray, "p p"] | None:
         """Inverse covariance of the priors, for increments from the start; None without any."""
