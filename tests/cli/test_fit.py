@@ -13,7 +13,6 @@ from shadowfit.errors import MechanismError
 from shadowfit.estimation import Free
 from shadowfit.evaluation.columns import write_csv
 from shadowfit.models import builtin, load_model, read_model
-from shadowfit.models.twins import furuta_swing_up
 
 VISCOUS = 4e-4
 
@@ -187,28 +186,6 @@ def test_a_folder_that_is_no_result(tmp_path, csv):
         result = run(*arguments)
         assert result.exit_code == 2
         assert "result.json is missing" in result.stderr
-
-
-@pytest.mark.slow
-def test_demo_finds_the_truth(tmp_path):
-    result = run("demo", "--json", "--out", tmp_path / "demo")
-    assert result.exit_code == 0, result.stderr
-    rows = json.loads(result.stdout)["parameters"]
-    assert len(rows) == 13
-    twin = furuta_swing_up()
-    assert {name for name, row in rows.items() if "truth" in row} == set(twin.truth)
-    for name, value in twin.truth.items():
-        row = rows[name]
-        if name.startswith("gravity.tilt"):
-            # Turning about the vertical, which no data can tell, mixes the other two components.
-            assert abs(row["value"] - value) < 1e-3, name
-            continue
-        assert row["identifiable"], name
-        # Half a percent is the discretisation's own error at this time-step.
-        assert abs(row["value"] - value) < 4.0 * row["std"] + 0.005 * abs(value), name
-    assert not any(rows[name]["identifiable"] for name in ("arm.inertia.xx", "arm.inertia.yy", "gravity.tilt.z"))
-    assert (tmp_path / "demo" / "swing_up.csv").exists()
-    assert (tmp_path / "demo" / "report.html").exists()
 
 
 def test_a_part_of_a_recording_can_be_fitted(csv, tmp_path):

@@ -14,11 +14,11 @@ from shadowfit.estimation import Free, Options, fit
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.solve.levenberg_marquardt import Status
-from shadowfit.estimation.solve.prediction import Prediction
 from shadowfit.evaluation import rules, verdict
 from shadowfit.evaluation.notices import Notice, colour, from_json, ordered
-from shadowfit.evaluation.rules import disagreement, followed_readings, judge, told_parameters
+from shadowfit.evaluation.rules import disagreement, followed_readings, judge, simulated_motion, told_parameters
 from shadowfit.evaluation.rules.force_scale import known_forces
+from shadowfit.evaluation.series import SensorSeries
 from shadowfit.evaluation.unexplained import unexplained
 from shadowfit.mechanism import (
     Body,
@@ -290,14 +290,24 @@ def test_weights_beyond_the_digits_leave_no_error_bars_and_say_so(model, make_sw
     assert any("lost in rounding" in notice.text for notice in judge(estimate)) is lost
 
 
-@pytest.mark.parametrize(("added", "led", "says"), [(1.0, False, "1.6 s"), (100.0, False, None), (1.0, True, None)])
-def test_simulations_that_leave_the_motion_are_named_with_how_long_they_stay(added, led, says):
-    """Of the weight that was chosen, and not where a controller leads the machine."""
-    short, long = Prediction((16, 160, 1600), np.array([[0.01], [0.04], [0.5]])), Prediction((1600,), np.array([[0.1]]))
-    choice = SimpleNamespace(predictions=((1.0, short), (100.0, long)), added_weight=added, led=led)
-    problem = SimpleNamespace(timestep=0.01, given=SimpleNamespace(sensors={"x": None}))
-    told = list(followed_readings.simulations(SimpleNamespace(noise_choice=choice, problem=problem)))
-    assert [says in one.text and one.severity == "info" for one in told] == ([] if says is None else [True])
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        ([0.0, 0.04, -0.04, 0.0], None),
+        ([0.0, 0.06, 0.04, 0.19], None),  # off for a while, but never astray
+        ([0.0, 0.04, -0.06, 0.5], 2.0),
+        ([0.0, 0.04, np.nan, np.nan], 2.0),  # the simulation failed
+    ],
+)
+def test_a_simulation_has_left_when_it_is_first_off_on_its_way_astray(error, left):
+    measured = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    series = SensorSeries(measured, measured + np.array([error]).T, np.array([error]).T)
+    assert simulated_motion.leaves_at(np.arange(4.0), series) == left
+
+
+def test_nobody_asks_for_simulations_of_a_machine_that_is_led():
+    estimate = SimpleNamespace(noise_choice=SimpleNamespace(led=True))
+    assert list(simulated_motion.simulations(estimate, [])) == []
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def downloaded(browser, text, name):
 
 def test_from_an_empty_page_to_a_calibrated_file(browser, tmp_path):
     """The demonstration: machine, data, check, fit, and numbers near the twin's truth in a downloaded model file."""
-    from shadowfit.models.twins import furuta_swing_up  # noqa: PLC0415
+    from shadowfit.models.twins import demonstration  # noqa: PLC0415
 
     folder = tmp_path / "project"
     with served(folder) as address:
@@ -119,7 +119,7 @@ def test_from_an_empty_page_to_a_calibrated_file(browser, tmp_path):
         text = downloaded(browser, "calibrated model", "model.toml")
         browser.click("Runs side by side", ".q-expansion-item .q-item__label")
         browser.see("hinge1.motor.gain")
-    twin = furuta_swing_up()
+    twin = demonstration()
     (tmp_path / "got.toml").write_text(text)
     got = read_model(tmp_path / "got.toml")
     for name in ("hinge1.motor.gain", "arm.inertia.zz", "pendulum.inertia.xx"):

@@ -15,7 +15,7 @@ def demo(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit thirteen parameters of a Furuta pendulum to its swing-up, recorded from a twin with known parameters."""
+    """Fit seven parameters of a Furuta pendulum to its swing-up, recorded from a twin with known parameters."""
     from shadowfit.cli.loading import start
 
     start(quiet)
@@ -24,9 +24,9 @@ def demo(
     from shadowfit.evaluation.columns import write_recording
     from shadowfit.evaluation.summary import Details
     from shadowfit.models import load_model
-    from shadowfit.models.twins import furuta_swing_up
+    from shadowfit.models.twins import demonstration
 
-    twin = furuta_swing_up()
+    twin = demonstration()
     loaded = load_model(twin.model)
     recording = twin.recording
     write_recording(out / "swing_up.csv", recording)

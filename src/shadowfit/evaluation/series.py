@@ -36,6 +36,11 @@ class SensorSeries:
         finite = self.residual[np.isfinite(self.residual)]
         return float(np.sqrt(np.mean(finite**2))) if finite.size else float("nan")
 
+    def spread(self) -> float:
+        """Standard deviation of the readings about their mean, the largest of the channels; 0 without samples."""
+        known = self.measured[np.isfinite(self.measured).all(axis=1)]
+        return float(np.max(np.std(known, axis=0))) if len(known) else 0.0
+
 
 def compare(
     mechanism: Mechanism, recording: Recording, time: Float[np.ndarray, " k"], readings: Mapping[str, np.ndarray]

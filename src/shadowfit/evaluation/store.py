@@ -41,6 +41,7 @@ from shadowfit.evaluation.exchange import recover, replacing
 from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.notices import Colour, Notice, ordered
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
+from shadowfit.evaluation.rules.simulated_motion import simulations
 from shadowfit.evaluation.series import SensorSeries, at_samples, compare
 from shadowfit.evaluation.summary import SCHEMA, Details, summarise
 from shadowfit.evaluation.torques import predicted_torques, torque_columns
@@ -163,7 +164,10 @@ def is_own(name: str) -> bool:
 
 def _write_files(estimate: Estimate, target: Path, details: Details) -> dict[str, Any]:
     names = recording_names(estimate)
-    comparisons = [_write_trajectory(estimate, i, target, name) for i, name in enumerate(names)]
+    estimated = [_estimated(estimate, index) for index in range(len(names))]
+    rolled = [_rolled_out(estimate, index) for index in range(len(names))]
+    for index, name in enumerate(names):
+        _write_trajectory(estimate, index, estimated[index], rolled[index], target / f"trajectory_{name}.csv")
     for name, forces in zip(names, axis_forces(estimate), strict=True):
         write_csv(target / f"forces_{name}.csv", _force_table(estimate, forces))
     torques = {name: predicted_torques(estimate, index) for index, name in enumerate(names)}
@@ -175,8 +179,9 @@ def _write_files(estimate: Estimate, target: Path, details: Details) -> dict[str
     write_bytes(target / "state.npz", _archive(estimate, names, details.kind))
     sentences = [*details.warnings, *notes, *_about_recordings(estimate)]
     # What is odd about a recording is the likeliest cause of what follows.
-    notices = ordered([*(Notice("amber", text) for text in sentences), *estimate.notices])
-    summary = summarise(estimate, comparisons, names, details, notices)
+    told = [Notice("amber", text) for text in sentences]
+    notices = ordered([*told, *estimate.notices, *simulations(estimate, rolled)])
+    summary = summarise(estimate, estimated, names, details, notices)
     summary["torques"] = {
         name: {joint: one.to_json() for joint, one in predictions.items()}
         for name, predictions in torques.items()
@@ -245,11 +250,15 @@ def recording_names(estimate: Estimate) -> list[str]:
 # ---- trajectories
 
 
-def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -> dict[str, SensorSeries]:
+def _write_trajectory(
+    estimate: Estimate,
+    index: int,
+    estimated: Mapping[str, SensorSeries],
+    rolled: Mapping[str, SensorSeries],
+    path: Path,
+) -> None:
     track = estimate.problem.tracks[index]
     mechanism, trajectory = estimate.mechanism(index), estimate.trajectory(index)
-    estimated = compare(mechanism, track.recording, trajectory.time, trajectory.readings)
-    rolled = _rolled_out(estimate, index)
     samples = track.recording.time
     table: dict[str, Any] = {"time [s]": samples}
     for sensor_name, sensor in mechanism.sensors.items():
@@ -267,8 +276,7 @@ def _write_trajectory(estimate: Estimate, index: int, folder: Path, name: str) -
         table[f"{joint}.position [{unit}]"] = at_samples(trajectory.time, positions, samples)
     for key, part in mechanism.inputs.items():
         table[f"{key} [{part.unit}]"] = track.recording.channels[key]
-    write_csv(folder / f"trajectory_{name}.csv", table)
-    return estimated
+    write_csv(path, table)
 
 
 def _force_table(estimate: Estimate, forces: Mapping[str, AxisForce]) -> dict[str, Any]:
@@ -280,6 +288,12 @@ def _force_table(estimate: Estimate, forces: Mapping[str, AxisForce]) -> dict[st
         table[f"{joint}.speed [{'m/s' if straight else 'rad/s'}]"] = force.speed
         table[f"{joint}.unexplained [{'N' if straight else 'N m'}]"] = force.force
     return table
+
+
+def _estimated(estimate: Estimate, index: int) -> dict[str, SensorSeries]:
+    trajectory = estimate.trajectory(index)
+    recording = estimate.problem.tracks[index].recording
+    return compare(estimate.mechanism(index), recording, trajectory.time, trajectory.readings)
 
 
 def _rolled_out(estimate: Estimate, index: int) -> dict[str, SensorSeries]:

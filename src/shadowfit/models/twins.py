@@ -117,6 +117,19 @@ def furuta_swing_up(
     return Twin(recording, "furuta", named_truth(true), FURUTA_FREE, settings)
 
 
+def demonstration() -> Twin:
+    """The swing-up of a machine on a level stand, whose second bearing has no dry friction.
+
+    What is left to be free is what this motion tells: the arm turns about one axis only, and dry and viscous friction
+    of the second hinge look almost alike in it.
+    """
+    twin = furuta_swing_up(truth=FurutaTruth(dry=(FurutaTruth.dry[0], 0.0), tilt=(0.0, 0.0)))
+    free = tuple(name for name in twin.free if name in twin.truth and name != "hinge2.dry")
+    stiff = {name: 1e-9 for name in twin.settings if ".compliance." in name}
+    settings = {**twin.settings, **stiff, "hinge2.dry": 0.0}
+    return dataclasses.replace(twin, free=free, settings=settings, truth={name: twin.truth[name] for name in free})
+
+
 FURUTA_FREE = (
     "hinge1.motor.gain",
     "arm.inertia.xx",

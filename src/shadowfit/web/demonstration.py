@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shadowfit import runtime
 from shadowfit.evaluation.columns import write_recording
-from shadowfit.models.twins import furuta_swing_up
+from shadowfit.models import twins
 from shadowfit.projects.project import FreeNumber, Part
 from shadowfit.web.desk import Desk
 
@@ -14,7 +14,7 @@ RECORDING = "data/swing_up.csv"
 def demonstrate(desk: Desk) -> None:
     """Put machine, recording and parameters of the demonstration into a desk's project."""
     runtime.start_jax()
-    twin = furuta_swing_up()
+    twin = twins.demonstration()
     write_recording(desk.folder / RECORDING, twin.recording)
     desk.change(
         model=twin.model,

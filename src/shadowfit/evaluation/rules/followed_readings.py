@@ -10,7 +10,7 @@ import numpy as np
 from shadowfit.estimation import Estimate
 from shadowfit.evaluation.diagnostics import autocorrelation
 from shadowfit.evaluation.latent_words import described, wider
-from shadowfit.evaluation.notices import Notice, Severity, listed
+from shadowfit.evaluation.notices import Notice, Severity
 from shadowfit.evaluation.rules.disagreement import MOST_PIECES, WIDER
 from shadowfit.evaluation.series import compare
 from shadowfit.mechanism import Sensor
@@ -25,8 +25,6 @@ OFF, ONLY_NOISE = 0.05, 0.2
 COLOURED, STRONGLY_COLOURED = 2.0, 10.0
 # Correlation of a sensor's residuals with the sample before.
 NOT_WHITE = 0.5
-# Part of a sensor's spread by which simulations from the inputs alone may leave the motion.
-ASTRAY = 0.2
 
 
 def sensors(estimate: Estimate) -> Iterator[Notice]:
@@ -43,7 +41,7 @@ def sensors(estimate: Estimate) -> Iterator[Notice]:
             known = readings.residual[np.isfinite(readings.residual).all(axis=1), 0]
             where = name if len(tracks) == 1 else f"{name} in {track.recording.name}"
             lag = autocorrelation(known, 1)[1] if len(known) > 20 else 0.0
-            rows_of.setdefault(name, []).append(_Left(where, readings.rmse(), _spread(readings.measured), float(lag)))
+            rows_of.setdefault(name, []).append(_Left(where, readings.rmse(), readings.spread(), float(lag)))
     for name, sensor in estimate.problem.given.sensors.items():
         rows = [row for row in rows_of.get(name, ()) if math.isfinite(row.rms)]
         if rows:
@@ -93,12 +91,6 @@ def _following(left: _Left, sensor: Sensor, name: str) -> Iterator[Notice]:
         else f"If the sensor is that noisy say so (`--set {name}.std=…`), else the model lacks something: "
         "`shadowfit advise` names candidates",
     )
-
-
-def _spread(measured: np.ndarray) -> float:
-    """Standard deviation of a sensor's readings about their mean, the largest of its channels."""
-    known = measured[np.isfinite(measured).all(axis=1)]
-    return float(np.max(np.std(known, axis=0))) if len(known) else 0.0
 
 
 def _percent(share: float) -> str:
@@ -159,32 +151,6 @@ def _sensors_beyond(severity: Severity, rows: list[tuple[str, Sensor, float]]) -
         f"If the noise is known, the model lacks something; else state it ({state})"
         if severity == "amber"
         else f"These are better than the model says; stating it ({state}) spares the search",
-    )
-
-
-def simulations(estimate: Estimate) -> Iterator[Notice]:
-    """How long simulations of the fitted model stay with the machine, where they do not to the end.
-
-    Of a machine that is led along a path nobody asks that: a controller answered to every error.
-    """
-    choice = estimate.noise_choice
-    if choice is None or choice.led or not choice.predictions:
-        return
-    _, chosen = min(choice.predictions, key=lambda row: abs(np.log(row[0] / choice.added_weight)))
-    times = estimate.problem.timestep * np.array(chosen.steps)
-    astray = chosen.errors[-1] > ASTRAY
-    if not astray.any():
-        return
-    names = [name for name, leaves in zip(estimate.problem.given.sensors, astray, strict=True) if leaves]
-    worst = chosen.errors[:, astray].max(axis=1)
-    near = np.flatnonzero(worst <= OFF)
-    yield Notice(
-        "info",
-        f"simulations from the inputs alone leave {listed(names)}: in {times[-1]:.2g} s they are off by "
-        f"{_percent(worst[-1])} of the readings' spread"
-        + (f", in {times[near[-1]]:.2g} s by {_percent(worst[near[-1]])}" if len(near) else ""),
-        "Believe simulations for that long. An unstable motion (a pendulum upright) leaves any model; else something "
-        "acts slowly that this one lacks (a tilt, a constant force): `shadowfit advise` names candidates",
     )
 
 
