@@ -6,6 +6,7 @@ import dataclasses
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from shadowfit.estimation import Estimate, Free, Options, fit
@@ -38,10 +39,10 @@ def fitted(
     return Fitted(estimate, time.process_time() - began)
 
 
-def outcome(found: Fitted, truth: Mapping[str, float] | None = None) -> dict[str, Any]:
-    """What the scoreboard keeps of a fit."""
-    with tempfile.TemporaryDirectory() as folder:
-        summary = found.estimate.save(folder, truth=truth)
+def outcome(found: Fitted, truth: Mapping[str, float] | None = None, folder: Path | None = None) -> dict[str, Any]:
+    """What the scoreboard keeps of a fit; its result stays in a folder where one is given."""
+    with tempfile.TemporaryDirectory() as another:
+        summary = found.estimate.save(folder or another, truth=truth)
     return {
         "status": summary["status"],
         "converged": summary["converged"],

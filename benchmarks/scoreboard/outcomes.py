@@ -27,14 +27,17 @@ Told = Callable[[Case, Outcome], None]
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".bench" / "scoreboard"
 # What an outcome depends on; measures of outcomes, tables and pages are not among it.
-SOURCES = ("src/shadowfit", "benchmarks/peers", "benchmarks/rigs", "benchmarks/scoreboard/programs", "studies")
+SOURCES = (
+    *("src/shadowfit/**/*", "benchmarks/*", "benchmarks/peers/*", "benchmarks/peers/models/*", "benchmarks/rigs/*"),
+    *("benchmarks/scoreboard/programs/*", "benchmarks/scoreboard/outcome.py", "studies/*"),
+)
 
 
 def digest(root: Path = ROOT) -> str:
     """Of everything that an outcome depends on."""
     found = hashlib.sha256()
-    for folder in SOURCES:
-        for path in sorted((root / folder).rglob("*")):
+    for pattern in SOURCES:
+        for path in sorted(root.glob(pattern)):
             if path.suffix in (".py", ".toml", ".xml"):
                 found.update(path.relative_to(root).as_posix().encode())
                 found.update(path.read_bytes())

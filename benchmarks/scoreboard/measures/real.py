@@ -24,7 +24,7 @@ def pairs(outcomes: Outcomes) -> Iterator[tuple[str, str, Outcome, Outcome]]:
     """Kind and name of a pair, and the fits that should agree."""
     waiting: dict[tuple[str, str], Outcome] = {}
     for found in answered(outcomes).values():
-        for kind, name in found["pairs"]:
+        for kind, name in found.get("pairs", []):
             other = waiting.pop((kind, name), None)
             if other is None:
                 waiting[kind, name] = found
