@@ -13,7 +13,7 @@ from benchmarks.peers import sticking, systems, truth
 from benchmarks.scoreboard import board, groups, outcomes, page
 from benchmarks.scoreboard.case import Case
 from benchmarks.scoreboard.measure import Metric, Tolerance
-from benchmarks.scoreboard.measures import real, stability, twins
+from benchmarks.scoreboard.measures import real, right_wrong, stability, twins
 from benchmarks.scoreboard.table import table
 
 TOLERANCE = Tolerance(absolute=0.1, relative=0.5)
@@ -219,3 +219,29 @@ def test_rows_without_recordings_are_marked_and_never_fail(tmp_path):
     assert run.returncode == 0, run.stderr
     assert "real/single" in run.stdout
     assert "no data" in run.stdout
+
+
+def said(wrong, *warnings, named=(), validate="green"):
+    """What ``check`` and ``fit`` say of an estimate that is nine bars off: severities and sentences of the fit."""
+    fit = min((severity for severity, _ in warnings), key=["red", "amber"].index, default="green")
+    says = {
+        "check": {"colour": "green", "notices": []},
+        "fit": {"colour": fit, "notices": [list(one) for one in warnings]},
+        "validate": {"colour": validate, "notices": []},
+    }
+    return {**twin({"a": 9.0}), "wrong": wrong, "says": says, "named": list(named)}
+
+
+def test_a_mistake_is_seen_by_a_sentence_that_the_right_one_does_not_have():
+    found = {
+        "right, seed 0": said(False, ("amber", "drag of 3.1 is hardly told")),
+        "as usual": said(True, ("amber", "drag of 2.7 is hardly told"), named=["drag of 2.7 is hardly told"]),
+        "seen": said(True, ("amber", "the sign of u"), named=["the sign of u"]),
+        "red": said(True, ("red", "drag of 2.7 is hardly told")),
+        "late": {"error": "longer than 300 s"},
+    }
+    values = {measure.metric.key: measure.of(found) for measure in right_wrong.MEASURES}
+    assert (values["right, red"], values["right, green"]) == (0.0, 0.0)
+    assert values["wrong, seen"] == pytest.approx(200.0 / 3.0)
+    assert values["wrong, named"] == pytest.approx(100.0 / 3.0)
+    assert (values["misled"], values["contradictions"]) == (1.0, 1.0)
