@@ -1,5 +1,6 @@
 """Delays of drives: the time step that they fall into is found, and loops that lag behind their targets are seen."""
 
+import dataclasses
 import functools
 import itertools
 
@@ -14,7 +15,8 @@ from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.uncertainty import state_functions
 from shadowfit.estimation.uncertainty.delays import caught_up
-from shadowfit.mechanism import Body, Input, JointPosition, Mechanism, PositionMotor, hinge
+from shadowfit.mechanism import Body, Input, JointPosition, Mechanism, PositionMotor, TorqueMotor, hinge
+from shadowfit.mechanism.leaves import Parts
 from shadowfit.recordings import Recording
 
 COUNT, STEP, FINER, STAIR = 800, 0.005, 10, 6
@@ -72,6 +74,25 @@ def recorded(lag=0.0, seed=0):
 def test_each_delay_is_moved_to_its_own_time_step(begins):
     mechanism = servos().set({f"{name}_target.delay": begins for name in DELAYS})
     problem = build_problem(mechanism, [recorded()], parameter_set(mechanism, FREE), Options())
+    start = start_point(problem)
+    found = problem.parameters.named(caught_up(problem, start, first_weights(problem, start)).values)
+    for name, delay in DELAYS.items():
+        assert abs(found[f"{name}_target.delay"] - delay) <= problem.timestep, name
+
+
+def test_a_delay_is_moved_where_a_torque_is_fed_forward_as_well():
+    plain = servos()
+    joints = {
+        name: dataclasses.replace(
+            joint, laws=Parts({**dict(joint.laws.items()), "forward": TorqueMotor(1.0, input=f"{name}_torque")})
+        )
+        for name, joint in plain.joints.items()
+    }
+    inputs = dict(plain.inputs.items()) | {f"{name}_torque": Input(unit="N m") for name in DELAYS}
+    both = Mechanism(dict(plain.bodies.items()), joints, sensors=dict(plain.sensors.items()), inputs=inputs)
+    channels = recorded().channels | {f"{name}_torque": np.zeros(COUNT) for name in DELAYS}
+    recording = dataclasses.replace(recorded(), channels=channels)
+    problem = build_problem(both, [recording], parameter_set(both, FREE), Options())
     start = start_point(problem)
     found = problem.parameters.named(caught_up(problem, start, first_weights(problem, start)).values)
     for name, delay in DELAYS.items():

@@ -15,6 +15,8 @@ from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.truncation import renewed
+from shadowfit.mechanism import Input, Mechanism, TorqueMotor
+from shadowfit.mechanism.leaves import Parts
 
 JOINTS, STEPS = 4, 300
 SCALED = ("*.mass", "link?.inertia.*", "*.viscous", "*.coulomb", "*.shaft_inertia", "*.motor.gain")
@@ -67,6 +69,30 @@ def test_a_machine_with_twice_all_forces_lacks_as_much_of_its_readings(problem, 
     plain = objective.residuals(problem, dataclasses.replace(small, truncation=None), impulses, 0)[:, :JOINTS]
     whole = objective.residuals(problem, dataclasses.replace(point, truncation=None), impulses, 0)[:, :JOINTS]
     np.testing.assert_allclose(plain, 0.5 * whole, rtol=1e-6, atol=1e-9 * np.max(np.abs(whole)))
+
+
+def test_the_unit_of_a_joint_with_two_motors_is_that_of_both():
+    """Whatever number of drives push a joint: with twice all their gains a reading is worth twice the force."""
+    plain, rng = arm(2), np.random.default_rng(0)
+    first = plain.joints["joint1"]
+    twin = TorqueMotor(0.5, input="assist")
+    laws = Parts({**dict(first.laws.items()), "assist": twin})
+    mechanism = Mechanism(
+        dict(plain.bodies.items()),
+        dict(plain.joints.items()) | {"joint1": dataclasses.replace(first, laws=laws)},
+        sensors=dict(plain.sensors.items()),
+        inputs=dict(plain.inputs.items()) | {"assist": Input(unit="N m")},
+    )
+    recording = driven(plain, 50)
+    channels = recording.channels | {"assist": rng.standard_normal(50)}
+    gains = [name for name in mechanism.leaves() if name.endswith((".motor.gain", ".assist.gain"))]
+    free = parameter_set(mechanism, gains)
+    built = build_problem(mechanism, [dataclasses.replace(recording, channels=channels)], free, Options())
+    values = free.start()
+    read, twice = read_forces(built, values), dataclasses.replace(values, numbers=2.0 * np.array(values.numbers))
+    assert len(gains) == 3
+    assert np.count_nonzero(read.powers) == 3
+    np.testing.assert_allclose(read.at(free, twice, 0)[0], 0.5)
 
 
 def test_a_common_factor_is_not_seen(problem, point, weights):

@@ -15,7 +15,6 @@ from shadowfit.estimation import Estimate
 from shadowfit.estimation.problem.drives import targets
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.evaluation.joint_motion import joint_positions
-from shadowfit.mechanism.laws import PositionMotor, VelocityMotor
 
 # What decides the force of a loop besides its target and the motion.
 GAINS = ("kp", "kd", "gain", "limit")
@@ -41,14 +40,17 @@ def loop_forces(estimate: Estimate, joints: Sequence[str]) -> dict[str, Float[np
 
 def _of_recording(estimate: Estimate, index: int, joints: Sequence[str]) -> dict[str, Float[np.ndarray, " n"]]:
     problem, mechanism = estimate.problem, estimate.mechanism(index)
-    sources, inputs = targets(problem), list(mechanism.inputs)
+    loops, inputs = targets(problem), list(mechanism.inputs)
     commands = problem.commands_at(estimate.outcome.linearisation.point.values, index)[0]
     positions = joint_positions(mechanism, estimate.trajectory(index).states)
     forces = {}
     for name in joints:
         steps = min(len(commands), len(positions[name]))
-        position, command = positions[name][:steps], commands[:steps, inputs.index(sources[name])]
+        position, laws = positions[name][:steps], dict(mechanism.joints[name].laws.items())
         speed = np.gradient(position, problem.timestep) if steps > 1 else np.zeros(steps)
-        laws = [law for law in mechanism.joints[name].laws.values if isinstance(law, PositionMotor | VelocityMotor)]
-        forces[name] = np.sum([np.asarray(law.torque(position, speed, command)) for law in laws], axis=0)
+        own = [
+            np.asarray(laws[law].torque(position, speed, commands[:steps, inputs.index(source)]))
+            for law, source in loops[name].items()
+        ]
+        forces[name] = np.sum(own, axis=0)
     return forces

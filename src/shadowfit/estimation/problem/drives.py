@@ -21,7 +21,7 @@ def is_led(problem: Problem) -> bool:
 
 def is_read(problem: Problem) -> bool:
     """Whether the forces that lead a machine were measured: they go on between samples, where commands are held."""
-    sources = inputs_of(problem, TorqueMotor).values()
+    sources = {source for motors in inputs_of(problem, TorqueMotor).values() for source in motors.values()}
     return is_led(problem) and all(problem.mechanism.inputs[name].hold == "linear" for name in sources)
 
 
@@ -40,8 +40,8 @@ def driven_by_force(problem: Problem) -> frozenset[str]:
     return driven(problem, TorqueMotor | DcMotor)
 
 
-def targets(problem: Problem) -> dict[str, str]:
-    """Joints whose motor follows a target, a position or a speed, and the inputs that give it."""
+def targets(problem: Problem) -> dict[str, dict[str, str]]:
+    """Joints whose motors follow a target, a position or a speed, with the inputs that give it."""
     return inputs_of(problem, PositionMotor | VelocityMotor)
 
 
@@ -50,12 +50,15 @@ def driven(problem: Problem, kind: type | types.UnionType = object) -> frozenset
     return frozenset(inputs_of(problem, kind))
 
 
-def inputs_of(problem: Problem, kind: type | types.UnionType = object) -> dict[str, str]:
-    """Joints with a law (of a kind) that follows an input, and this input."""
-    found: dict[str, str] = {}
+def inputs_of(problem: Problem, kind: type | types.UnionType = object) -> dict[str, dict[str, str]]:
+    """Joints with laws (of a kind) that follow an input, the names of these laws, and their inputs.
+
+    A joint may have several: a loop and the torque that is fed forward.
+    """
+    found: dict[str, dict[str, str]] = {}
     for name, joint in problem.mechanism.joints.items():
-        for law in joint.laws.values:
+        for key, law in joint.laws.items():
             source = getattr(law, "input", None)
             if isinstance(law, kind) and source is not None:
-                found[name] = source
+                found.setdefault(name, {})[key] = source
     return found

@@ -18,6 +18,7 @@ the determinant, so that in either case the common factor changes nothing.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -69,31 +70,29 @@ def read_forces(problem: Problem, values: Values) -> ReadForces | None:
     layout, levels, gains = problem.plan.layout, problem.level_names or (), gains_of(problem)
     powers = np.zeros((len(levels), problem.plan.parameters))
     for row, joint in enumerate(levels):
-        for name in gains.get(joint, ()) if _varies(problem, joint) else ():
+        read = [names for source, names in gains.get(joint, {}).items() if _varies(problem, source)]
+        for name in itertools.chain(*read):
             # A gain that starts at zero is no unit to count in.
             if name in layout.numbers and problem.mechanism.get(name) != 0.0:
-                powers[row, layout.order[layout.numbers.index(name)]] = 1.0
+                powers[row, layout.order[layout.numbers.index(name)]] += 1.0 / len(read)
     if not powers.any():
         return None
     return ReadForces(powers, np.zeros(len(levels))).centred(problem.parameters, values)
 
 
-def _varies(problem: Problem, joint: str) -> bool:
-    """Whether anything was read of a joint's force: what stays the same would be explained by a gain without end."""
-    source = inputs_of(problem, TorqueMotor).get(joint)
-    return source is not None and any(
+def _varies(problem: Problem, source: str) -> bool:
+    """Whether anything was read of a force: what stays the same would be explained by a gain without end."""
+    return any(
         np.nanmax(values, initial=-np.inf) > np.nanmin(values, initial=np.inf)
         for values in (track.recording.channel(source) for track in problem.tracks)
     )
 
 
-def gains_of(problem: Problem) -> dict[str, tuple[str, str]]:
-    """Joints that a known force drives, and the two numbers whose product makes a force of the input."""
+def gains_of(problem: Problem) -> dict[str, dict[str, tuple[str, str]]]:
+    """Joints that known forces drive, their inputs, and the two numbers whose product makes a force of an input."""
     return {
-        joint: (f"{joint}.{law}.gain", f"{motor.input}.gain")
-        for joint, part in problem.mechanism.joints.items()
-        for law, motor in part.laws.items()
-        if isinstance(motor, TorqueMotor) and motor.input is not None
+        joint: {source: (f"{joint}.{law}.gain", f"{source}.gain") for law, source in motors.items()}
+        for joint, motors in inputs_of(problem, TorqueMotor).items()
     }
 
 

@@ -62,8 +62,8 @@ def caught_up(problem: Problem, point: Point, weights: Weights) -> Point:
 def _felt(problem: Problem) -> dict[int, Felt]:
     """Free delays by their places among the parameters, and the equations of the joints that their inputs drive."""
     names, places = problem.level_names or (), dict[str, list[int]]()
-    for name, source in inputs_of(problem).items():
-        if name in names:
+    for name, sources in inputs_of(problem).items():
+        for source in set(sources.values()) if name in names else ():
             places.setdefault(f"{source}.delay", []).append(names.index(name))
     felt: dict[int, Felt] = {}
     labels = problem.parameters.labels()

@@ -452,13 +452,16 @@ def _drives(problem: Problem, point: Point) -> dict[str, list[Float[np.ndarray, 
 
 
 def _targets(problem: Problem, point: Point) -> dict[str, list[Float[np.ndarray, " n"]]]:
-    """Targets of the joints that follow one, in each recording."""
+    """Targets of the joints that follow one, in each recording; of several the first."""
     followed = targets(problem)
     if not followed:
         return {}
     inputs = list(problem.mechanism.inputs)
     tables = [problem.commands_at(point.values, i)[0] for i in range(len(problem.tracks))]
-    return {name: [table[:, inputs.index(source)] for table in tables] for name, source in followed.items()}
+    return {
+        name: [table[:, inputs.index(next(iter(sources.values())))] for table in tables]
+        for name, sources in followed.items()
+    }
 
 
 def _impulse(

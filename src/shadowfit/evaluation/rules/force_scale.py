@@ -20,7 +20,7 @@ def known_forces(estimate: Estimate) -> Iterator[Notice]:
         return
     free = {parameter.name: parameter for parameter in problem.parameters.parameters}
     masses = [f"{body}.mass" for body in problem.mechanism.bodies]
-    gains = [free.keys() & names for names in gains_of(problem).values()]
+    gains = [free.keys() & names for motors in gains_of(problem).values() for names in motors.values()]
     if not all(gains) or not all(mass in free for mass in masses):
         return
     scaled = [free[name] for name in {*masses, *set[str]().union(*gains)}]
