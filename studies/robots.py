@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from shadowfit.files import FOLDERS_VARIABLE
+
 HERE = Path(__file__).parent
 # Inputs of an arm are its measured torques, which go on between samples.
 ARM = 'drive = "torque"\n\n[inputs."*_effort"]\nhold = "linear"\n\n[sensors."*_position"]\n'
@@ -111,6 +113,7 @@ def command(*arguments: str) -> str:
 def fitted(robot: Robot, data: Path, folder: Path, *window: str) -> dict[str, Any]:
     """``shadowfit fit`` unless its result is there; the contents of ``result.json``."""
     model = folder.parent / "robot.toml"
+    os.environ[FOLDERS_VARIABLE] = str(data.resolve())
     model.write_text(f'robot = "{(data / robot.file).resolve()}"\n{robot.overlay}')
     if not (folder / "result.json").exists():
         free = [part for pattern in robot.free for part in ("--free", pattern)]

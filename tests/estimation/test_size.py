@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from shadowfit.dynamics import memory, place
-from shadowfit.dynamics.memory import NotEnoughMemoryError, free_memory, spoken
+import shadowfit.memory as memory
+from shadowfit.dynamics import place
 from shadowfit.errors import MechanismError
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.problem.options import ProblemError
 from shadowfit.estimation.problem.size import check_size
+from shadowfit.memory import NotEnoughMemoryError, free_memory, spoken
 from shadowfit.models import load_model
 from shadowfit.recordings import Recording
 

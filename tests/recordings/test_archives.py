@@ -6,6 +6,7 @@ import scipy.io
 
 from shadowfit.errors import RecordingError
 from shadowfit.recordings import read_channel_table, read_recording
+from shadowfit.recordings.archives import read_matlab
 
 N = 20
 TIME = 0.01 * np.arange(N)
@@ -75,7 +76,7 @@ def test_objects_that_only_matlab_reads_are_named(tmp_path, monkeypatch) -> None
     monkeypatch.setattr(scipy.io, "loadmat", lambda *_, **__: {"__header__": b"", "None": opaque})
     (tmp_path / "run.mat").write_bytes(b"")
     with pytest.raises(RecordingError, match=r"run\.mat: holds MATLAB objects .*: TT\).* table2struct"):
-        read_recording(tmp_path / "run.mat")
+        read_matlab(tmp_path / "run.mat")
 
 
 def test_objects_in_version_7_3(tmp_path) -> None:

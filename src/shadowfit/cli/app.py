@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Collection, Sequence
+import inspect
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,10 +13,13 @@ from typer.core import TyperGroup
 
 from shadowfit.cli.saving import KeptElsewhere
 from shadowfit.errors import ShadowfitError
+from shadowfit.memory import limit
 from shadowfit.undisturbed import undisturbed
 
 # Longest message; names and cells of a damaged file may have any length.
 LONGEST = 2000
+# Heading of the option that all commands have.
+LIMITS = "Limits"
 
 
 class Commands(TyperGroup):
@@ -76,6 +81,31 @@ def _options(
     pass
 
 
+Memory = Annotated[
+    float | None,
+    typer.Option(
+        "--memory",
+        metavar="GB",
+        help="Most memory to use; default: half of what is free, and for reading a file 1 GB and 16 times its size.",
+        rich_help_panel=LIMITS,
+    ),
+]
+
+
+def limited(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command with the option that all have: the most memory, for itself and for what it starts."""
+
+    @functools.wraps(command)
+    def obeying(*arguments: Any, memory: float | None = None, **named: Any) -> Any:
+        with limit(memory):
+            return command(*arguments, **named)
+
+    signature = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter("memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory)
+    obeying.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
+    return obeying
+
+
 # What `--help` lists together, in the order of use: functions of modules that have their names.
 GROUPS: dict[str, tuple[str, ...]] = {
     "To begin with": ("demo", "web", "models", "show"),
@@ -100,7 +130,7 @@ def application(wanted: Collection[str] | None = None) -> typer.Typer:
         for name in names:
             if wanted is None or name in wanted:
                 command = getattr(importlib.import_module(f"shadowfit.cli.{name}"), name)
-                made.command(rich_help_panel=heading)(command)
+                made.command(rich_help_panel=heading)(limited(command))
     return made
 
 

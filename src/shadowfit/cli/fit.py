@@ -206,10 +206,6 @@ def fit(
             rich_help_panel=METHOD,
         ),
     ] = Intervals.blocks,
-    memory: Annotated[
-        float | None,
-        typer.Option(metavar="GB", help="Most memory to use; default: half of what is free.", rich_help_panel=METHOD),
-    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for the result.", rich_help_panel=OUTPUT)
     ] = Path("result"),
@@ -250,7 +246,6 @@ def fit(
         force_noise=numbers(force_noise or (), "--force-noise") or None,
         huber=huber,
         cutoff=cutoff,
-        memory=None if memory is None else 1e9 * memory,
     )
     optimiser = _given(LevenbergMarquardt.paper() if paper else LevenbergMarquardt(), max_iterations=max_iterations)
     task = FitTask(mechanism, measured, parameters, options, optimiser)

@@ -148,9 +148,10 @@ def _sources(paths: list[str], listed: Path | None, selection: Any) -> list[Reco
     import glob
     import math
 
+    from shadowfit.files import read_text
     from shadowfit.recordings import RecordingFile
 
-    named = [line.strip() for line in listed.read_text("utf-8").splitlines()] if listed is not None else []
+    named = [line.strip() for line in read_text(listed).splitlines()] if listed is not None else []
     for path in paths:
         paths_here = glob.glob(path, recursive=True) if glob.has_magic(path) else [path]
         if not paths_here:

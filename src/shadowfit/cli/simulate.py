@@ -131,7 +131,7 @@ def _steps(duration: float, timestep: float, mechanism: Mechanism, finer: int) -
 
     Each of them is to be made in ``finer`` smaller ones.
     """
-    from shadowfit.dynamics.memory import require
+    from shadowfit.memory import require
 
     count = duration / timestep * (1.0 + 1e-9) if timestep > 0.0 else 0.0
     if not count >= 1.0:

@@ -32,13 +32,13 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from shadowfit.designs.errors import DesignError
 from shadowfit.errors import nearest
+from shadowfit.files import read_toml
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.models.reader import ModelFile
 from shadowfit.records import record
@@ -207,11 +207,9 @@ def read_limits(path: str | os.PathLike[str], mechanism: Mechanism) -> Limits:
     Raises:
         DesignError: the file cannot be read, or a key, a name or a number in it is wrong.
     """
-    import tomllib  # noqa: PLC0415
-
     try:
-        table = tomllib.loads(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = read_toml(path)
+    except (OSError, ValueError) as error:
         raise DesignError(f"{path}: these limits cannot be read: {error}") from error
     fields = {field.name for field in dataclasses.fields(Limits)}
     for key in table:

@@ -6,12 +6,12 @@ import csv
 import io
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shadowfit.errors import RecordingError
+from shadowfit.files import read_text
 from shadowfit.models.atomic import write_text
 from shadowfit.recordings import Recording
 
@@ -36,7 +36,7 @@ def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
 def read_csv(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Columns of a file that :func:`write_csv` wrote; empty cells are NaN."""
     try:
-        headings, *rows = csv.reader(io.StringIO(Path(path).read_text("utf-8")))
+        headings, *rows = csv.reader(io.StringIO(read_text(path)))
         values = np.array([[float(cell or "nan") for cell in row] for row in rows]).reshape(len(rows), len(headings))
     except (OSError, ValueError) as error:
         raise RecordingError(f"{path} is not a readable table of numbers ({error})") from error

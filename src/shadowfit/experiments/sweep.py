@@ -11,7 +11,6 @@ import dataclasses
 import itertools
 import json
 import math
-import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.experiments import fitting
 from shadowfit.experiments.cases import Case, Outcome, digest
 from shadowfit.experiments.tables import csv_text
+from shadowfit.files import named_in, read_toml
 from shadowfit.models import catalogue
 from shadowfit.models.atomic import write_text
 from shadowfit.records import record
@@ -81,10 +81,10 @@ def read_sweep(file: Path) -> Sweep:
         SweepError: the message says where and what is allowed.
     """
     try:
-        spec = tomllib.loads(file.read_text("utf-8"))
+        spec = read_toml(file)
     except OSError as error:
         raise SweepError(f"{file} cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SweepError(f"{file} is not TOML: {error}") from error
     try:
         return build_sweep(spec, file.parent.resolve())
@@ -123,9 +123,9 @@ def build_sweep(spec: Mapping[str, Any], folder: Path) -> Sweep:
 def _base(spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     model = _typed(spec, "model", str)
     if not catalogue.is_builtin(model):
-        model = str(folder / model)
-    recordings = [str(folder / name) for name in _files(spec, "recordings")]
-    others = [str(folder / name) for name in _files(spec, "validate", [])]
+        model = _inside(folder, model)
+    recordings = [_inside(folder, name) for name in _files(spec, "recordings")]
+    others = [_inside(folder, name) for name in _files(spec, "validate", [])]
     files = recordings + others + ([] if catalogue.is_builtin(model) else [model])
     free = _typed(spec, "free", dict, {})
     for name, fields in free.items():
@@ -154,6 +154,13 @@ def _files(spec: Mapping[str, Any], key: str, default: Any = None) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise SweepError(f"{key} is {names!r}; write a list of file names")
     return names
+
+
+def _inside(folder: Path, name: str) -> str:
+    try:
+        return str(named_in(folder, name))
+    except OSError as error:
+        raise SweepError(f"{name} cannot be read: {error.strerror}") from error
 
 
 def _typed(spec: Mapping[str, Any], key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:

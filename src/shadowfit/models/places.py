@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 
+from shadowfit.files import parse_toml
 from shadowfit.models.errors import ModelFileError
 from shadowfit.records import record
 
@@ -51,7 +52,7 @@ class Place:
 def parse(text: str, source: str) -> tuple[dict, dict[Path, Place]]:
     """The values of a TOML text and the place of each one, by its path such as ``("bodies", "arm", "com", 0)``."""
     try:
-        values = tomllib.loads(text)
+        values = parse_toml(text)
         return values, dict(_scan(text))
     except tomllib.TOMLDecodeError as error:
         match = _PROBLEM.match(str(error))

@@ -29,14 +29,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import tomlkit
 
 from shadowfit.errors import ShadowfitError, nearest
+from shadowfit.files import named_in, read_toml
 from shadowfit.models.atomic import write_text
 from shadowfit.records import record
 
@@ -95,12 +95,31 @@ def read_project(path: str | os.PathLike[str]) -> Project:
     """
     where = str(path)
     try:
-        content = tomllib.loads(Path(path).read_text("utf-8"))
+        content = read_toml(path)
     except OSError as error:
         raise ProjectError(f"{where}: cannot be read ({error.strerror or error})") from error
     except ValueError as error:
         raise ProjectError(f"{where}: {error}") from error
-    return _Reader(where).project(content)
+    project = _Reader(where).project(content)
+    for name in _paths(project):
+        _check_path(Path(path).parent, name, where)
+    return project
+
+
+def _paths(project: Project) -> Iterator[str]:
+    """What a project reads and where it writes; a model without an ending is a built-in one."""
+    yield from (*project.fit.recordings, *project.validation.recordings, project.out)
+    yield from () if project.channels is None else (project.channels,)
+    yield from (project.model,) if Path(project.model).suffix else ()
+
+
+def _check_path(folder: Path, name: str, where: str) -> None:
+    if name.startswith("-"):
+        raise ProjectError(f"{where}: {name!r} would be an option; write ./{name} if a file is called so")
+    try:
+        named_in(folder, name)
+    except OSError as error:
+        raise ProjectError(f"{where}: {name} cannot be used: {error.strerror}") from error
 
 
 def write_project(path: str | os.PathLike[str], project: Project) -> None:

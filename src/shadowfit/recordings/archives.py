@@ -1,34 +1,21 @@
-"""Files that hold named arrays in a tree: MATLAB's `.mat` (5 and 7.3) and HDF5, read array by array."""
+"""Files that hold named arrays in a tree: MATLAB's `.mat` (5 and 7.3) and HDF5. Called apart: files crash libraries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shadowfit.errors import RecordingError
+from shadowfit.errors import RecordingError, ShadowfitError
+from shadowfit.memory import require_for_file
 from shadowfit.recordings.extras import need
 
 # A table wider than this is no set of channels.
 WIDEST = 64
-
-
-class LazyArrays(Mapping[str, Any]):
-    """Arrays by name, each read when it is asked for."""
-
-    def __init__(self, readers: Mapping[str, Callable[[], Any]]):
-        self.readers = dict(readers)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.readers[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.readers)
-
-    def __len__(self) -> int:
-        return len(self.readers)
+# Of all numbers, that are in memory at the same time on their way out of a file.
+COPIES = 3.0
 
 
 def read_matlab(path: Path) -> Mapping[str, Any]:
@@ -122,6 +109,7 @@ def _from_hdf5(path: Path, matlab: bool) -> Mapping[str, Any]:
     def note(name: str, part: Any) -> None:
         if not isinstance(part, h5py.Dataset) or name.startswith("#"):
             return
+        _check_inside(path, name, part)
         if matlab and "MATLAB_object_decode" in part.attrs:
             objects.append(name)
         elif matlab and part.attrs.get("MATLAB_class") in (b"char", "char"):
@@ -138,25 +126,42 @@ def _from_hdf5(path: Path, matlab: bool) -> Mapping[str, Any]:
     try:
         with h5py.File(path) as file:
             file.visititems(note)
-    except OSError as error:
+            if objects and not shapes:
+                raise _objects_alone(path, objects)
+            return _chosen_arrays(file, shapes, fields, first=1 if matlab else 0, path=path)
+    except ShadowfitError:
+        raise
+    except Exception as error:  # what a damaged file raises depends on the damaged byte
         raise RecordingError(f"{path}: is not a readable HDF5 file ({error}); write it again") from error
 
-    def reader(name: str, index: Any) -> Callable[[], np.ndarray]:
-        def read() -> np.ndarray:
-            with h5py.File(path) as file:
-                of, field = fields.get(name, (name, None))
-                return np.asarray(file[of][index] if field is None else file[of][field][index])
 
-        return read
+def _check_inside(path: Path, name: str, part: Any) -> None:
+    """Raise if the numbers of a dataset are not in the file itself: they would be read from wherever it says."""
+    if part.is_virtual or part.external:
+        raise RecordingError(
+            f"{path}: {name!r} lies in other files (external storage or a virtual dataset), which are not read; "
+            "copy all data into one file"
+        )
 
-    if objects and not shapes:
-        raise _objects_alone(path, objects)
-    length, first, readers = _length(iter(shapes.values())), 1 if matlab else 0, {}
-    for name, shape in shapes.items():
-        dotted, columns = name.replace("/", "."), _columns(shape, length)
-        # What is no vector and no table of samples (images, settings) may be large: it is not even read.
-        if len(shape) == 1:
-            readers[dotted] = reader(name, ...)
-        for index, column in enumerate(columns or ()):
-            readers[dotted if len(columns or ()) == 1 else f"{dotted}[{index + first}]"] = reader(name, column)
-    return LazyArrays(readers)
+
+def _chosen_arrays(
+    file: Any,
+    shapes: Mapping[str, tuple[int, ...]],
+    fields: Mapping[str, tuple[str, str]],
+    *,
+    first: int,
+    path: Path,
+) -> dict[str, np.ndarray]:
+    """Vectors, and columns of tables; what is neither (images, settings) may be large: it is not even read."""
+    length = _length(iter(shapes.values()))
+    places = {name: [...] if len(shape) == 1 else _columns(shape, length) or () for name, shape in shapes.items()}
+    numbers = sum(max(shapes[name], default=0) * len(indices) for name, indices in places.items())
+    require_for_file(COPIES * np.dtype(float).itemsize * numbers, str(path), path.stat().st_size)
+    arrays = {}
+    for name, indices in places.items():
+        of, field = fields.get(name, (name, None))
+        dotted = name.replace("/", ".")
+        for number, index in enumerate(indices):
+            key = dotted if len(indices) == 1 else f"{dotted}[{number + first}]"
+            arrays[key] = np.asarray(file[of][index] if field is None else file[of][field][index])
+    return arrays

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from shadowfit.errors import RecordingError, nearest
+from shadowfit.files import read_toml
 from shadowfit.recordings.units import Unit, parse_unit
 from shadowfit.records import record
 
@@ -63,7 +62,7 @@ def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
     """
     where = str(path)
     try:
-        content = tomllib.loads(Path(path).read_text("utf-8"))
+        content = read_toml(path)
     except OSError as error:
         raise RecordingError(f"{where}: cannot be read ({error.strerror or error})") from error
     except ValueError as error:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,8 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shadowfit.apart import LostError, apart
 from shadowfit.errors import RecordingError, nearest
-from shadowfit.recordings.archives import read_hdf5, read_matlab
+from shadowfit.files import check_regular, is_allowed, read_bytes
+from shadowfit.memory import NotEnoughMemoryError, require_for_file
+from shadowfit.recordings.archives import COPIES, read_hdf5, read_matlab
 from shadowfit.recordings.bags import Progress, is_bag, read_bag
 from shadowfit.recordings.cells import numbers
 from shadowfit.recordings.delimited import read_delimited
@@ -72,8 +73,8 @@ def _from_file(path: Path, topics: Sequence[str], progress: Progress | None) -> 
         **dict.fromkeys((".csv", ".tsv", ".txt"), _from_text),
         ".npz": _from_npz,
         **dict.fromkeys((".parquet", ".pq"), _from_parquet),
-        ".mat": lambda path: _from_arrays(read_matlab(path), str(path), path.stem),
-        **dict.fromkeys((".h5", ".hdf5"), lambda path: _from_arrays(read_hdf5(path), str(path), path.stem)),
+        ".mat": lambda path: _from_arrays(_apart(read_matlab, path), str(path), path.stem),
+        **dict.fromkeys((".h5", ".hdf5"), lambda path: _from_arrays(_apart(read_hdf5, path), str(path), path.stem)),
     }
     ending = path.suffix.lower()
     try:
@@ -99,25 +100,43 @@ def _files_beside(path: Path) -> str:
     return nearest(path.name, names) if names else ""
 
 
+def _apart(read: Callable[..., Any], path: Path, *more: Any, progress: Progress | None = None) -> Any:
+    """What a reader that needs another's library makes of a file, in a process of its own."""
+    files = [file for file in path.iterdir() if not file.is_dir()] if path.is_dir() else [path]
+    size = sum(check_regular(file) for file in files)
+    for file in files:
+        if path.is_dir() and not is_allowed(path, file):
+            raise RecordingError(f"{file}: leads out of the folder of its bag; copy it there")
+    try:
+        return apart(read, path, *more, size=size, progress=progress)
+    except LostError as error:
+        raise RecordingError(f"{path}: {error}") from error
+
+
 def _from_bag(path: Path, topics: Sequence[str], progress: Progress | None) -> RawTable:
-    bag = read_bag(path, topics, progress)
+    bag = _apart(read_bag, path, tuple(topics), progress=progress)
     # Under the name that no signal of a bag has: theirs are those of joints and topics.
     columns = {BAG_TIME: bag.series.time, **bag.series.columns}
     return RawTable(columns, str(path), path.stem, bag.notes)
 
 
 def _from_text(path: Path) -> RawTable:
-    columns = read_delimited(path.read_bytes(), str(path))
+    columns = read_delimited(read_bytes(path), str(path))
     return RawTable(columns, str(path), path.stem)
 
 
 def _from_npz(path: Path) -> RawTable:
-    content = io.BytesIO(path.read_bytes())
+    whole = read_bytes(path)
+    content = io.BytesIO(whole)
     if not zipfile.is_zipfile(content):
         raise RecordingError(f"{path}: is not an NPZ archive; write it with numpy.savez(path, time=..., theta=...)")
     try:
         with np.load(content, allow_pickle=False) as archive:
+            unpacked = sum(member.file_size for member in archive.zip.infolist())
+            require_for_file(COPIES * unpacked, str(path), len(whole))
             arrays = {key: archive[key] for key in archive.files}
+    except NotEnoughMemoryError:
+        raise
     except Exception as error:  # what a damaged archive raises depends on the damaged byte
         raise RecordingError(
             f"{path}: is damaged, or holds objects other than numbers ({error}); write it again with numpy.savez"
@@ -125,25 +144,34 @@ def _from_npz(path: Path) -> RawTable:
     return _from_arrays(arrays, str(path), path.stem)
 
 
-# Damaged files can make the Parquet reader end its process, so it gets one of its own and hands over a plain copy.
-_READER = """
-import sys, polars
-try:
-    polars.read_parquet(sys.stdin.buffer.read()).write_ipc(sys.stdout.buffer)
-except BaseException as error:
-    sys.stdout.buffer.write((str(error).splitlines() or [type(error).__name__])[0].encode())
-    sys.exit(1)
-"""
-
-
 def _from_parquet(path: Path) -> RawTable:
-    import polars  # noqa: PLC0415  (a third of a second that only Parquet files need)
+    return _from_frame(_Columns(_apart(read_parquet, path)), str(path), path.stem)
 
-    reader = subprocess.run([sys.executable, "-c", _READER], input=path.read_bytes(), capture_output=True, check=False)
-    if reader.returncode != 0:
-        reason = reader.stdout.decode("utf-8", "replace")[:300] if reader.returncode == 1 else "its reader gave up"
-        raise RecordingError(f"{path}: is not a readable Parquet file ({reason}); write it again")
-    return _from_frame(polars.read_ipc(io.BytesIO(reader.stdout)), str(path), path.stem)
+
+def read_parquet(path: Path) -> dict[str, NDArray[Any]]:
+    """Columns of a Parquet file. Called apart: damaged files can make Polars end its process."""
+    import polars  # noqa: PLC0415
+
+    content = read_bytes(path)
+    try:
+        promised = polars.scan_parquet(io.BytesIO(content))
+        numbers = promised.select(polars.len()).collect().item() * len(promised.collect_schema())
+        require_for_file(COPIES * np.dtype(float).itemsize * numbers, str(path), len(content))
+        frame = polars.read_parquet(io.BytesIO(content))
+        return {heading: np.asarray(frame[heading]) for heading in frame.columns}
+    except NotEnoughMemoryError:
+        raise
+    except BaseException as error:  # Polars has panics that are no exceptions
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise RecordingError(f"{path}: is not a readable Parquet file ({reason}); write it again") from error
+
+
+class _Columns(dict[str, Any]):
+    """Columns by heading, as frames have them."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
 
 
 def _from_frame(frame: Any, source: str, name: str) -> RawTable:

@@ -1,5 +1,6 @@
 """MJCF files: the mechanism moves as MuJoCo's own reading does, and what is not understood is told."""
 
+import os
 import re
 import sys
 
@@ -12,6 +13,7 @@ from models.robots.test_urdf import motion, write
 from models.robots.urdfs import numbers
 from reference import mujoco_files, newton_euler
 from shadowfit.dynamics.placement import place
+from shadowfit.errors import ShadowfitError
 from shadowfit.models import ModelFileError, load_model, read_model
 from shadowfit.models.robots.read import Reading, read_robot
 
@@ -284,3 +286,79 @@ def test_the_largest_effort_is_that_of_the_actuator(tmp_path, limits, effort):
     rating = load_model(write(tmp_path, text, "rod.xml")).ratings["pivot"]
     assert rating.position == pytest.approx((-np.pi / 2, np.pi / 2))
     assert (rating.speed, rating.effort) == (None, effort)
+
+
+ONE_BODY = '<worldbody><body name="b"><joint axis="0 0 1"/><geom size="0.1" mass="1"/></body></worldbody>'
+
+
+def changed(old, new):
+    return f"<mujoco>{ONE_BODY.replace(old, new)}</mujoco>"
+
+
+def repeated(inside):
+    return f"<mujoco><worldbody>{inside}</worldbody></mujoco>"
+
+
+GRID = '<flexcomp type="grid" count="2000 2000 1" spacing="1 1 1" dim="2" name="f" radius="0.01" mass="1"/>'
+ITSELF = (
+    '<mujoco><asset><model name="m" file="robot.xml"/></asset>'
+    '<worldbody><body name="a"><attach model="m" body="a" prefix="x"/></body></worldbody></mujoco>'
+)
+HOSTILE = {
+    "attached to itself": (ITSELF, r"robot\.xml: made its reader give up \(SIG"),
+    "repeated": (
+        repeated(f'<replicate count="100000"><replicate count="1000">{ONE_BODY[11:-12]}</replicate></replicate>'),
+        "would take about .* TB of memory",
+    ),
+    "fine": (repeated(f'<body name="b">{GRID}</body>'), "would take about 80 GB of memory"),
+    "pipe": (
+        f'<mujoco><include file="pipe.xml"/>{ONE_BODY}</mujoco>',
+        r":1: .*pipe\.xml cannot be read: it is",
+    ),
+    "outside": (
+        f'<mujoco><include file="../other.xml"/>{ONE_BODY}</mujoco>',
+        r":1: .*other\.xml lies outside",
+    ),
+    "inside": (f'<mujoco><include file="inner.xml"/>{ONE_BODY}</mujoco>', r"inner\.xml:1: .*other\.xml lies outside"),
+    "link": (f'<mujoco><include file="link.xml"/>{ONE_BODY}</mujoco>', r"robot\.xml:1: .*link\.xml lies outside"),
+    "axis nan": (changed("0 0 1", "nan 0 1"), r"robot\.xml:1: 'axis' of <joint> has nan"),
+    "axis inf": (changed("0 0 1", "inf 0 1"), r"robot\.xml:1: 'axis' of <joint> has inf"),
+    "axis long": (changed("0 0 1", "0 1e308 1e308"), r"robot\.xml:1: 'axis' of <joint> has 1e308"),
+    "axis zero": (changed("0 0 1", "0 0 0"), "axis too small"),
+    "mass nan": (changed('mass="1"', 'mass="nan"'), "'mass' of <geom> has nan"),
+    "gravity nan": (changed("<worldbody>", '<option gravity="0 0 nan"/><worldbody>'), "'gravity' of <option> has nan"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_refused_with_a_sentence(name, tmp_path):
+    text, message = HOSTILE[name]
+    folder = tmp_path / "robot"
+    folder.mkdir()
+    (tmp_path / "other.xml").write_text("<mujoco/>")
+    (folder / "inner.xml").write_text('<mujocoinclude><include file="../other.xml"/></mujocoinclude>')
+    (folder / "link.xml").symlink_to(tmp_path / "other.xml")
+    os.mkfifo(folder / "pipe.xml")
+    with pytest.raises(ShadowfitError, match=message):
+        read_robot(write(folder, text, "robot.xml"))
+
+
+def test_parts_may_be_called_as_they_like(tmp_path):
+    text = f"<mujoco>{ONE_BODY.replace('name=' + chr(34) + 'b', 'name=' + chr(34) + 'nan')}</mujoco>"
+    assert read_model(write(tmp_path, text, "robot.xml")).bodies.names == ("nan",)
+
+
+def test_meshes_of_other_folders_are_left_out(tmp_path):
+    folder = tmp_path / "robot"
+    folder.mkdir()
+    (tmp_path / "part.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")
+    text = (
+        '<mujoco><compiler meshdir=".."/><asset><mesh name="m" file="part.obj"/></asset><worldbody><body name="b">'
+        '<joint axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="mesh" mesh="m"/>'
+        "</body></worldbody></mujoco>"
+    )
+    path = write(folder, text, "robot.xml")
+    assert any("outside of" in note and "left out" in note for note in read_robot(path).notes)
+    (folder / "part.obj").write_bytes((tmp_path / "part.obj").read_bytes())
+    inside = write(folder, text.replace('meshdir=".."', 'meshdir="."'), "inside.xml")
+    assert not any("left out" in note for note in read_robot(inside).notes)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shadowfit.dynamics.memory import require
 from shadowfit.dynamics.tree import tree_of
 from shadowfit.errors import MechanismError
 from shadowfit.estimation.problem.options import Options
 from shadowfit.mechanism.mechanism import Mechanism
+from shadowfit.memory import require
 from shadowfit.recordings import Recording
 
 # Copies of the normal equations that exist at a time: of the point, of a trial, their factors, one being added up.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,8 @@ AXIS_KINDS = ("hinge", "slider")
 NOWHERE = np.zeros(3)
 # Axes and ratios of a parallelogram may be off by the digits in which files are written.
 PARALLEL = 1e-6
+# Fields that may be without limit.
+ENDLESS = ("limit", "limits", "speed", "effort")
 
 
 @record(frozen=True)
@@ -155,6 +157,14 @@ class Description:
         """An error in this file."""
         return ModelFileError(message, self.source, line)
 
+    def check_numbers(self) -> None:
+        """Raise at a part of which a number is not finite: what a file says may overflow where it is put together."""
+        parts: list[Any] = [*self.links.values(), *self.joints.values(), *self.loops, *self.sensors]
+        for part in (*parts, *self.actuators, *self.mimics):
+            _check_finite(part, getattr(part, "name", "") or part.joint, self)
+        if not np.all(np.isfinite(self.gravity)):
+            raise self.error(f"gravity is {self.gravity}, which is not finite")
+
     def inward(self, link: str) -> RobotJoint | None:
         """The joint that holds a link; None for the root."""
         return next((joint for joint in self.joints.values() if joint.child == link), None)
@@ -239,3 +249,14 @@ class Description:
                 part if part.kp is not None else Actuator(part.joint, kp=0.0, limit=part.limit) for part in before
             )
         return dataclasses.replace(self, actuators=changed)
+
+
+def _check_finite(part: Any, name: str, file: Description) -> None:
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if dataclasses.is_dataclass(value):
+            _check_finite(value, name, file)
+        elif field.name not in ENDLESS and isinstance(value, float | np.ndarray) and not np.all(np.isfinite(value)):
+            raise file.error(
+                f"{field.name} of {name!r} is {str(value)[:40]}, which is not finite", getattr(part, "line", None)
+            )

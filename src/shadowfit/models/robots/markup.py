@@ -27,6 +27,10 @@ HINTS = {
 }
 
 
+# No number of a machine is larger in any units, and products of some such numbers do not overflow.
+LARGEST = 1e50
+
+
 @record(frozen=True)
 class Attribute:
     """The value of an attribute, the bytes between its quotes, and those of the whole with the space before it."""
@@ -106,7 +110,7 @@ class Element:
             values = np.array([float(word.replace("_", "?")) for word in words])
         except ValueError:
             values = np.array([])
-        if len(values) != count or not np.all(np.isfinite(values)):
+        if len(values) != count or not np.all(np.abs(values) < LARGEST):
             wanted = "a finite number" if count == 1 else f"{count} finite numbers with spaces between them"
             raise self.error(f"{name!r} of <{self.tag}> must be {wanted}, not {' '.join(words)[:40]!r}")
         return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.util
 import os
 import re
 import warnings
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from shadowfit.apart import LostError, apart
 from shadowfit.geometry.rotations import to_matrix
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.description import (
@@ -28,6 +30,8 @@ from shadowfit.models.robots.description import (
     RobotSensor,
 )
 from shadowfit.models.robots.inertia import Flaw, MassProperties, flaw_of, matrix_of, moments_of
+from shadowfit.models.robots.markup import Element
+from shadowfit.models.robots.mjcf_files import named_files
 
 ROOT = "world"
 # The numbers of MuJoCo's mjtJoint.
@@ -35,33 +39,42 @@ KINDS: tuple[JointKind, ...] = ("free", "ball", "slider", "hinge")
 _LINE = re.compile(r"line (\d+)")
 
 
-def read_mjcf(path: Path, content: bytes | None = None, *, repair: bool = False) -> Description:
+def read_mjcf(root: Element, path: Path, content: bytes | None = None, *, repair: bool = False) -> Description:
     """The robot of an MJCF file; with ``content``, as if that stood in the file.
 
-    With ``repair``, impossible inertias are replaced by the nearest possible.
+    MuJoCo compiles it in a process of its own: some files crash it, and some are without end.
+
+    Args:
+        root: of the file, or of the content.
+        path: of the file.
+        content: in place of what is in the file.
+        repair: whether impossible inertias are replaced by the nearest possible.
 
     Raises:
-        ModelFileError: MuJoCo is not installed, or refuses the file, in its own words.
+        ModelFileError: MuJoCo is not installed, or refuses the file, in its own words, or does not come to an end.
     """
-    mujoco = import_mujoco(path)
-    with _at(path, content) as file, warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        model, notes = _compile(mujoco, file, repair)
-    notes += [f"MuJoCo says: {text}" for text in dict.fromkeys(str(one.message) for one in told)]
-    _obey_flags(mujoco, model)
-    reader = _Reader(mujoco, model, str(path), notes)
-    return reader.description(path.stem)
-
-
-def import_mujoco(path: Path) -> Any:
-    """The module, or an error that says how to install it."""
-    try:
-        import mujoco  # noqa: PLC0415 - an optional dependency
-    except ImportError as error:
+    if importlib.util.find_spec("mujoco") is None:
         raise ModelFileError(
             "MJCF files are read by MuJoCo, which is not installed: pip install 'shadowfit[mjcf]'", str(path)
-        ) from error
-    return mujoco
+        )
+    with _at(path, content) as file:
+        named = named_files(root, path, file.stat().st_size)
+        try:
+            return apart(compiled, path, file, repair, named.outside, size=named.size)
+        except LostError as error:
+            raise ModelFileError(str(error), str(path)) from error
+
+
+def compiled(path: Path, file: Path, repair: bool, bare: bool) -> Description:
+    """The robot as MuJoCo compiles a file, which stands for that of a path; ``bare``: without meshes and the like."""
+    import mujoco  # noqa: PLC0415 - an optional dependency
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model, notes = _compile(mujoco, file, repair, bare)
+    notes += [f"MuJoCo says: {text}" for text in dict.fromkeys(str(one.message) for one in told)]
+    _obey_flags(mujoco, model)
+    return _Reader(mujoco, model, str(path), notes).description(path.stem)
 
 
 @contextlib.contextmanager
@@ -80,20 +93,23 @@ def _at(path: Path, content: bytes | None) -> Iterator[Path]:
         trial.unlink(missing_ok=True)
 
 
-def _compile(mujoco: Any, path: Path, repair: bool) -> tuple[Any, list[str]]:
+def _compile(mujoco: Any, path: Path, repair: bool, bare: bool) -> tuple[Any, list[str]]:
     try:
         spec = mujoco.MjSpec.from_file(str(path))
         notes = _make_possible(spec, path, repair)
+        if bare:
+            _strip(mujoco, spec)
+            return spec.compile(), [*notes, f"meshes, textures and height fields outside of {path.parent} are left out"]
         try:
             return spec.compile(), notes
         except ValueError as first:
             # Meshes are seldom beside a model that was copied; bodies that state their inertia do not need them.
-            bare = mujoco.MjSpec.from_file(str(path))
-            _make_possible(bare, path, repair)
-            if not _strip(mujoco, bare):
+            without = mujoco.MjSpec.from_file(str(path))
+            _make_possible(without, path, repair)
+            if not _strip(mujoco, without):
                 raise
             try:
-                return bare.compile(), [*notes, "meshes, textures and height fields are left out"]
+                return without.compile(), [*notes, "meshes, textures and height fields are left out"]
             except ValueError as second:
                 if _words(second) == _words(first):
                     raise

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from shadowfit.errors import nearest
+from shadowfit.files import named_in
 from shadowfit.models import places
 from shadowfit.models.reader import GROUPS, ModelFile, read_document
 from shadowfit.models.robots.build import MOTOR, Robot
@@ -47,7 +48,11 @@ def load_overlay(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> M
 
 def overlaid_robot(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> Robot:
     """The robot that such a file names, read as the file says."""
-    path = folder / document.text("robot")
+    name = document.text("robot")
+    try:
+        path = named_in(folder, name)
+    except OSError as error:
+        raise document.error(f"{name} cannot be read: {error.strerror}", "robot") from error
     with document.blamed("robot"):
         return read_robot(path, _reading(document, weld))
 

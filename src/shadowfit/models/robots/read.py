@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shadowfit.errors import MechanismError
+from shadowfit.files import read_bytes as content_of
 from shadowfit.models.errors import ModelFileError
 from shadowfit.models.robots.build import Robot, build
 from shadowfit.models.robots.flaws import made_possible
@@ -48,9 +49,10 @@ def read_robot(path: Path, reading: Reading | None = None, content: bytes | None
     if root.tag == "robot":
         description = read_urdf(root)
     elif root.tag == "mujoco":
-        description = read_mjcf(path, content, repair=reading.repair)
+        description = read_mjcf(root, path, content, repair=reading.repair)
     else:
         raise _unknown(root)
+    description.check_numbers()
     robot = description.welded(reading.weld).without_mimics().driven(reading.drive)
     try:
         return build(made_possible(robot, repair=reading.repair), limits=reading.limits)
@@ -61,7 +63,7 @@ def read_robot(path: Path, reading: Reading | None = None, content: bytes | None
 def read_bytes(path: Path) -> bytes:
     """The content of a file."""
     try:
-        return path.read_bytes()
+        return content_of(path)
     except OSError as error:
         raise ModelFileError(f"cannot be read: {error.strerror or error}", str(path)) from error
 
