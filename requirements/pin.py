@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 HERE = Path(__file__).parent
-PINNED_EXTRAS = ("bags", "dask", "hdf5", "mjcf", "pandas", "plots", "web", "test", "dev", "docs", "bench")
+PINNED_EXTRAS = ("bags", "dask", "arviz", "hdf5", "mjcf", "pandas", "plots", "web", "test", "dev", "docs", "bench")
 
 
 def closure(requirements: list[str]) -> dict[str, str]:

@@ -63,7 +63,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("evaluation.store.save_estimate", "evaluation.store.load_result", "evaluation.report.write_report"),
         *("evaluation.validation.validate", "evaluation.cross_validation.cross_validate"),
         *("evaluation.comparison.compare_models", "evaluation.derived.derived", "evaluation.derived.read_expressions"),
-        *("evaluation.advise.advise", "evaluation.advise.Advice"),
+        *("evaluation.advise.advise", "evaluation.advise.Advice", "evaluation.precheck.check"),
+        "evaluation.plots.Plots",
     ),
     "Experiment design": (
         *("designs.design.design", "designs.design.Design", "designs.settings.DesignSettings"),

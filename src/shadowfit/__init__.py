@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from shadowfit.evaluation.advise import advise as advise
     from shadowfit.evaluation.comparison import compare_models as compare_models
     from shadowfit.evaluation.cross_validation import cross_validate as cross_validate
+    from shadowfit.evaluation.precheck import check as check
     from shadowfit.mechanism import Mechanism as Mechanism
     from shadowfit.models import ModelFileError as ModelFileError
     from shadowfit.models import library as library
@@ -70,6 +71,7 @@ _HOME = {
     "fit_fleet": "estimation.spread.fleet",
     **dict.fromkeys(("load_result", "save_estimate", "validate", "write_report"), "evaluation"),
     "advise": "evaluation.advise",
+    "check": "evaluation.precheck",
     "compare_models": "evaluation.comparison",
     "cross_validate": "evaluation.cross_validation",
     "Mechanism": "mechanism",

@@ -127,16 +127,3 @@ def test_a_red_result_is_drawn_from_on_demand_alone(estimate):
     with pytest.raises(DrawError, match="red=True"):
         wrong.draw(3)
     assert len(wrong.draw(3, red=True)) == 3
-
-
-@pytest.mark.slow
-def test_regions_of_pairs_hold_over_whole_fits():
-    """Pendulums with friction, simulated and fitted with default options."""
-    names = ("hinge.viscous", "pendulum.inertia.yy", "pendulum.com.x")
-    truth = np.array([builtin.pendulum().get(name) for name in names])
-    held = []
-    for seed in range(130):
-        recording = twin(builtin.pendulum(), {"hinge": 2.5}, 150, noise=1e-3, seed=seed)
-        table = fit(builtin.pendulum(), recording, names).draw(400, seed, red=True).table
-        held += [inside(table, truth, pair) for pair in itertools.combinations(range(3), 2)]
-    assert 0.93 <= np.mean(held) <= 0.97

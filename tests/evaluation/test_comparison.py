@@ -12,6 +12,7 @@ from shadowfit.evaluation.cross_validation import cross_validate
 from shadowfit.models import load_model
 
 pytestmark = pytest.mark.slow
+WEIGHED = Options(state_weight=100.0)
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +73,23 @@ def test_table_of_fits_and_recordings(model, make_swing):
     assert np.all(found.cost[2, :2] > 1.5 * np.diagonal(found.cost)[:2])
     assert found.average[0] == pytest.approx(0.5 * (found.cost[0, 1] + found.cost[0, 2]))
     assert "| one |" in found.markdown()
+
+
+def test_fits_with_default_options_are_compared_with_the_noise_of_the_largest(model, recording):
+    """Friction that is there is asked for, one that is not is left alone."""
+    without = model.set({"hinge.dry": 0.0, "hinge.viscous": 0.0})
+    inertia = "pendulum.inertia.yy"
+    fits = {
+        "none": fit(without, recording, inertia),
+        "viscous": fit(without, recording, [inertia, "hinge.viscous"]),
+        "dry": fit(without, recording, [inertia, "hinge.viscous", "hinge.dry"]),
+        "coulomb": fit(without, recording, [inertia, "hinge.viscous", "hinge.dry", "hinge.coulomb"]),
+    }
+    none, viscous, dry, coulomb = compare_models(fits)
+    for smaller, larger in ((none, viscous), (viscous, dry)):
+        assert larger.ratio > 100.0
+        assert larger.probability < 1e-10
+        assert larger.aic < smaller.aic
+    assert coulomb.ratio < 12.0
+    with pytest.raises(ComparisonError, match="different weights"):
+        compare_models({"viscous": fits["viscous"], "given": fit(model, recording, inertia, options=WEIGHED)})

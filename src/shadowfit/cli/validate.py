@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,7 +96,7 @@ def _errors(validations: list[Validation], saved: SavedResult) -> Table:
     from shadowfit.cli import console
 
     horizons = sorted({n for one in validations for sensor in one.sensors.values() for n in sensor.prediction_rmse})
-    numeric = (*(f"{n} step{'s' if n > 1 else ''}" for n in horizons), "whole", "within 5 % for")
+    numeric = (*(f"{n} step{'s' if n > 1 else ''}" for n in horizons), "whole", "within 5 % for", "between draws")
     table = console.table(
         "Root mean square errors of simulations over some steps and the whole recording",
         "recording",
@@ -108,7 +109,8 @@ def _errors(validations: list[Validation], saved: SavedResult) -> Table:
         for name, sensor in one.sensors.items():
             ahead = [f"{sensor.prediction_rmse[n]:.3g}" if n in sensor.prediction_rmse else "" for n in horizons]
             unit = saved.summary["model"]["sensors"][name]["unit"]
-            rest = (f"{sensor.rollout_rmse:.3g}", f"{sensor.rollout_horizon:.2f} s")
+            between = f"{100.0 * sensor.enclosed:.0f} %" if math.isfinite(sensor.enclosed) else ""
+            rest = (f"{sensor.rollout_rmse:.3g}", f"{sensor.rollout_horizon:.2f} s", between)
             table.add_row(one.recording, name, unit, *ahead, *rest)
     return table
 

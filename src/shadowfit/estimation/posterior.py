@@ -22,6 +22,7 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.problem.parameters import Chart, ParameterSet
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.uncertainty.truncated_normal import truncated_normal
+from shadowfit.frames import inference_data, pandas_frame, polars_frame
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.records import record
 
@@ -125,19 +126,15 @@ class Draws:
 
     def to_polars(self) -> Any:
         """A Polars frame, one row for each machine."""
-        import polars  # noqa: PLC0415  loaded by those who ask for a frame
-
-        return polars.DataFrame(self.to_dict())
+        return polars_frame(self.to_dict())
 
     def to_pandas(self) -> Any:
         """The same as a pandas frame (extra ``pandas``)."""
-        try:
-            import pandas  # noqa: PLC0415
-        except ImportError as error:
-            raise DrawError(
-                "this needs the package 'pandas'; install it with pip install \"shadowfit[pandas]\""
-            ) from error
-        return pandas.DataFrame(self.to_dict())
+        return pandas_frame(self.to_dict())
+
+    def to_arviz(self) -> Any:
+        """The same as the posterior of an InferenceData of ArviZ (extra ``arviz``)."""
+        return inference_data(self.to_dict())
 
 
 def _tails(levels: Float[np.ndarray, " n"], degrees: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n p"]:

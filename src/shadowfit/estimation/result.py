@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import os
@@ -30,6 +31,7 @@ from shadowfit.estimation.uncertainty.base_parameters import BaseParameters, bas
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
 from shadowfit.estimation.uncertainty.evidence import Evidence, Kind, gather, gather_over_stairs
 from shadowfit.estimation.uncertainty.identifiability import Finding
+from shadowfit.frames import pandas_frame, polars_frame
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.mechanism.mechanism import Mechanism
@@ -438,9 +440,37 @@ class Estimate(Ended):
         """Write the result into a folder as ``shadowfit.save_estimate`` does, with the same keywords."""
         return _above("evaluation").save_estimate(self, folder, **details)
 
+    def __repr__(self) -> str:
+        return (
+            f"<fit of {self.problem.mechanism.name or 'a mechanism'}: {self.status.name.lower()}, "
+            f"{self.problem.parameters.size} parameters, {len(self.problem.tracks)} recordings; see .summary()>"
+        )
+
+    def _repr_html_(self) -> str:
+        return _above("evaluation.notebook").html(self)
+
+    @property
+    def plot(self) -> Any:
+        """Figures in matplotlib: ``plot.fit()``, ``.residuals()``, ``.forces()``, ``.forest()``, ``.pairs()`` and
+        ``.rollouts()`` (extra ``plots``)."""
+        return _above("evaluation.plots").Plots(self)
+
+    def to_polars(self) -> Any:
+        """The table of parameters as a Polars frame."""
+        return polars_frame(self._columns())
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame (extra ``pandas``)."""
+        return pandas_frame(self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = [field.name for field in dataclasses.fields(ParameterEstimate)]
+        return {name: [getattr(row, name) for row in self.parameters] for name in names}
+
     def summary(self) -> str:
-        """The verdict and the parameter table as plain text."""
-        lines = [f"{self.status.value} ({self.iterations} iterations, {self.seconds.total:.2f} s)"]
+        """The verdict with its reasons, and the parameter table as plain text."""
+        lines = _above("evaluation.notebook").sentences(self)
+        lines += [f"{self.status.value} ({self.iterations} iterations, {self.seconds.total:.2f} s)"]
         lines.append(
             f"cost {self.cost:.4g} per time step "
             f"(dynamics {self.cost_dynamics:.3g}, observation {self.cost_observation:.3g})"

@@ -94,6 +94,9 @@ class SavedResult:
     spread: tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]] | None = None
     """Covariance and degrees of freedom of its :class:`Posterior`; None for an older result."""
 
+    def __repr__(self) -> str:
+        return f"<result {self.folder}: {self.summary['status']}, {len(self.labels)} parameters; see .summary>"
+
     @property
     def converged(self) -> bool:
         """Whether the fit reached a minimum."""

@@ -1,9 +1,10 @@
-"""Does a calibrated model hold beyond the data that it was fitted to? Three answers for each recording.
+"""Does a calibrated model hold beyond the data that it was fitted to? Answers for each recording.
 
 * **Cross-validation cost**: the states alone are estimated, all parameters fixed; the cost per time step says how much
   the model has to be helped along. It is the paper's measure, and comparable between models of one recording.
 * **Prediction over N steps**: simulations of increasing length from many of those states, against the samples.
 * **Torques**: what the drives would have to give along the measured motion, against what was measured (:mod:`torques`).
+* **Enclosure**: how many samples lie between simulations of machines drawn from the result (:mod:`enclosure`).
 * **Rollout**: one simulation from the first state to the end, with nothing but the recorded inputs. Unstable or chaotic
   motion leaves every model behind after a while, hence the time until it leaves a band around the measurement.
 """
@@ -19,6 +20,9 @@ import numpy as np
 from shadowfit.arrays import Float
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
+from shadowfit.estimation.posterior import DrawError, Draws
+from shadowfit.estimation.uncertainty.truncated_normal import ImpossibleError
+from shadowfit.evaluation import enclosure
 from shadowfit.evaluation.notices import Colour, Notice, colour, ordered
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.series import compare
@@ -59,6 +63,8 @@ class SensorValidation:
     """Half the width of the band around the measurement."""
     prediction_rmse: dict[int, float]
     """Steps ahead → root mean square error."""
+    enclosed: float = float("nan")
+    """Part of the samples between simulations of draws, which 95 % should be; NaN where there are none (a model)."""
 
 
 @record(frozen=True)
@@ -162,7 +168,17 @@ def validate(
     if options is None:
         options = saved_options(model) if isinstance(model, SavedResult) else Options()
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
-    return [_validate_one(mechanism, matched(mechanism, one), options, optimiser) for one in listed]
+    draws = _draws(model) if isinstance(model, SavedResult) else None
+    return [_validate_one(mechanism, matched(mechanism, one), options, optimiser, draws) for one in listed]
+
+
+def _draws(saved: SavedResult) -> tuple[Draws, dict[str, float]] | None:
+    """Possible machines of a result, with the noise of their sensors; None where nothing can be drawn."""
+    try:
+        draws = saved.draw(enclosure.DRAWS, red=True)
+    except (DrawError, ImpossibleError):
+        return None
+    return draws, {name: sensor["std"] for name, sensor in saved.summary["model"]["sensors"].items()}
 
 
 def saved_options(saved: SavedResult) -> Options:
@@ -180,16 +196,25 @@ def given_options(saved: SavedResult) -> Options:
 
 
 def _validate_one(
-    mechanism: Mechanism, recording: Recording, options: Options, optimiser: LevenbergMarquardt | None
+    mechanism: Mechanism,
+    recording: Recording,
+    options: Options,
+    optimiser: LevenbergMarquardt | None,
+    draws: tuple[Draws, dict[str, float]] | None,
 ) -> Validation:
     estimate = fit(mechanism, recording, (), options=options, optimiser=optimiser).unless_interrupted()
     rolled = rollout_errors(estimate)
     predicted = _prediction_errors(estimate)
+    shares = {} if draws is None else enclosure.enclosed(estimate, *draws)
     sensors = {}
     for name in mechanism.sensors:
         band, error = rolled[name]
         sensors[name] = SensorValidation(
-            _rms(error), _time_inside(recording, error, band), band, {n: _rms(predicted[n][name]) for n in predicted}
+            _rms(error),
+            _time_inside(recording, error, band),
+            band,
+            {n: _rms(predicted[n][name]) for n in predicted},
+            shares.get(name, float("nan")),
         )
     return Validation(
         recording.name,
