@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import warnings
-from pathlib import Path
 
 import numpy as np
-import platformdirs
 
 from shadowfit.errors import ShadowfitError
 from shadowfit.lazy_jax import is_loaded, jax, once_loaded
+from shadowfit.programs import keep_programs
 
 # What JAX calls the parts of its compilation; tracing is left out, as its times include one another.
 _COMPILATION = ("jaxpr_to_mlir_module_duration", "backend_compile_duration")
@@ -95,19 +93,4 @@ def start_jax() -> None:
     np.seterr(all="ignore")
     double_precision()
     _clock.start()
-    once_loaded(_keep_programs)
-
-
-def _keep_programs() -> None:
-    """Keep what XLA compiles, in the user's cache directory unless JAX has one."""
-    if jax.config.values["jax_compilation_cache_dir"] is not None:
-        return
-    folder = Path(platformdirs.user_cache_dir("shadowfit")) / "jax"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return  # a home that cannot be written to only costs the time to compile
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    # An entry that another run is writing, or left half-written, is compiled again: no reason to bother anybody.
-    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache entry", UserWarning)
+    once_loaded(keep_programs)

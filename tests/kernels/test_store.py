@@ -5,12 +5,11 @@ import json
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from shadowfit.kernels import store
+from shadowfit.kernels import key, store
 from shadowfit.kernels.loops import Library
 from tests.kernels.test_loops import FUNCTIONS, write
 
@@ -22,6 +21,7 @@ NAME = "an-entry"
 def folder(tmp_path, monkeypatch):
     place = tmp_path / "kernels"
     monkeypatch.setenv(store.FOLDER_VARIABLE, str(place))
+    monkeypatch.setenv(key.PATH_VARIABLE, str(tmp_path / "own" / "key"))
     return place
 
 
@@ -84,7 +84,7 @@ def test_an_entry_belongs_to_its_name_package_processor_and_format(folder, monke
             changed.setattr(holder, attribute, lambda: "of another kind")
             assert store.load(NAME) is None
     with monkeypatch.context() as changed:
-        changed.setattr(store, "FORMAT", "2")
+        changed.setattr(store, "FORMAT", "of another kind")
         assert store.load(NAME) is None
     assert same(store.load(NAME))
 
@@ -104,33 +104,121 @@ def test_an_entry_belongs_to_its_name_package_processor_and_format(folder, monke
     ],
 )
 def test_a_head_of_wrong_types_is_not_used(head):
-    store._write(NAME, json.dumps(head).encode() + b"\n" + bytes(138))
+    store.write(NAME, json.dumps(head).encode() + b"\n" + bytes(138))
     assert store.load(NAME) is None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners")
 def test_what_others_could_have_written_is_not_used(folder, monkeypatch):
     store.save(NAME, KEPT)
-    for place in (folder, folder / NAME):
-        mode = place.stat().st_mode
-        for bit in (0o020, 0o002):
-            place.chmod(mode | bit)
-            assert store.load(NAME) is None
-        place.chmod(mode)
+    for bit in (0o020, 0o002):
+        (folder / NAME).chmod(0o600 | bit)
+        assert store.load(NAME) is None
+    (folder / NAME).chmod(0o600)
     assert same(store.load(NAME))
-    for function in ("stat", "fstat"):
-        with monkeypatch.context() as changed:
-            original = getattr(os, function)
+    with monkeypatch.context() as changed:
+        original = os.fstat
+        changed.setattr(store.os, "fstat", lambda what: foreign(original(what)))
+        assert store.load(NAME) is None
 
-            def foreign(what, *args, original=original, **options):
-                found = original(what, *args, **options)
-                return SimpleNamespace(st_uid=found.st_uid + 1, st_mode=found.st_mode)
 
-            changed.setattr(store.os, function, foreign)
-            assert store.load(NAME) is None
-    folder.chmod(0o775)
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners")
+@pytest.mark.parametrize("kind", ["group", "others", "another's"])
+def test_folders_of_others_are_refused_with_a_sentence(folder, monkeypatch, kind):
     store.save(NAME, KEPT)
-    assert same(store.load(NAME)), "a folder of the user's is closed to others when it is written to"
+    if kind == "another's":
+        original = os.stat
+
+        def stat(what, *args, **options):
+            found = original(what, *args, **options)
+            return foreign(found) if os.fspath(what) == str(folder) else found
+
+        monkeypatch.setattr(store.os, "stat", stat)
+    else:
+        folder.chmod(0o720 if kind == "group" else 0o702)
+    with pytest.warns(UserWarning, match="neither read from nor kept in .*chmod go-w"):
+        assert store.load(NAME) is None
+    store.save("other", KEPT)  # which is not said again
+    assert [path.name for path in folder.iterdir()] == [NAME]
+
+
+def foreign(found):
+    return os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
+
+
+def test_only_what_was_sealed_with_the_users_key_is_used(folder, tmp_path, monkeypatch):
+    store.save(NAME, KEPT)
+    path = key.key_path()
+    assert path.stat().st_mode & 0o777 == 0o600
+    with monkeypatch.context() as changed:  # somebody else, who can write the same entry
+        changed.setenv(key.PATH_VARIABLE, str(tmp_path / "another's" / "key"))
+        assert store.load(NAME) is None
+        store.save(NAME, KEPT)
+        assert same(store.load(NAME))
+    assert store.load(NAME) is None
+
+
+@pytest.mark.parametrize("how", ["open", "short", "pipe", "nowhere"])
+def test_without_a_key_of_ones_own_nothing_is_kept(folder, tmp_path, monkeypatch, how):
+    path = tmp_path / "poor" / "key"
+    if how != "nowhere":
+        path.parent.mkdir()
+    else:
+        path.parent.write_text("a file")
+    if how == "pipe":
+        os.mkfifo(path, 0o600)
+    elif how != "nowhere":
+        path.write_bytes(bytes(key.SIZE if how == "open" else 3))
+        path.chmod(0o644 if how == "open" else 0o600)
+    monkeypatch.setenv(key.PATH_VARIABLE, str(path))
+    store.save(NAME, KEPT)
+    assert not folder.exists()
+    assert store.load(NAME) is None
+
+
+def test_entries_can_be_given_to_another_machine(folder, tmp_path, monkeypatch):
+    store.save(NAME, KEPT)
+    given = {name: whole for name, whole in store.given_away().items() if name == NAME}
+    monkeypatch.setenv(store.FOLDER_VARIABLE, str(tmp_path / "elsewhere"))
+    monkeypatch.setenv(key.PATH_VARIABLE, str(tmp_path / "elsewhere's" / "key"))
+    store.take({NAME: given[NAME][:-1] + b"?"})
+    assert store.load(NAME) is None
+    store.take(given)
+    assert same(store.load(NAME))
+
+
+XLA = """
+import sys
+from shadowfit import runtime
+runtime.start_jax()
+import jax, jax.numpy as jnp
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+hits = []
+jax.monitoring.register_event_listener(lambda event, **_: hits.append(event))
+print(float(jax.jit(lambda x: jnp.sum(jnp.sin(x) ** 2))(jnp.arange(5.0))))
+print(sum(event.endswith("cache_hits") for event in hits))
+"""
+
+
+def test_programs_of_xla_are_kept_and_sealed_too(folder):
+    environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+
+    def ran():
+        run = subprocess.run([sys.executable, "-c", XLA], env=environment, capture_output=True, text=True, check=True)
+        value, hits = run.stdout.split()
+        return float(value), int(hits)
+
+    value, hits = ran()
+    assert hits == 0
+    entries = [path for path in folder.iterdir() if path.name.startswith("xla-")]
+    assert entries
+    again, hits = ran()
+    assert (again, hits > 0) == (value, True)
+    for path in entries:
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(bytes(content))
+    assert ran() == (value, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
@@ -178,7 +266,7 @@ def test_the_least_recently_used_entries_go(folder, monkeypatch):
 
 WRITER = """
 import sys
-from shadowfit.kernels import store
+from shadowfit.kernels import key, store
 kept = store.Compiled([bytes(200_000)], ((2,),), 5)
 for i in range(60):
     store.save(f"entry{i % 3}", kept)

@@ -112,7 +112,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "From recordings to a calibrated machine": ("check", "fit", "validate", "advise", "report", "draw", "export"),
     "Before recording": ("design", "simulate"),
     "Many fits": ("run", "fleet", "sweep", "reproduce"),
-    "Files": ("convert",),
+    "Files": ("convert", "cache"),
 }
 
 

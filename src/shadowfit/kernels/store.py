@@ -1,9 +1,9 @@
 """Compiled kernels, and facts that take long to find, kept in the user's cache directory for later runs.
 
-An entry is a file: a digest, and what was kept. The digest is over the content together with the entry's name, the
-source of the package, the processor and the version of this format, so that a damaged entry, or one that was made for
-something else, is not used but made again. Only files and folders are read that belong to the user and that nobody
-else can write to: what is in them is run.
+An entry is a file: a seal, and what was kept. The seal is made with a secret of the user (:mod:`key`) over the content
+together with the entry's name, the source of the package, the processor and the version of this format, so that an
+entry that is damaged, was made for something else or by somebody else is not used but made again: what is in it is run.
+A folder that is not the user's alone to write to is not used, which is said once.
 
 Entries appear at once or not at all, so that several processes can use one folder. The least recently used ones are
 removed beyond `MOST_BYTES`.
@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import itertools
 import json
 import os
 import stat
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,13 +29,14 @@ import platformdirs
 
 from shadowfit.kernels import codegen
 from shadowfit.kernels.fingerprint import package_digest
+from shadowfit.kernels.key import user_key
 from shadowfit.records import record
 
 FOLDER_VARIABLE = "SHADOWFIT_KERNELS"
 """Environment variable that names another folder; empty: nothing is kept."""
 MOST_BYTES = 512 * 2**20
 """Size of all entries beyond which the least recently used ones are removed."""
-FORMAT = "1"
+FORMAT = "2"
 """Version of what an entry looks like."""
 UNFINISHED = ".unfinished-"
 """How names of files begin that are being written."""
@@ -41,6 +44,8 @@ ABANDONED = 3600.0
 """Age of such a file from which on its writer is taken for dead [s]."""
 DIGEST_SIZE = 32
 
+_refused: set[Path] = set()
+"""Folders of which it was said that they are not used."""
 _used: set[str] = set()
 """Names of the entries that this process has read or written."""
 
@@ -65,7 +70,7 @@ def folder() -> Path | None:
 
 def load(name: str) -> Compiled | None:
     """A kernel of an earlier run; None if there is none or it cannot be used."""
-    content = _read(name)
+    content = read(name)
     if content is None:
         return None
     try:
@@ -91,17 +96,17 @@ def _counts(values: Any) -> tuple[int, ...]:
 def save(name: str, compiled: Compiled) -> None:
     """Keep a kernel."""
     head = {"sizes": [len(code) for code in compiled.objects], "shapes": compiled.shapes, "scratch": compiled.scratch}
-    _write(name, json.dumps(head).encode() + b"\n" + b"".join(compiled.objects))
+    write(name, json.dumps(head).encode() + b"\n" + b"".join(compiled.objects))
 
 
 def remembered(name: str, find: Callable[[], Any]) -> Any:
     """What ``find`` found in an earlier run, or finds now; something that JSON can hold."""
-    content = _read(name)
+    content = read(name)
     if content is not None:
         with contextlib.suppress(ValueError):
             return json.loads(content)
     value = find()
-    _write(name, json.dumps(value).encode())
+    write(name, json.dumps(value).encode())
     return value
 
 
@@ -109,9 +114,9 @@ def given_away() -> dict[str, bytes]:
     """All entries that this process has used, digests included, for another machine to :func:`take`."""
     entries = {}
     for name in sorted(_used):
-        content = _read(name)
+        content = read(name)
         if content is not None:
-            entries[name] = _digest(name, content) + content
+            entries[name] = _digest(name, content).digest() + content
     return entries
 
 
@@ -122,16 +127,22 @@ def take(entries: Mapping[str, bytes]) -> None:
     """
     for name, whole in entries.items():
         digest, content = whole[:DIGEST_SIZE], whole[DIGEST_SIZE:]
-        if digest == _digest(name, content) and _read(name) is None:
-            _write(name, content)
+        if digest == _digest(name, content).digest() and read(name) is None:
+            write(name, content)
 
 
-def _digest(name: str, content: bytes) -> bytes:
+def _sealed(name: str, content: bytes, key: bytes) -> bytes:
+    """The seal of an entry."""
+    return hmac.digest(key, _digest(name, content).digest(), "sha256")
+
+
+def _digest(name: str, content: bytes) -> hashlib.blake2b:
+    """What tells an entry from others; alone it only shows that nothing was lost on the way."""
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for part in (FORMAT, package_digest(), codegen.processor(), name):
         digest.update(f"{part}\n".encode())
     digest.update(content)
-    return digest.digest()
+    return digest
 
 
 def _is_ours(status: os.stat_result) -> bool:
@@ -141,13 +152,13 @@ def _is_ours(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _read(name: str) -> bytes | None:
-    """The content of an entry; None if there is none, it is damaged, or somebody else could have written it."""
-    place = folder()
-    if place is None:
+def read(name: str) -> bytes | None:
+    """The content of an entry; None if there is none, it is damaged, or it is not from here."""
+    place, key = folder(), user_key()
+    if place is None or key is None or not place.exists():
         return None
     try:
-        if not _is_ours(os.stat(place)):
+        if not _is_usable(place):
             return None
         with open(place / name, "rb", opener=_at_once) as file:
             status = os.fstat(file.fileno())
@@ -157,7 +168,7 @@ def _read(name: str) -> bytes | None:
     except OSError:
         return None
     digest, content = whole[:DIGEST_SIZE], whole[DIGEST_SIZE:]
-    if digest != _digest(name, content):
+    if not hmac.compare_digest(digest, _sealed(name, content, key)):
         return None
     with contextlib.suppress(OSError):
         os.utime(place / name)  # used now
@@ -170,18 +181,20 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _write(name: str, content: bytes) -> None:
+def write(name: str, content: bytes) -> None:
     """Write at once or not at all; a folder that cannot be written to only costs the time to compile again."""
-    place = folder()
-    if place is None:
+    place, key = folder(), user_key()
+    if place is None or key is None:
         return
     with contextlib.suppress(OSError):
-        place.mkdir(parents=True, exist_ok=True)
-        _close_to_others(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
+        if not _is_usable(place):
+            return
         handle, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=place)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_digest(name, content) + content)
+                file.write(_sealed(name, content, key) + content)
             os.replace(temporary, place / name)
             _used.add(name)
         except BaseException:
@@ -191,11 +204,36 @@ def _write(name: str, content: bytes) -> None:
         _remove_unused(place)
 
 
-def _close_to_others(place: Path) -> None:
-    """Take away from others the right to write to a folder of the user's, which some systems give by default."""
-    status = os.stat(place)
-    if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not _is_ours(status):
-        os.chmod(place, stat.S_IMODE(status.st_mode) & ~(stat.S_IWGRP | stat.S_IWOTH))
+def _is_usable(place: Path) -> bool:
+    """Whether a folder is the user's alone to write to; if not, that is said once."""
+    if _is_ours(os.stat(place)):
+        return True
+    if place not in _refused:
+        _refused.add(place)
+        warnings.warn(
+            f"compiled code is neither read from nor kept in {place}: the folder belongs to another user, or others "
+            f"may write to it (chmod go-w), or name another one in {FOLDER_VARIABLE}",
+            stacklevel=2,
+        )
+    return False
+
+
+def kept() -> tuple[int, int]:
+    """How many entries there are, and their size [bytes]."""
+    place = folder()
+    sizes = [path.stat().st_size for path in place.iterdir()] if place is not None and place.is_dir() else []
+    return len(sizes), sum(sizes)
+
+
+def remove_all() -> None:
+    """Remove all entries.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    place = folder()
+    for path in place.iterdir() if place is not None and place.is_dir() else ():
+        path.unlink(missing_ok=True)
 
 
 def _remove_unused(place: Path) -> None:
