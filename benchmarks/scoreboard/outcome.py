@@ -33,7 +33,11 @@ def fitted(
 ) -> Fitted:
     """A fit with plain defaults, unless options are given."""
     start_jax()
-    wished = {name: Free(start=start) for name, start in free.items()} if isinstance(free, Mapping) else list(free)
+    wished = (
+        {name: start if isinstance(start, Free) else Free(start=start) for name, start in free.items()}
+        if isinstance(free, Mapping)
+        else list(free)
+    )
     began = time.process_time()
     estimate = fit(mechanism, recordings, wished, options=options or Options())
     return Fitted(estimate, time.process_time() - began)

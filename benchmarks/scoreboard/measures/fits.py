@@ -33,8 +33,12 @@ def holds(interval: tuple[float | None, float | None], truth: float) -> bool:
 
 
 def errors(outcomes: Outcomes) -> list[float]:
-    """Errors of estimates in their bars."""
-    return [abs(row["value"] - row["truth"]) / row["std"] for _, row in rows(outcomes) if row["std"] and "truth" in row]
+    """Errors of estimates that are called identified, in their bars."""
+    return [
+        abs(row["value"] - row["truth"]) / row["std"]
+        for _, row in rows(outcomes)
+        if row["identifiable"] and row["std"] and "truth" in row
+    ]
 
 
 def coverage(outcomes: Outcomes) -> float | None:

@@ -1,34 +1,25 @@
-"""Arms with harmonic drives, made with Pinocchio's inverse dynamics, fitted with the plain commands of docs/robots.md.
+"""Arms with harmonic drives, by Pinocchio's inverse dynamics.
 
 * ``seven``: seven axes; friction with a Stribeck part (half of Coulomb's), rotors, a ripple of the gears' torque.
-* ``pauses``: the same arm from point to point, friction that grows over a milliradian and stays what it was at rest.
+* ``seven`` with pauses: from point to point, friction that grows over a milliradian and stays what it was at rest.
 * ``parallelogram``: four axes, the forearm keeps its attitude (a URDF's ``mimic``); friction with a Stribeck part.
 * ``currents``: six axes whose motor currents [A] were read; gains are known to 5 %, and free beside everything else.
 
 Angles (noise 20 µrad) and torques with noise, 1 kHz, 20 s. The URDF that is fitted has no friction, and masses, centres
-of mass and inertias that are off by up to 20 %. ``fit`` sees the first 14 s, ``validate`` the rest; friction and rotors
-are printed beside the truth, in error bars. (Models without a Stribeck part have a little more Coulomb friction.)
-
-    python benchmarks/geared_arms.py [--out FOLDER] [seven pauses parallelogram currents]
+of mass and inertias that are off by up to 20 %. (Models without a Stribeck part have a little more Coulomb friction.)
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import functools
-import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pinocchio
 
+from benchmarks.rigs.robot import FREE, TORQUES, Robot
+
 TIME = np.arange(0.0, 20.0, 1e-3)
-ANGLE_NOISE, HARMONICS, BASE, SPLIT = 2e-5, 5, 0.1, "14"
-OVERLAY = 'robot = "robot.urdf"\ndrive = "torque"\n\n[sensors."*_position"]\nstd = 1e-4\n\n[inputs."*_effort"]\n'
-FREE = ("*.inertial", "*.friction", "*.armature", "*_effort.offset")
+ANGLE_NOISE, HARMONICS, BASE, SPLIT = 2e-5, 5, 0.1, 14.0
 STRIBECK_SPEED, STICKING = 0.08, 1e-3
 # Of a move and the pause behind it [s], and the way [rad] over which friction turns.
 MOVE, PAUSE, TURN = 1.0, 0.5, 1e-3
@@ -47,21 +38,6 @@ class Link:
     turned: str = "0 0 0"
     axis: str = "0 0 1"
     mimic: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Recorded:
-    """What an arm was, and what was read."""
-
-    links: list[Link]
-    cad: list[Link]
-    """As its file has them."""
-    channels: dict[str, np.ndarray]
-    truth: dict[str, float]
-    overlay: str = ""
-    """More for the model file beside the robot's."""
-    more: tuple[str, ...] = ()
-    """Further arguments of the fit."""
 
 
 def urdf(links: list[Link], mimics: bool = True) -> str:
@@ -144,7 +120,7 @@ def read(
     return columns | {f"{name}_effort": efforts[:, i] for i, name in enumerate(names)}
 
 
-def seven(pausing: bool = False) -> Recorded:
+def seven(pausing: bool = False) -> Robot:
     """Seven axes in the style of collaborative arms."""
     rng = np.random.default_rng(11)
     turned = [f"{angle} 0 0" for angle in (0, -1.5708, 1.5708, 1.5708, -1.5708, 1.5708, -1.5708)]
@@ -175,10 +151,10 @@ def seven(pausing: bool = False) -> Recorded:
         names = (f"joint{i + 1}.{kind}" for kind in ("viscous", "coulomb", "motor.shaft_inertia"))
         truth |= dict(zip(names, numbers, strict=True))
     channels = read(rng, [link.joint for link in links], q, torque, 0.02 * coulomb)
-    return Recorded(links, cad, channels, truth)
+    return Robot(urdf(cad), TORQUES, TIME, channels, truth, split=SPLIT)
 
 
-def parallelogram() -> Recorded:
+def parallelogram() -> Robot:
     """A forearm that keeps its attitude; nothing drives or reads its joint."""
     rng, across = np.random.default_rng(12), "0 1 0"
     links = [
@@ -207,10 +183,10 @@ def parallelogram() -> Recorded:
         "turn.motor.shaft_inertia": 0.2,
     }  # fmt: skip
     channels = read(rng, ["yaw", "shoulder", "turn"], led[0], torque, np.array([0.3, 0.5, 0.05]))
-    return Recorded(links, cad, channels, truth)
+    return Robot(urdf(cad), TORQUES, TIME, channels, truth, split=SPLIT)
 
 
-def currents() -> Recorded:
+def currents() -> Robot:
     """Six axes behind gears with ripple and Stribeck friction; the torque of a current is known to 5 %."""
     rng, across = np.random.default_rng(2), "0 1 0"
     numbers = (
@@ -242,47 +218,5 @@ def currents() -> Recorded:
     truth = {f"{name}.{kind}": float(own[i]) for i, name in enumerate(names) for kind, own in kinds.items()}
     stated = gain * (1.0 + 0.05 * rng.standard_normal(len(gain)))
     lines = [f"[joints.{name}.motor]\ngain = {x:.6g}\n" for name, x in zip(names, stated, strict=True)]
-    more = ("--free", "*.motor.gain", "--prior", "*.motor.gain=5%")
-    return Recorded(links, cad, channels, truth, "\n".join(['unit = "A"\n', *lines]), more)
-
-
-def study(arm: Recorded, folder: Path) -> None:
-    """Files, fit, torques of the rest, and parameters beside the truth."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "robot.urdf").write_text(urdf(arm.cad))
-    (folder / "arm.toml").write_text(f'{OVERLAY}hold = "linear"\n{arm.overlay}')
-    header, table = ",".join(["time", *arm.channels]), np.column_stack([TIME, *arm.channels.values()])
-    np.savetxt(folder / "recording.csv", table, delimiter=",", header=header, comments="", fmt="%.9g")
-    free = [part for pattern in FREE for part in ("--free", pattern)]
-    for arguments in (
-        ("fit", "arm.toml", "recording.csv", "--to", SPLIT, *free, *arm.more, "--out", "result", "--quiet"),
-        ("validate", "result", "recording.csv", "--from", SPLIT, "--quiet"),
-    ):
-        subprocess.run([sys.executable, "-m", "shadowfit", *arguments], cwd=folder, check=False)
-    found = json.loads((folder / "result" / "result.json").read_text())
-    print(f"{found['status']} after {found['iterations']} iterations, {found['verdict']}")
-    for name, true in arm.truth.items():
-        own = found["parameters"][name]
-        text = f"{own['value']:.4g} in {own['interval'][0]:.4g} … {own['interval'][1]:.4g}"
-        off = f"{(own['value'] - true) / own['std']:+.1f} bars" if own["std"] else "on its bound"
-        print(f"{name} | {text} | truth {true:g} | {off}")
-
-
-def main() -> None:
-    """The arms that were asked for, one after the other."""
-    arms = {
-        "seven": seven,
-        "pauses": functools.partial(seven, pausing=True),
-        "parallelogram": parallelogram,
-        "currents": currents,
-    }
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("arms", nargs="*", default=list(arms), help=f"of {', '.join(arms)}")
-    chosen = parser.parse_args()
-    for name in chosen.arms:
-        study(arms[name](), chosen.out.resolve() / name)
-
-
-if __name__ == "__main__":
-    main()
+    overlay = "\n".join([TORQUES + 'unit = "A"\n', *lines])
+    return Robot(urdf(cad), overlay, TIME, channels, truth, (*FREE, "*.motor.gain"), ("*.motor.gain=5%",), split=SPLIT)

@@ -1,35 +1,39 @@
-"""Arms in a position loop that MuJoCo simulates, fitted with the plain commands of docs/robots.md.
+"""Robots that MuJoCo simulates; the file that is fitted has other masses and inertias, and other joints.
+
+Arms in a position loop whose torques are read with noise, 1 kHz:
 
 * ``wrist``: seven axes in the style of vendors' files (classes of defaults, armature, damping, friction loss), a motor
   for all but the last one.
 * ``palletiser``: six bodies, a crank and a rod lead the forearm through a parallelogram (``connect``).
+* ``shoulder``: four axes, nothing but numbers that are off.
 
-Recorded are angles (noise 20 µrad) and torques of the drives with noise, 1 kHz. The file that is fitted has no friction
-and other masses and inertias. ``fit`` sees the first 70 %, ``validate`` the rest, ``export`` writes the calibrated
-file; printed are friction and rotors beside the truth, in error bars.
+Robots whose targets are recorded, 200 Hz, with position loops of the file itself:
 
-    python benchmarks/simulated_arms.py [--out FOLDER] [--wrist VISCOUS,COULOMB,ARMATURE] [wrist palletiser]
+* ``legs``: two legs of three joints, targets that go on smoothly.
+* ``servos``: an arm of four servos, targets that are stairs of 20 ms.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
-import resource
-import subprocess
-import sys
-from pathlib import Path
 
 import mujoco
 import numpy as np
 
-STEP, INTERVAL = 2.5e-4, 1e-3
-ANGLE_NOISE = 2e-5
+from benchmarks.rigs.robot import FREE, TORQUES, Robot
+
+# Of the integrator, whose errors are of first order: bars of 0.1 % are to hold [s].
+STEP = 2e-5
+# Dry friction as hard as the step allows: by default it creeps over some mrad/s.
+HARD = f'solreffriction="{2.0 * STEP:g} 1" solimpfriction="0.999 0.999 1e-3"'
 HARMONICS, BASE = 5, 0.1
-OVERLAY = '\ndrive = "torque"\n\n[sensors."*_position"]\nstd = 1e-4\n\n[inputs."*_effort"]\nhold = "linear"\n'
-FREE = ("*.inertial", "*.friction", "*.armature", "*_effort.offset")
-KINDS = {"viscous": 0, "coulomb": 1, "motor.shaft_inertia": 2, "rotor.shaft_inertia": 2}
+# Sampling interval [s] and noise of angles [rad] where torques are read, and where targets are.
+READ, LED = (1e-3, 2e-5), (5e-3, 1e-4)
+# Of a file that is fitted: masses and inertias, and the joints' numbers, by the truth.
+FACTORS, HALF = (0.8, 1.25, 1.1, 0.85, 1.2, 0.9, 1.15), 0.5
+LED_FREE = ("*.friction", "*.armature", "*.mass")
+# What the armature is called, of a joint with a motor and of another one.
+ROTOR = {True: "motor.shaft_inertia", False: "rotor.shaft_inertia"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +66,8 @@ class Arm:
     seconds: float
     closing: str = ""
     overlay: str = ""
+    held: int = 0
+    """Samples that targets are held, which are recorded in place of torques; zero: torques are."""
 
 
 BIG, LARGE, SMALL = (2.0, 0.8, 0.4), (2.5, 1.1, 0.5), (0.8, 0.4, 0.1)
@@ -104,12 +110,59 @@ def palletiser() -> Arm:
     return Arm(links, *gains, (0.0, 0.1, 0.0, 0.1), (1.5, 1.5, 0.2, 1.5), 0.12, 20.0, closing, unread)
 
 
+def shoulder() -> Arm:
+    """Four axes, each with a drive of its own."""
+    across = "0 1 0"
+    links = (
+        Link("base_link", "base", "0 0 0.2", 5.0, "0.01 0 0.08", "0.03 0.03 0.02", (4.0, 3.0, 0.8)),
+        Link("upper", "base_link", "0 0 0.2", 4.0, "0.02 0 0.15", "0.06 0.06 0.01", (4.5, 3.5, 0.9), axis=across),
+        Link("fore", "upper", "0 0 0.35", 2.5, "0.15 0.01 0.02", "0.008 0.03 0.03", (2.0, 1.5, 0.3), axis=across),
+        Link("hand", "fore", "0.3 0 0", 1.0, "0.02 0.03 0.05", "0.003 0.003 0.002", (0.6, 0.4, 0.05), axis="1 0 0"),
+    )
+    gains = (3000.0, 3000.0, 1500.0, 300.0), (150.0, 150.0, 60.0, 8.0)
+    return Arm(links, *gains, (0.0, 0.4, 0.2, 0.0), (0.2, 0.2, 0.1, 0.03), 0.25, 12.0)
+
+
+def legs() -> Arm:
+    """Two legs of three joints under a base that is held."""
+    across, links = "0 1 0", []
+    for side, place in (("left", 0.1), ("right", -0.1)):
+        links += [
+            Link(f"{side}_hip", "base", f"0 {place} 0", 0.7, "0 0 0", "1e-3 1e-3 1e-3", (0.1, 0.2, 0.01), axis="1 0 0"),
+            Link(
+                *(f"{side}_thigh", f"{side}_hip", f"0 {place} 0", 1.2, "0 0 -0.05", "6e-3 6e-3 1e-3"),
+                (0.15, 0.3, 0.012),
+                axis=across,
+            ),
+            Link(
+                *(f"{side}_calf", f"{side}_thigh", "0 0 -0.2", 0.3, "0 0 -0.1", "1.5e-3 1.5e-3 1e-4"),
+                (0.2, 0.25, 0.02),
+                axis=across,
+            ),
+        ]
+    return Arm(tuple(links), (30.0,) * 6, (1.0,) * 6, (0.0, 0.7, -1.4) * 2, (), 0.3, 12.0, held=1)
+
+
+def servos() -> Arm:
+    """An arm of four servos; a computer sends targets every 20 ms."""
+    across = "0 1 0"
+    links = (
+        Link("turn", "base", "0 0 0.05", 0.3, "0.01 0 0.03", "4e-4 4e-4 3e-4", (0.3, 0.05, 0.02)),
+        Link("lift", "turn", "0 0 0.06", 0.25, "0.01 0 0.06", "5e-4 5e-4 1e-4", (0.3, 0.05, 0.02), axis=across),
+        Link("bend", "lift", "0 0 0.12", 0.2, "0.06 0 0", "1e-4 4e-4 4e-4", (0.25, 0.05, 0.02), axis=across),
+        Link("nod", "bend", "0.13 0 0", 0.12, "0.04 0 0", "5e-5 1e-4 1e-4", (0.2, 0.04, 0.015), axis=across),
+    )
+    return Arm(links, (18.0,) * 4, (0.6,) * 4, (0.0, 0.2, 0.3, 0.3), (), 0.3, 12.0, held=4)
+
+
 def mjcf(arm: Arm, factors: np.ndarray | None = None) -> str:
     """The file: the true one, or one with other masses and without friction."""
 
     def body(link: Link, depth: int) -> str:
         factor = 1.0 if factors is None else factors[arm.links.index(link)]
-        inertia = " ".join(f"{factor * float(entry):.6g}" for entry in link.inertia.split())
+        # Where targets are read masses alone are free, so that nothing else may be off.
+        spread = 1.0 if arm.held else factor
+        inertia = " ".join(f"{spread * float(entry):.6g}" for entry in link.inertia.split())
         pad, inside = "  " * depth, [body(one, depth + 1) for one in arm.links if one.parent == link.name]
         return (
             f'{pad}<body name="{link.name}" pos="{link.place}" quat="{link.turned}">\n'
@@ -121,10 +174,16 @@ def mjcf(arm: Arm, factors: np.ndarray | None = None) -> str:
     classes = ""
     for link in arm.links:
         viscous, coulomb, armature = link.joint
-        friction = f'damping="{viscous}" frictionloss="{coulomb}" armature="{armature}"'
+        friction = f'damping="{viscous}" frictionloss="{coulomb}" armature="{armature}" {HARD}'
         own = friction if factors is None else f'armature="{0.5 * armature}"'
         classes += f'    <default class="{link.name}">\n      <joint {own}/>\n    </default>\n'
-    motors = "".join(f'    <motor joint="{one.name}_joint"/>\n' for one in arm.links if one.driven)
+    loops = iter(zip(arm.stiffness, arm.damping, strict=True))
+    motors = "".join(
+        f'    <position joint="{one.name}_joint" kp="{kp}" kv="{kv}"/>\n'
+        if arm.held
+        else f'    <motor joint="{one.name}_joint"/>\n'
+        for one, (kp, kv) in zip((one for one in arm.links if one.driven), loops, strict=True)
+    )
     tree = "".join(body(one, 3) for one in arm.links if one.parent == "base")
     return (
         f'<mujoco>\n  <compiler angle="radian"/>\n  <option integrator="implicitfast" timestep="{STEP}"/>\n'
@@ -134,8 +193,8 @@ def mjcf(arm: Arm, factors: np.ndarray | None = None) -> str:
     )
 
 
-def record(arm: Arm, path: Path) -> None:
-    """Angles and drives' torques along sines that a position loop follows."""
+def record(arm: Arm) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Angles, and torques of the drives or targets, along sines that a position loop follows."""
     model = mujoco.MjModel.from_xml_string(mjcf(arm))
     data, rng = mujoco.MjData(model), np.random.default_rng(1)
     names = [model.joint(i).name for i in range(model.njnt)]
@@ -159,84 +218,41 @@ def record(arm: Arm, path: Path) -> None:
         angle = dict(zip(names, data.qpos, strict=True))
         data.qpos[names.index("rod_joint")] = angle["upper_joint"] - angle["crank_joint"]
         data.qpos[names.index("forearm_joint")] = angle["crank_joint"] - angle["upper_joint"]
-    rows, every = [], round(INTERVAL / STEP)
-    for step in range(round(arm.seconds / STEP)):
-        if step % every == 0:
-            angle, speed = target(step * STEP)
-            command = stiffness * (angle - data.qpos[driven]) + damping * (speed - data.qvel[driven])
-            data.ctrl[:] = command
-            rows.append([step * STEP, *data.qpos, *command])
-        mujoco.mj_step(model, data)
-    table = np.array(rows)
-    # A torque is held over the interval behind its sample: at the sample it is between two of them.
-    torque = table[:, 1 + model.njnt :]
-    torque[1:] = 0.5 * (torque[1:] + torque[:-1])
-    table[:, 1 : 1 + model.njnt] += ANGLE_NOISE * rng.standard_normal((len(table), model.njnt))
-    torque += np.array(arm.torque_noise)[order] * rng.standard_normal(torque.shape)
-    head = ["time", *(f"{name}.position" for name in names), *(f"{names[joint]}.effort" for joint in driven)]
-    np.savetxt(path, table, delimiter=",", header=",".join(head), comments="", fmt="%.9g")
+    interval, noise = LED if arm.held else READ
+    rows, commands, every = [], [], round(interval / STEP)
+    for sample in range(round(arm.seconds / interval)):
+        angle, speed = target(sample * interval)
+        if not arm.held:
+            data.ctrl[:] = stiffness * (angle - data.qpos[driven]) + damping * (speed - data.qvel[driven])
+        elif sample % arm.held == 0:
+            data.ctrl[:] = angle
+        rows.append(data.qpos.copy())
+        commands.append(data.ctrl.copy())
+        mujoco.mj_step(model, data, every)
+    angles, given = np.array(rows), np.array(commands)
+    angles += noise * rng.standard_normal(angles.shape)
+    if not arm.held:
+        # A torque is held over the interval behind its sample: at the sample it is between two of them.
+        given[1:] = 0.5 * (given[1:] + given[:-1])
+        given += np.array(arm.torque_noise)[order] * rng.standard_normal(given.shape)
+    kind = "target" if arm.held else "effort"
+    channels = {f"{name}.position": angles[:, i] for i, name in enumerate(names)}
+    channels |= {f"{names[joint]}.{kind}": given[:, i] for i, joint in enumerate(driven)}
+    return interval * np.arange(len(rows)), channels
 
 
-def command(*arguments: str) -> str:
-    """Run ``shadowfit``; its output."""
-    print("shadowfit", *arguments, flush=True)
-    call = [sys.executable, "-m", "shadowfit", *arguments]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise SystemExit(done.stderr)
-    return done.stdout
-
-
-def study(arm: Arm, folder: Path) -> None:
-    """Fit, validate, export; friction and rotors beside the truth."""
-    folder.mkdir(parents=True, exist_ok=True)
-    factors = np.resize([0.8, 1.25, 1.1, 0.85, 1.2, 0.9, 1.15], len(arm.links))
-    (folder / "true.xml").write_text(mjcf(arm))
-    (folder / "arm.xml").write_text(mjcf(arm, factors))
-    (folder / "arm.toml").write_text(f'robot = "arm.xml"{OVERLAY}{arm.overlay}')
-    record(arm, folder / "run.csv")
-    model, run, result, split = (
-        *(str(folder / name) for name in ("arm.toml", "run.csv", "result")),
-        str(0.7 * arm.seconds),
-    )
-    free = [part for pattern in FREE for part in ("--free", pattern)]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command("fit", model, run, "--to", split, *free, "--out", result, "--quiet")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    found = json.loads((folder / "result" / "result.json").read_text())
-    print(
-        f"{found['verdict']}: {found['status']} after {found['iterations']} iterations, {spent:.0f} s of processor time"
-    )
-    print("parameter | truth | found | difference in bars")
-    for link in arm.links:
-        for kind, place in KINDS.items():
-            own = found["parameters"].get(f"{link.name}_joint.{kind}")
-            if own is None:
-                continue
-            bar = own["std"] or float(np.max(np.abs(np.array(own["interval"]) - own["value"]))) / 1.96
-            away = (own["value"] - link.joint[place]) / bar
-            held = " (bound)" * own["at_bound"]
-            print(f"{link.name}.{kind} | {link.joint[place]} | {own['value']:.4g} ± {bar:.2g}{held} | {away:.1f}")
-    print(command("validate", result, run, "--from", split))
-    print(
-        command("export", result, str(folder / "arm.xml"), "--out", str(folder / "arm.calibrated.xml"))[:500],
-        flush=True,
-    )
-
-
-def main() -> None:
-    """Simulate and fit the chosen arms."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("simulated_arms"))
-    parser.add_argument("--wrist", default="0.03,0.01,0.002", help="viscous, Coulomb and armature of the loose wrist")
-    parser.add_argument("arms", nargs="*", default=["wrist", "palletiser"])
-    chosen = parser.parse_args()
-    loose = tuple(float(number) for number in chosen.wrist.split(","))
-    arms = {"wrist": wrist((loose[0], loose[1], loose[2])), "palletiser": palletiser()}
-    for name in chosen.arms:
-        study(arms[name], chosen.out / name)
-
-
-if __name__ == "__main__":
-    main()
+def robot(arm: Arm) -> Robot:
+    """The robot with a file that is off."""
+    time, channels = record(arm)
+    truth = {
+        f"{link.name}_joint.{kind}": value
+        for link in arm.links
+        if any(link.joint)
+        for kind, value in zip(("viscous", "coulomb", ROTOR[link.driven]), link.joint, strict=True)
+    }
+    file = mjcf(arm, np.resize(FACTORS, len(arm.links)))
+    if arm.held:
+        truth |= {f"{link.name}.mass": link.mass for link in arm.links}
+        overlay = 'drive = "position"\n\n[sensors."*_position"]\nstd = 1e-4\n'
+        return Robot(file, overlay, time, channels, truth, LED_FREE)
+    return Robot(file, TORQUES + arm.overlay, time, channels, truth, FREE, split=0.7 * arm.seconds)
