@@ -1,4 +1,4 @@
-"""Six axes in a position loop, friction that saturates with speed and depends on load, torques with noise."""
+"""Six axes in a position loop, torques with noise; friction of the model, or one that saturates and depends on load."""
 
 from __future__ import annotations
 
@@ -51,10 +51,8 @@ def _moments(i: int) -> np.ndarray:
     return np.diag([side, side, LINK_MASS[i] * radius**2 / 2.0])
 
 
-def led(seed: int = 0, duration: float = 12.0, interval: float = 0.008) -> tuple[Recording, np.ndarray]:
-    """A path that a controller holds; friction grows less than viscous friction does, torques are read with noise."""
-    rng = np.random.default_rng(seed)
-    at = interval * np.arange(int(duration / interval))
+def path(rng: np.random.Generator, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Angles, speeds and accelerations of three sines in each joint."""
     rates = 2.0 * np.pi * np.array([0.1, 0.23, 0.37])
     sizes, phases = rng.uniform(0.1, 0.35, (3, 6)), rng.uniform(0.0, 6.0, (3, 6))
     waves = rates[:, None, None] * at[None, :, None] + phases[:, None]
@@ -62,18 +60,38 @@ def led(seed: int = 0, duration: float = 12.0, interval: float = 0.008) -> tuple
         np.sum(sizes[:, None] * rates[:, None, None] ** order * wave(waves), axis=0)
         for order, wave in ((0, np.sin), (1, np.cos), (2, lambda x: -np.sin(x)))
     )
+    return q, v, a
+
+
+def read(rng: np.random.Generator, at: np.ndarray, q: np.ndarray, torque: np.ndarray) -> Recording:
+    """Angles and torques with noise."""
+    angles = q + 1e-5 * rng.standard_normal(q.shape)
+    told = torque + 0.02 * np.std(torque, axis=0) * rng.standard_normal(q.shape)
+    channels = {f"q{i + 1}": angles[:, i] for i in range(6)} | {f"u{i + 1}": told[:, i] for i in range(6)}
+    units = {name: "rad" if name[0] == "q" else "N m" for name in channels}
+    return Recording(at, channels, units=units)
+
+
+def led(seed: int = 0, duration: float = 12.0, interval: float = 0.008) -> Recording:
+    """A path that a controller holds; friction grows less than viscous friction does, torques are read with noise."""
+    rng, at = np.random.default_rng(seed), interval * np.arange(int(duration / interval))
+    q, v, a = path(rng, at)
     links = np.array([inverse_dynamics(*own) for own in zip(q, v, a, strict=True)])
     rubbing = (
         ARM_VISCOUS * np.sign(v) * np.abs(v) ** 0.8
         + ARM_COULOMB * np.tanh(v / 5e-3)
         + 0.02 * np.abs(links) * np.sign(v)
     )
-    torque = links + ARM_ROTOR * a + rubbing
-    read = q + 1e-5 * rng.standard_normal(q.shape)
-    told = torque + 0.02 * np.std(torque, axis=0) * rng.standard_normal(q.shape)
-    channels = {f"q{i + 1}": read[:, i] for i in range(6)} | {f"u{i + 1}": told[:, i] for i in range(6)}
-    units = {name: "rad" if name[0] == "q" else "N m" for name in channels}
-    return Recording(at, channels, units=units), links
+    return read(rng, at, q, links + ARM_ROTOR * a + rubbing)
+
+
+def true(seed: int, duration: float = 12.0, interval: float = 0.002) -> Recording:
+    """The same path for all seeds, with the friction of the model and nothing else."""
+    at = interval * np.arange(int(duration / interval))
+    q, v, a = path(np.random.default_rng(0), at)
+    links = np.array([inverse_dynamics(*own) for own in zip(q, v, a, strict=True)])
+    torque = links + ARM_ROTOR * a + ARM_VISCOUS * v + ARM_COULOMB * np.sign(v)
+    return read(np.random.default_rng([seed, 6]), at, q, torque)
 
 
 def arm() -> Mechanism:
@@ -97,3 +115,8 @@ def arm() -> Mechanism:
 
 
 ARM_FREE = ("*.viscous", "*.coulomb", "*.motor.shaft_inertia")
+TRUTH = {
+    f"joint{i + 1}.{kind}": float(values[i])
+    for kind, values in (("viscous", ARM_VISCOUS), ("coulomb", ARM_COULOMB), ("motor.shaft_inertia", ARM_ROTOR))
+    for i in range(6)
+}

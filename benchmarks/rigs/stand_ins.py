@@ -39,10 +39,6 @@ def _bristles() -> Mechanism:
     return driven_pendulum.driven_pendulum(bristles.MASS, bristles.LENGTH, 0.02, 0.01, 0.05, bristles.COUNTS)
 
 
-def _led(seed: int) -> Recording:
-    return arm.led(seed)[0]
-
-
 FURUTA = {
     "arm.inertia.zz": furuta.ARM,
     "base.motor.gain": furuta.GAIN,
@@ -86,7 +82,7 @@ RIGS: dict[str, Rig] = {
     "loaded-arm": _rig(
         "six axes in a position loop, torques read, friction that depends on load, which the model lacks",
         arm.arm,
-        _led,
+        arm.led,
         arm.ARM_FREE,
         truth={f"joint{i}.motor.shaft_inertia": rotor for i, rotor in enumerate(arm.ARM_ROTOR.tolist(), 1)},
     ),

@@ -10,8 +10,7 @@ from shadowfit.estimation import fit
 @pytest.mark.slow
 def test_noise_of_an_arms_encoders_is_not_taken_for_forces():
     """From far levels Newton's step goes past the likely ones, at which rotors are found."""
-    recording, _ = arm.led(1)
-    estimate = fit(arm.arm(), recording, list(arm.ARM_FREE))
+    estimate = fit(arm.arm(), arm.led(1), list(arm.ARM_FREE))
     assert np.all(np.abs(np.log(estimate.noise_choice.sensor_ratio)) < np.log(1.5))
     rotors = [row for row in estimate.parameters if row.name.endswith("shaft_inertia")]
     for row, truth in zip(rotors, arm.ARM_ROTOR, strict=True):

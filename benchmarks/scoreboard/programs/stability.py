@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import shadowfit_fit, tasks
 from benchmarks.rigs.real import rigs
 from benchmarks.scoreboard.case import Case, Form
 from benchmarks.scoreboard.outcome import fitted, outcome
-from benchmarks.scoreboard.outcomes import FOLDER
 from benchmarks.scoreboard.programs import twins
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
@@ -38,10 +36,8 @@ class Machine:
 
 def _twin(name: str) -> Callable[[], Problem]:
     def problem() -> Problem:
-        scenario = twins.SCENARIOS[name]
-        task = scenario.task()
-        data = tasks.measure(task, 0, FOLDER / "truth", scenario.integrate)
-        return shadowfit_fit.mechanism(task), shadowfit_fit.recording(task, data), task.starts
+        twin = twins.SCENARIOS[name].twin(0)
+        return twin.mechanism, twin.recording, twin.starts
 
     return problem
 

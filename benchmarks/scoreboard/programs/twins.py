@@ -12,9 +12,12 @@ from typing import Any
 
 from benchmarks.peers import shadowfit_fit, sticking, tasks, truth
 from benchmarks.peers.tasks import TASKS, Experiment, Task
+from benchmarks.rigs import arm
 from benchmarks.scoreboard.case import Case, Form
 from benchmarks.scoreboard.outcome import fitted, outcome
 from benchmarks.scoreboard.outcomes import FOLDER
+from shadowfit.mechanism import Mechanism
+from shadowfit.recordings import Recording
 
 SEEDS: Mapping[Form, int] = {"quick": 4, "full": 20}
 # An arm that rests between pulses, with the rod still swinging.
@@ -22,13 +25,38 @@ HEAVY = {"hinge1.coulomb": 0.05, "hinge2.coulomb": 1e-3}
 
 
 @dataclasses.dataclass(frozen=True)
+class Twin:
+    """What is fitted, and the truth of what is free."""
+
+    mechanism: Mechanism
+    recording: Recording
+    starts: Mapping[str, float]
+    truth: Mapping[str, float]
+
+
+@dataclasses.dataclass(frozen=True)
 class Scenario:
     """A machine and a motion."""
 
     says: str
-    task: Callable[[], Task]
-    integrate: truth.Integrator = truth.advance
+    twin: Callable[[int], Twin]
+    """Of a seed."""
     quick: bool = False
+
+
+def _twin(task: Callable[[], Task], integrate: truth.Integrator = truth.advance) -> Callable[[int], Twin]:
+    def twin(seed: int) -> Twin:
+        own = task()
+        data = tasks.measure(own, seed, FOLDER / "truth", integrate)
+        true = {name: own.truth[name] for name in own.starts}
+        return Twin(shadowfit_fit.mechanism(own), shadowfit_fit.recording(own, data), own.starts, true)
+
+    return twin
+
+
+def _six_axes(seed: int) -> Twin:
+    starts = {name: tasks.NEAR_FACTOR * value for name, value in arm.TRUTH.items()}
+    return Twin(arm.arm(), arm.true(seed), starts, arm.TRUTH)
 
 
 def _named(name: str) -> Callable[[], Task]:
@@ -58,10 +86,10 @@ def _furuta() -> dict[str, Scenario]:
     ):
         name, dry = f"furuta-{motion}-near", f"furuta-{motion}-dry-near"
         quick = motion == "pulse"
-        found[f"furuta-{motion}"] = Scenario(f"{says}, no dry friction", _named(name), quick=quick)
-        found[f"furuta-{motion}-creep"] = Scenario(f"{says}, dry friction that creeps", _named(dry))
+        found[f"furuta-{motion}"] = Scenario(f"{says}, no dry friction", _twin(_named(name)), quick)
+        found[f"furuta-{motion}-creep"] = Scenario(f"{says}, dry friction that creeps", _twin(_named(dry)))
         found[f"furuta-{motion}-stick"] = Scenario(
-            f"{says}, exact stick and slip", _named(dry), sticking.advance, quick=quick
+            f"{says}, exact stick and slip", _twin(_named(dry), sticking.advance), quick
         )
     return found
 
@@ -71,17 +99,22 @@ SCENARIOS: dict[str, Scenario] = {
     **_furuta(),
     "furuta-rest-stick": Scenario(
         "rotary pendulum, pulses, an arm that rests in the pauses by exact dry friction",
-        _changed("furuta-pulse-dry-near", **{key.replace(".", "__"): value for key, value in HEAVY.items()}),
-        sticking.advance,
+        _twin(
+            _changed("furuta-pulse-dry-near", **{key.replace(".", "__"): value for key, value in HEAVY.items()}),
+            sticking.advance,
+        ),
         quick=True,
     ),
-    "pendulum-creep": Scenario("pendulum, released near upright, dry friction that creeps", _named("pendulum")),
+    "pendulum-creep": Scenario("pendulum, released near upright, dry friction that creeps", _twin(_named("pendulum"))),
     "pendulum-stick": Scenario(
-        "pendulum, released near upright, exact stick and slip", _named("pendulum"), sticking.advance, quick=True
+        "pendulum, released near upright, exact stick and slip", _twin(_named("pendulum"), sticking.advance), quick=True
     ),
-    "cartpole-chirp": Scenario("cart and pole, a chirp of the force", _named("cartpole")),
-    "cartpole-pulse": Scenario("cart and pole, pulses of the force", _changed("cartpole", PULSED_CART), quick=True),
-    "arm": Scenario("arm of two links, a chirp of both motors", _named("arm")),
+    "cartpole-chirp": Scenario("cart and pole, a chirp of the force", _twin(_named("cartpole"))),
+    "cartpole-pulse": Scenario(
+        "cart and pole, pulses of the force", _twin(_changed("cartpole", PULSED_CART)), quick=True
+    ),
+    "arm": Scenario("arm of two links, a chirp of both motors", _twin(_named("arm"))),
+    "six-axes": Scenario("arm of six axes in a position loop, torques read, stick and slip", _six_axes, quick=True),
 }
 
 
@@ -97,8 +130,5 @@ def cases(form: Form, seeds: int | None = None) -> list[Case]:
 
 def run(case: Case) -> dict[str, Any]:
     """The fit of one seed."""
-    scenario, seed = SCENARIOS[case.scenario], int(case.variant.removeprefix("seed "))
-    task = scenario.task()
-    data = tasks.measure(task, seed, FOLDER / "truth", scenario.integrate)
-    found = fitted(shadowfit_fit.mechanism(task), shadowfit_fit.recording(task, data), task.starts)
-    return outcome(found, {name: task.truth[name] for name in task.starts})
+    twin = SCENARIOS[case.scenario].twin(int(case.variant.removeprefix("seed ")))
+    return outcome(fitted(twin.mechanism, twin.recording, twin.starts), twin.truth)
