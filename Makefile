@@ -16,7 +16,7 @@ TORTURE ?=
 PYTEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-all test-processors lint format docs bench bench-own scoreboard scoreboard-quick scoreboard-baseline torture wheel-test audit pins clean
+.PHONY: help setup demo test test-slow test-all test-processors test-versions lint format docs bench bench-own scoreboard scoreboard-quick scoreboard-baseline torture wheel-test audit pins clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,27 +24,34 @@ help:  ## Show this list
 # Stamp files: each group of packages is installed once, and again when its pins change.
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shadowfit needs Python >= 3.11, found %d.%d (choose another one: make PYTHON=python3.12 ...)" % sys.version_info[:2])'
-	$(PYTHON) -m venv $(VENV)
+	@echo "$(VENV): an environment of its own, with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.python pyproject.toml requirements/runtime.txt requirements/build.txt
-	$(PIP) -r requirements/runtime.txt -r requirements/build.txt
-	$(PIP) --no-deps --no-build-isolation --editable .
+	@echo "$(VENV): what shadowfit needs, in the versions of requirements/runtime.txt (200 MB, a minute)"
+	@$(PIP) -r requirements/runtime.txt -r requirements/build.txt
+	@echo "$(VENV): shadowfit itself, as it stands in src/"
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.runtime requirements/test.txt requirements/dev.txt
-	$(PIP) -r requirements/test.txt -r requirements/dev.txt
+	@echo "$(VENV): what tests and checks of style need (requirements/test.txt, dev.txt)"
+	@$(PIP) -r requirements/test.txt -r requirements/dev.txt
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.runtime requirements/docs.txt
-	$(PIP) -r requirements/docs.txt
+	@echo "$(VENV): what builds the documentation (requirements/docs.txt)"
+	@$(PIP) -r requirements/docs.txt
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test requirements/bench.txt
-	$(PIP) -r requirements/bench.txt
+	@echo "$(VENV): what benchmarks compare with (requirements/bench.txt)"
+	@$(PIP) -r requirements/bench.txt
 	@touch $@
 
 setup: $(VENV)/.runtime  ## Create .venv with the pinned packages and shadowfit itself
+	@echo "Ready: $(BIN)/shadowfit --help, or make demo"
 
 demo: $(VENV)/.runtime  ## Run the demonstration; results in demo/
 	$(BIN)/shadowfit demo --out demo
@@ -59,6 +66,11 @@ test-all: test test-slow  ## Run everything
 
 test-processors: $(VENV)/.test  ## Run the tests of estimation and evaluation as on older and newer processors
 	$(BIN)/python -m tools.processors -n $(WORKERS) --dist loadfile --quiet tests/estimation tests/evaluation $(PYTEST)
+
+test-versions: $(VENV)/.test  ## Try the wheel with the newest releases and the lowest that it allows, on each Python here (PYTHONS="...")
+	rm -rf dist
+	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python -m tools.versions dist/shadowfit-*.whl $(PYTHONS)
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check .

@@ -1,1 +1,1 @@
-"""Programs for those who work on shadowfit: pages of the documentation, tests as on other processors."""
+"""Programs for those who work on shadowfit: pages of the documentation, other processors, other releases."""

@@ -249,7 +249,7 @@ EXAMPLES = {
     "platform_index": lambda x: lax.platform_dependent(x, cpu=lambda y: 3.0 * y, default=lambda y: y),
     "small_solve": lambda x: small_solve(x @ x.T + 4.0 * jnp.eye(2), x, definite=True),
 }
-NEWER = ("unstack",)
+NEWER = ("stack", "unstack")
 """Operations that older versions of JAX write with others."""
 DIFFERENTIATED = [name for name in EXAMPLES if name not in ("custom_vjp_call", "slopes")]
 """Forward mode of JAX has nothing for the others either."""
