@@ -15,7 +15,7 @@ MODULES = {path.stem for path in (ROOT / "src").rglob("*.py")} | {
     path.parent.name for path in (ROOT / "src").rglob("__init__.py")
 }
 # Files that users write or a result holds.
-OF_USERS = {"model.toml", "project.toml", "channels.toml", "result/model.toml"}
+OF_USERS = {"model.toml", "rod.toml", "project.toml", "channels.toml", "result/model.toml"}
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md"])
 
 
