@@ -1,7 +1,11 @@
 """Results on disk: everything comes back, the calibrated model is usable, failed and interrupted fits are kept."""
 
+import contextlib
 import dataclasses
 import json
+import os
+import shutil
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,7 +14,7 @@ import pytest
 from shadowfit.estimation import Status
 from shadowfit.evaluation import load_result, save_estimate, write_report
 from shadowfit.evaluation.rollout import start_states
-from shadowfit.evaluation.store import ResultError, recording_names
+from shadowfit.evaluation.store import ResultError, blamed, recording_names
 from shadowfit.models import load_model
 
 
@@ -157,3 +161,75 @@ def test_a_damaged_result_is_named(saved, tmp_path, damage):
         (folder / "state.npz").write_bytes((folder / "state.npz").read_bytes()[:100])
     with pytest.raises(ResultError, match="copy"):
         load_result(folder)
+
+
+FILES_READ = ("result.json", "model.toml", "log.csv", "state.npz", "trajectory_swing.csv", "manifest.json")
+
+
+@pytest.fixture
+def copied(saved, tmp_path):
+    return Path(shutil.copytree(saved.folder, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("name", FILES_READ)
+@pytest.mark.parametrize("how", ["one digit", "cut", "missing", "a pipe"])
+def test_a_file_that_is_not_the_fits_is_named(copied, name, how):
+    path = copied / name
+    content = path.read_bytes()
+    if how == "one digit":
+        place = next(i for i in range(len(content) // 2, len(content)) if content[i : i + 1].isdigit())
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    elif how == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        path.unlink()
+        if how == "a pipe":
+            os.mkfifo(path)
+    # A digest that was changed is one of another file.
+    with pytest.raises(ResultError, match="not as the fit wrote" if path.name == "manifest.json" else name):
+        load_result(copied)
+
+
+def test_a_file_of_another_run_is_named(copied, estimate, tmp_path):
+    shorter = with_outcome(estimate, log=estimate.outcome.log[:-1])
+    save_estimate(shorter, tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "log.csv", copied / "log.csv")
+    with pytest.raises(ResultError, match=r"log\.csv: not as the fit wrote it: .* of another run; .* --force"):
+        load_result(copied)
+    assert load_result(copied, force=True).changed == ("log.csv",)
+
+
+def test_results_of_earlier_versions_are_read(copied):
+    summary = json.loads((copied / "result.json").read_text())
+    del summary["manifest"]
+    (copied / "result.json").write_text(json.dumps(summary))
+    (copied / "manifest.json").unlink()
+    assert load_result(copied).changed == ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_stands_in_a_changed_result_there_is_no_traceback(copied, seed):
+    """Values of any type in any place of the summary, used all the same."""
+    random = np.random.default_rng(seed)
+    sound = json.loads((copied / "result.json").read_text())
+    junk = [None, -1, 1e308, "x" * 50, [], {}, [[1]], {"a": []}, True]
+    answers = 0
+    for _ in range(12):
+        changed = json.loads(json.dumps(sound))
+        place, steps = changed, int(random.integers(1, 4))
+        for step in range(steps):
+            keys = list(place) if isinstance(place, dict) else range(len(place))
+            if not keys:
+                break
+            key = keys[int(random.integers(len(keys)))]
+            if step == steps - 1 or not isinstance(place[key], dict | list) or not place[key]:
+                place[key] = junk[int(random.integers(len(junk)))]
+                break
+            place = place[key]
+        (copied / "result.json").write_text(json.dumps(changed))
+        with contextlib.suppress(ResultError):
+            forced = load_result(copied, force=True)
+            with blamed(forced):
+                write_report(forced)
+                answers += 1
+    assert answers > 0

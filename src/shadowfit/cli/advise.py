@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowfit.cli.options import Json, Quiet
+from shadowfit.cli.options import Force, Json, Quiet
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,6 +21,7 @@ def advise(
     refits: Annotated[
         int, typer.Option("--refits", metavar="N", min=0, help="Most fits to confirm what is suggested; 0: none.")
     ] = 3,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -36,13 +37,14 @@ def advise(
     from shadowfit.evaluation import load_result
     from shadowfit.evaluation.advise import advise as advise_on
     from shadowfit.evaluation.reopen import refitted
+    from shadowfit.evaluation.store import blamed
 
     def say(text: str) -> None:
         if not quiet:
             console.messages().print(text, soft_wrap=True)
 
-    saved = load_result(result)
-    with fit_progress(quiet) as shown:
+    saved = load_result(result, force=force)
+    with fit_progress(quiet) as shown, blamed(saved):
         estimate = refitted(saved, shown)
     advice = advise_on(estimate, refits, say)
     if json:

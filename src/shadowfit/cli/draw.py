@@ -16,7 +16,9 @@ def draw(
         Path | None,
         typer.Option("--out", metavar="FILE", help="Table: .csv, .parquet or .npz; default: CSV on the screen."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="From a red result; over a file that exists.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="From a red or changed result; over a file that exists.")
+    ] = False,
 ) -> None:
     """Draw possible machines from a result: within bounds, with bodies that can be, as sure as its error bars.
 
@@ -29,10 +31,13 @@ def draw(
     start()
     from shadowfit.evaluation import load_result
     from shadowfit.evaluation.draw_files import check_target, write_draws
+    from shadowfit.evaluation.store import blamed
 
     if out is not None:
         check_target(out, replace=force)
-    draws = load_result(result).draw(count, seed, red=force)
+    saved = load_result(result, force=force)
+    with blamed(saved):
+        draws = saved.draw(count, seed, red=force)
     if out is None:
         typer.echo(draws.to_polars().write_csv(), nl=False)
         return

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shadowfit.cli.options import Force
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,6 +23,7 @@ def export(
         typer.Option("--out", metavar="FILE", help="The copy; default: FILE's name with .calibrated, beside FILE."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Write parameters that were not identified, too.")] = False,
+    force: Force = False,
 ) -> None:
     """Write the calibrated values of a result into a copy of a robot file or model file.
 
@@ -32,6 +35,7 @@ def export(
     runtime.start_jax()
     from shadowfit.evaluation import load_result
     from shadowfit.evaluation.calibrated import calibrated
+    from shadowfit.evaluation.store import blamed
     from shadowfit.models import load_model
     from shadowfit.models.atomic import write_bytes
     from shadowfit.models.robots.export import export_robot, export_tables
@@ -39,11 +43,12 @@ def export(
 
     target = out or file.with_name(f"{file.stem}.calibrated{file.suffix}")
     before = load_model(file).mechanism
-    saved = load_result(result)
-    after = saved.mechanism()
+    saved = load_result(result, force=force)
     of_robot = is_robot_file(file)
-    changes = calibrated(saved, before, everything=everything, own_numbers=of_robot)
-    made = (export_robot if of_robot else export_tables)(file, changes.values)
+    with blamed(saved):
+        after = saved.mechanism()
+        changes = calibrated(saved, before, everything=everything, own_numbers=of_robot)
+        made = (export_robot if of_robot else export_tables)(file, changes.values)
     write_bytes(target, made.content)
     typer.echo(f"{target}: {len(made.written)} numbers written, read again and compared")
     for name, value in made.written.items():

@@ -94,6 +94,12 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object on standard output, and nothing else.", rich_help_panel=OUTPUT),
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Use a result of which files were changed since the fit wrote them.", rich_help_panel=OUTPUT
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings.", rich_help_panel=OUTPUT)]
 
 

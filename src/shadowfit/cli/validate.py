@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowfit.cli.options import Begin, ChannelFile, Channels, End, Json, Quiet, Recordings, Topics
+from shadowfit.cli.options import Begin, ChannelFile, Channels, End, Force, Json, Quiet, Recordings, Topics
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,6 +28,7 @@ def validate(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="HTML", help="File for a page with measured and predicted torques.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -43,39 +44,43 @@ def validate(
     from shadowfit.cli.verdict import print_notices
     from shadowfit.evaluation import load_result
     from shadowfit.evaluation import validate as validate_result
+    from shadowfit.evaluation.store import blamed
     from shadowfit.evaluation.validation import judged
 
-    saved = load_result(result)
-    selection = Selection(channel, channels, topic, begin, end)
-    measured = read_recordings(recordings, saved.mechanism(), selection, quiet=quiet)
-    validations: list[Validation] = []
-    for recording in measured:
-        doing = f"{recording.name}: estimating its states, simulating from them"
-        with spoken_warnings([recording], quiet), console.doing(doing, quiet):
-            validations += validate_result(saved, recording)
-    notices, colour, sentence = judged(validations)
-    if json:
-        import json as notation
+    saved = load_result(result, force=force)
+    with blamed(saved):
+        selection = Selection(channel, channels, topic, begin, end)
+        measured = read_recordings(recordings, saved.mechanism(), selection, quiet=quiet)
+        validations: list[Validation] = []
+        for recording in measured:
+            doing = f"{recording.name}: estimating its states, simulating from them"
+            with spoken_warnings([recording], quiet), console.doing(doing, quiet):
+                validations += validate_result(saved, recording)
+        notices, colour, sentence = judged(validations)
+        if json:
+            import json as notation
 
-        listed = {"verdict": colour, "notices": [notice.to_json() for notice in notices]}
-        typer.echo(
-            notation.dumps(
-                listed | {"validations": [one.to_json() for one in validations]}, ensure_ascii=False, allow_nan=False
+            listed = {"verdict": colour, "notices": [notice.to_json() for notice in notices]}
+            typer.echo(
+                notation.dumps(
+                    listed | {"validations": [one.to_json() for one in validations]},
+                    ensure_ascii=False,
+                    allow_nan=False,
+                )
             )
-        )
-    else:
-        console.output().print(_costs(validations, saved))
-        console.output().print(_errors(validations, saved))
-        if any(one.torques for one in validations):
-            console.output().print(_torques(validations))
-        print_notices(notices, colour, sentence)
-    if out is not None:
-        from shadowfit.evaluation.torque_page import torque_page
-        from shadowfit.models.atomic import write_text
+        else:
+            console.output().print(_costs(validations, saved))
+            console.output().print(_errors(validations, saved))
+            if any(one.torques for one in validations):
+                console.output().print(_torques(validations))
+            print_notices(notices, colour, sentence)
+        if out is not None:
+            from shadowfit.evaluation.torque_page import torque_page
+            from shadowfit.models.atomic import write_text
 
-        write_text(out, torque_page(saved.summary["model"]["name"], validations))
-        if not quiet:
-            console.messages().print(f"page in {out}; open it in a browser", soft_wrap=True)
+            write_text(out, torque_page(saved.summary["model"]["name"], validations))
+            if not quiet:
+                console.messages().print(f"page in {out}; open it in a browser", soft_wrap=True)
     raise typer.Exit(0 if all(one.converged for one in validations) else 1)
 
 

@@ -7,6 +7,7 @@
     forces_<name>.csv         for each recording: the force of each joint that the model does not explain
     torques_<name>.csv        for each recording with measured torques: these, and what the model predicts
     state.npz                 poses, velocities, parameter values and covariance as arrays
+    manifest.json             digests of all these (:mod:`manifest`)
     report.html               written by ``report``
     unfinished.json           of a fit that was killed, or that no disk takes: its parameters (see ``checkpoint``)
 
@@ -15,13 +16,13 @@ A result appears whole or not at all, and an earlier one stays until then (:mod:
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
 import os
 import re
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ from shadowfit.evaluation.checkpoint import UNFINISHED
 from shadowfit.evaluation.columns import read_csv, write_csv
 from shadowfit.evaluation.exchange import recover, replacing
 from shadowfit.evaluation.joint_motion import joint_positions
+from shadowfit.evaluation.manifest import NAME as MANIFEST
+from shadowfit.evaluation.manifest import changed_files, write_manifest
 from shadowfit.evaluation.notices import Colour, Notice, ordered
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.rules.simulated_motion import simulations
@@ -46,8 +49,10 @@ from shadowfit.evaluation.series import SensorSeries, at_samples, compare
 from shadowfit.evaluation.summary import SCHEMA, Details, summarise
 from shadowfit.evaluation.torques import predicted_torques, torque_columns
 from shadowfit.evaluation.verdict import colour
+from shadowfit.files import named_in, read_bytes, read_text
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Mechanism, leaves
+from shadowfit.memory import require_for_file
 from shadowfit.models import format_model, parse_model, read_model, update_model
 from shadowfit.models.atomic import write_bytes, write_text
 from shadowfit.models.errors import ModelFileError
@@ -55,7 +60,7 @@ from shadowfit.models.writer import same_numbers
 from shadowfit.records import record
 
 # Files of a result, besides a table for each recording; the last one to appear where they are moved one by one.
-FILES = ("result.json", "model.toml", "log.csv", "state.npz", "report.html", UNFINISHED)
+FILES = ("result.json", "model.toml", "log.csv", "state.npz", "report.html", MANIFEST, UNFINISHED)
 LAST = "result.json"
 # Characters of a recording's name that a file's name may have: with all else it stays below 255 bytes.
 NAME_LENGTH = 50
@@ -93,6 +98,8 @@ class SavedResult:
     """Values that go with it (:meth:`Estimate.values_of_data`)."""
     spread: tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]] | None = None
     """Covariance and degrees of freedom of its :class:`Posterior`; None for an older result."""
+    changed: tuple[str, ...] = ()
+    """Files that are not as the fit wrote them, where it was read all the same."""
 
     def __repr__(self) -> str:
         return f"<result {self.folder}: {self.summary['status']}, {len(self.labels)} parameters; see .summary>"
@@ -190,7 +197,9 @@ def _write_files(estimate: Estimate, target: Path, details: Details) -> dict[str
         for name, predictions in torques.items()
         if predictions
     }
+    summary["manifest"] = MANIFEST
     write_text(target / "result.json", json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_manifest(target, (path.name for path in target.iterdir()))
     return summary
 
 
@@ -199,43 +208,99 @@ def _about_recordings(estimate: Estimate) -> list[str]:
     return [f"recording {one.name!r}: {text}" for one in recordings for text in one.warnings]
 
 
-def load_result(folder: str | os.PathLike[str]) -> SavedResult:
+def load_result(folder: str | os.PathLike[str], *, force: bool = False) -> SavedResult:
     """Read a result that :func:`save_estimate` wrote.
 
+    Args:
+        folder: of the result.
+        force: whether one is read of which files were changed since.
+
     Raises:
-        ResultError: the folder holds none, or not all of it.
+        ResultError: the folder holds none, not all of it, or files that are not those of its fit.
     """
     source = Path(folder)
     try:
         if not (source / LAST).exists() and source.is_dir():
             recover(source.resolve(), is_own, LAST)
-        summary = json.loads((source / "result.json").read_text("utf-8"))
-        if summary.get("schema") != SCHEMA:
-            raise ResultError(f"{source}: result.json has the schema {summary.get('schema')!r}, expected {SCHEMA!r}")
-        names = [recording["name"] for recording in summary["recordings"]]
-        tables = {name: read_csv(source / f"trajectory_{name}.csv") for name in names}
-        forces, torques = (
-            {name: read_csv(path) for name in names if (path := source / f"{kind}_{name}.csv").exists()}
-            for kind in ("forces", "torques")
-        )
-        with np.load(io.BytesIO((source / "state.npz").read_bytes()), allow_pickle=False) as archive:
-            states = {name: _states(archive, name) for name in names}
-            labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
-            of_data = archive.get("covariance_of_data", spread), archive.get("values_of_data", archive["values"])
-            known = "posterior" in archive
-            posterior = (archive["posterior"], archive["degrees_of_freedom"]) if known else None
-        log = read_csv(source / "log.csv")
-        return SavedResult(source, summary, tables, forces, torques, log, states, labels, spread, *of_data, posterior)
+        # The summary first: where there is none, there is no result.
+        summary = _summary(source)
+        changed = _changed(source, summary)
+        if changed and not force:
+            raise ResultError(
+                f"{source}: {', '.join(changed)}: not as the fit wrote it: changed, cut, missing or of another run; "
+                "fit again, or use it all the same with --force (force=True)"
+            )
+        return _read(source, summary, changed)
     except FileNotFoundError as error:
         missing = Path(error.filename).name
         advice = "`fit --out` writes one"
         if (source / UNFINISHED).exists():
             advice = f"its fit ended before it was written, with the values in {UNFINISHED}; fit again"
         raise ResultError(f"{source} is not the folder of a result: {missing} is missing; {advice}") from error
-    except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
-        if isinstance(error, ShadowfitError):
-            raise ResultError(f"{source}: {error}") from error
-        raise ResultError(f"{source}: the result is damaged ({error})") from error
+    except ResultError:
+        raise
+    except ShadowfitError as error:
+        raise ResultError(f"{source}: {error}") from error
+    except Exception as error:  # what a damaged file raises depends on the damaged byte
+        raise ResultError(f"{source}: the result is damaged ({type(error).__name__}: {error})") from error
+
+
+def _summary(source: Path) -> dict[str, Any]:
+    try:
+        summary = json.loads(read_text(source / "result.json"))
+    except ValueError as error:
+        raise ResultError(f"{source}: result.json is no JSON, cut or changed ({error}); fit again") from error
+    if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
+        schema = summary.get("schema") if isinstance(summary, dict) else None
+        raise ResultError(f"{source}: result.json has the schema {schema!r}, expected {SCHEMA!r}")
+    return summary
+
+
+def _changed(source: Path, summary: Mapping[str, Any]) -> tuple[str, ...]:
+    """Files that are not as they were written; results of earlier versions do not tell."""
+    try:
+        return changed_files(source)
+    except FileNotFoundError:
+        return (MANIFEST,) if "manifest" in summary else ()
+
+
+def _read(source: Path, summary: Mapping[str, Any], changed: tuple[str, ...]) -> SavedResult:
+    names = [recording["name"] for recording in summary["recordings"]]
+    for name in names:
+        named_in(source, f"trajectory_{name}.csv")
+    tables = {name: read_csv(source / f"trajectory_{name}.csv") for name in names}
+    forces, torques = (
+        {name: read_csv(path) for name in names if (path := source / f"{kind}_{name}.csv").exists()}
+        for kind in ("forces", "torques")
+    )
+    content = read_bytes(source / "state.npz")
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        require_for_file(sum(member.file_size for member in archive.zip.infolist()), str(source), len(content))
+        states = {name: _states(archive, name) for name in names}
+        labels, spread = tuple(archive["parameters"].tolist()), archive["covariance"]
+        of_data = archive.get("covariance_of_data", spread), archive.get("values_of_data", archive["values"])
+        known = "posterior" in archive
+        posterior = (archive["posterior"], archive["degrees_of_freedom"]) if known else None
+    log = read_csv(source / "log.csv")
+    return SavedResult(
+        source, summary, tables, forces, torques, log, states, labels, spread, *of_data, posterior, changed
+    )
+
+
+@contextlib.contextmanager
+def blamed(*results: SavedResult) -> Iterator[None]:
+    """What goes wrong with results that were changed by hand is an error about the changes."""
+    try:
+        yield
+    except ShadowfitError:
+        raise
+    except Exception as error:
+        changed = [f"{saved.folder / name}" for saved in results for name in saved.changed]
+        if not changed:
+            raise
+        raise ResultError(
+            f"{', '.join(changed)} cannot be used as changed ({type(error).__name__}: {error})"
+        ) from error
 
 
 def recording_names(estimate: Estimate) -> list[str]:
