@@ -42,7 +42,7 @@ from shadowfit.mechanism import Mechanism
 from shadowfit.models import builtin
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parents[1])]
-from benchmarks import trees  # noqa: E402
+from benchmarks.rigs import trees  # noqa: E402
 from reference.mujoco_models import furuta_mjcf  # noqa: E402
 from reference.reduced_ode import Furuta  # noqa: E402
 

@@ -162,6 +162,8 @@ def main() -> None:
     chosen = parser.parse_args()
     if not chosen.data:
         parser.error("give --data, or set SHADOWFIT_DATA")
+    # Model files name robot files that lie beside the recordings.
+    os.environ["SHADOWFIT_FOLDERS"] = chosen.data
     for name in chosen.robots:
         folder = chosen.out.resolve() / name
         (folder / "first").mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from benchmarks.peers import sticking, systems, truth
 from benchmarks.scoreboard import board, groups, outcomes, page
 from benchmarks.scoreboard.case import Case
 from benchmarks.scoreboard.measure import Metric, Tolerance
-from benchmarks.scoreboard.measures import real, right_wrong, stability, twins
+from benchmarks.scoreboard.measures import real, right_wrong, speed, stability, twins
 from benchmarks.scoreboard.table import table
 
 TOLERANCE = Tolerance(absolute=0.1, relative=0.5)
@@ -245,3 +245,9 @@ def test_a_mistake_is_seen_by_a_sentence_that_the_right_one_does_not_have():
     assert values["wrong, seen"] == pytest.approx(200.0 / 3.0)
     assert values["wrong, named"] == pytest.approx(100.0 / 3.0)
     assert (values["misled"], values["contradictions"]) == (1.0, 1.0)
+
+
+def test_times_are_told_by_a_yardstick_of_the_same_run():
+    values = {measure.metric.key: measure.of({"run": {"ours": 3.0, "theirs": 2.0}}) for measure in speed.MEASURES}
+    assert values["ratio"] == pytest.approx(1.5)
+    assert speed.MEASURES[0].of({"run": {"error": "late"}}) is None

@@ -48,6 +48,7 @@ def cases(form: Form) -> list[Case]:
 def run(case: Case) -> dict[str, Any]:
     """One fit, or the yardstick."""
     robot, data = SCENARIOS[case.scenario], Path(os.environ["SHADOWFIT_DATA"])
+    os.environ["SHADOWFIT_FOLDERS"] = str(data)  # model files name robot files there
     if case.variant == LEAST_SQUARES:
         return least_squares(robot.reference, data)
     split = float(robot.split)
