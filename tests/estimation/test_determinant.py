@@ -1,19 +1,17 @@
 """Forces that act and forces that were read: inertias are right in both cases, and the two are told apart."""
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from estimation.arms import arm, driven
-from shadowfit.estimation import Options, fit, noise
+from shadowfit.estimation import Options, fit
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
-from shadowfit.estimation.problem.weights import Pull, Weights, unit_weights
+from shadowfit.estimation.problem.weights import unit_weights
 from shadowfit.estimation.solve import objective
-from shadowfit.estimation.solve.levenberg_marquardt import Status
 from shadowfit.estimation.uncertainty import determinant
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.mechanism import Body, Input, JointPosition, Mechanism, TorqueMotor, slider
@@ -108,29 +106,3 @@ def test_mass_is_right_whether_forces_act_or_are_read(acting, read, loop):
     mass = estimate.parameters[0]
     assert abs(mass.value - MASS) < 3.0 * mass.std
     assert mass.std < 0.05 * MASS
-
-
-def test_a_pull_that_makes_the_motion_less_likely_is_not_followed(monkeypatch):
-    """A fit that loses its way after a pull would have its levels, and the next pull, found from nonsense."""
-    deviances = {"read": 0.0, "first": -5.0, "second": 400.0}
-
-    def candidate(name):
-        here = SimpleNamespace(point=SimpleNamespace(values=np.zeros(1)))
-        outcome = SimpleNamespace(linearisation=here, status=Status.DECREASE)
-        return SimpleNamespace(
-            name=name, outcome=outcome, point=here.point, weights=weights, evidence=SimpleNamespace(std=np.zeros(1))
-        )
-
-    weights = Weights(np.eye(1), (1.0,), 1.0)
-    fits = iter(["first", "second", "third"])
-    parameters = SimpleNamespace(minus=lambda a, b: np.ones(1))
-    problem = SimpleNamespace(plan=SimpleNamespace(unknowns=SimpleNamespace(reach=3)), parameters=parameters)
-    scan = SimpleNamespace(problem=problem, has_time=True, fitted=lambda *_, **__: candidate(next(fits)))
-    monkeypatch.setattr(noise, "_deviance_if_acting", lambda one: deviances[one.name])
-    monkeypatch.setattr(noise, "acting_share", lambda *_: np.ones(1))
-    monkeypatch.setattr(noise, "pull", lambda *_: Pull((0.0,), (1.0,)))
-    monkeypatch.setattr(noise, "level_step", lambda *_: None)
-    monkeypatch.setattr(noise, "_at_levels", lambda _, before, __: before)
-    best, acting = noise._acting_or_read(scan, candidate("read"), 100.0)
-    assert (best.name, acting) == ("first", True)
-    assert next(fits) == "third"

@@ -63,13 +63,17 @@ def drag(t, x, v):
     return -0.02 * v * abs(v)
 
 
+def uneven(x):
+    return 8e-4 * np.cos(10.0 * x)
+
+
 @functools.cache
 def fitted(what, seed=0):
     given = {
         "nothing": {},
         "drag": {"force": drag},
         "slow": {"force": lambda t, x, v: 2e-3 * np.sin(2.0 * np.pi * t / 17.0)},
-        "scale": {"reading": lambda x: 8e-4 * np.cos(10.0 * x)},
+        "scale": {"reading": uneven},
     }[what]
     return fit(oscillator(), swing(**given, seed=seed), list(FREE), options=Options(timestep=STEP))
 
@@ -128,7 +132,11 @@ def test_slow_force_is_found():
 
 def test_uneven_sensor_is_found():
     estimate = fitted("scale")
-    assert "scale" in kinds(estimate) or "position" in kinds(estimate)
+    [found] = estimate.evidence.latent.errors
+    assert (found.kind, found.name) == ("scale", "x")
+    # The size of what might have been, less its mean, of which one wave was.
+    planted = uneven(swing().channels["x"])
+    assert 0.4 < found.size / np.std(planted) < 2.5
     for row, truth in zip(estimate.parameters, (STIFFNESS, VISCOUS), strict=True):
         assert abs(row.value - truth) < 3.0 * row.std
 

@@ -47,11 +47,23 @@ def test_the_turn_of_friction_is_seen_joint_by_joint(creeps):
         assert found is problem
         return
     assert set(found.options.stick_time) == set(creeps)
-    assert all(time >= 0.5 * TIMESTEP for time in found.options.stick_time.values())
     assert not found.rubs
     for name in ("joint1", "joint2"):
         own = float(file.get(f"{name}.stick_time"))
         assert float(found.mechanism.get(f"{name}.stick_time")) == found.options.stick_time.get(name, own)
+
+
+def test_friction_that_turns_over_twice_the_speed_is_given_twice_the_time():
+    """A stuck axis creeps for the time in which friction alone stops it from the speed over which it turns."""
+    times = []
+    for width in (0.12, 0.24, 0.48):
+        file, recording = rubbing([width, 1e-9])
+        problem = build_problem(file, [recording], parameter_set(file, FREE), Options())
+        start = start_point(problem)
+        found = fading(problem, start, first_weights(problem, start)).options.stick_time
+        assert set(found) == {"joint1"}
+        times.append(found["joint1"])
+    assert times[1:] == pytest.approx([2.0 * times[0], 4.0 * times[0]])
 
 
 def test_a_time_that_is_given_stays():

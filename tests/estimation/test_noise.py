@@ -89,7 +89,8 @@ def test_wrong_stated_noise_and_peak_of_the_likelihood():
         assert estimate.converged
         assert estimate.iterations <= 60
         sigma = np.sqrt(np.prod(list(estimate.noise.values())))
-        assert 2e3 < estimate.state_weight * (1e-3 / sigma) ** 2 < 5e4
+        # Over seeds its logarithm scatters by 0.4 about that of 1e4, which belongs to the noise.
+        assert 1e4 / 3.0 < estimate.state_weight * (1e-3 / sigma) ** 2 < 3e4
         assert estimate.noise["theta1"] == pytest.approx(1e-3, rel=0.15)
     difference = [abs(a.value - b.value) / a.std for a, b in zip(*(e.parameters for e in found), strict=True)]
     assert max(difference) < 0.2

@@ -23,7 +23,7 @@ def test_the_summary_has_the_documented_fields(saved, estimate, truth):
     assert summary["converged"] is True
     assert summary["status"] in ("gradient", "step", "decrease")
     assert summary["cost"] == estimate.cost
-    assert summary["cost_dynamics"] + summary["cost_observation"] == pytest.approx(summary["cost"], rel=0.2)
+    assert summary["cost_dynamics"] + summary["cost_observation"] == pytest.approx(summary["cost"], rel=1e-12)
     assert set(summary["seconds"]) == {"total", "initial", "compile", "solve"}
     for name, value in truth.items():
         row = summary["parameters"][name]

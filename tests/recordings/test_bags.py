@@ -109,6 +109,55 @@ def write_states(path, messages) -> None:
             writer.write(states, arrival, types.serialize_ros1(message, "sensor_msgs/msg/JointState"))
 
 
+def write_trajectories(path, messages) -> None:
+    """A bag of trajectories: arrival [ns], and for each point the time from the start [ns] and the positions."""
+    types = store(ros1=False)
+    kinds = {key: types.types[f"{key[0]}/msg/{key[1]}"] for key in TRAJECTORY}
+    header, stamp, duration, point, trajectory = kinds.values()
+    none = np.zeros(0)
+    writer = rosbag2.Writer(path, version=9, storage_plugin=rosbag2.StoragePlugin.MCAP)
+    with writer:
+        topic = writer.add_connection("/arm/path", "trajectory_msgs/msg/JointTrajectory", typestore=types)
+        for arrival, points in messages:
+            rows = [
+                point(
+                    positions=np.array(positions, float),
+                    velocities=2.0 * np.array(positions, float),
+                    accelerations=none,
+                    effort=none,
+                    time_from_start=duration(sec=time // 10**9, nanosec=time % 10**9),
+                )
+                for time, positions in points
+            ]
+            now = header(stamp=stamp(sec=0, nanosec=0), frame_id="")
+            message = trajectory(header=now, joint_names=list(JOINTS), points=rows)
+            writer.write(topic, arrival, types.serialize_cdr(message, "trajectory_msgs/msg/JointTrajectory"))
+
+
+TRAJECTORY = (
+    *(("std_msgs", "Header"), ("builtin_interfaces", "Time"), ("builtin_interfaces", "Duration")),
+    *(("trajectory_msgs", "JointTrajectoryPoint"), ("trajectory_msgs", "JointTrajectory")),
+)
+
+
+def test_a_single_trajectory_is_all_its_points(tmp_path) -> None:
+    points = [(k * INTERVAL, [0.1 * k, -0.2 * k]) for k in range(200)]
+    write_trajectories(tmp_path / "run", [(START, points)])
+    recording = read_recording(tmp_path / "run", topics=["/arm/path"])
+    np.testing.assert_allclose(recording.time, 0.01 * np.arange(200), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(recording.channels["arm.path.knee.position"], -0.2 * np.arange(200))
+    np.testing.assert_allclose(recording.channels["arm.path.hip.velocity"], 0.2 * np.arange(200))
+    assert not any("acceleration" in name or "time_from_start" in name for name in recording.channels)
+
+
+def test_a_trajectory_holds_until_the_next_one_begins(tmp_path) -> None:
+    first, second = ([(k * INTERVAL, [level, level]) for k in range(20)] for level in (1.0, 2.0))
+    write_trajectories(tmp_path / "run", [(START, first), (START + 10 * INTERVAL, second)])
+    recording = read_recording(tmp_path / "run", topics=["/arm/path"])
+    np.testing.assert_allclose(recording.time, 0.01 * np.arange(30), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(recording.channels["arm.path.hip.position"], np.repeat([1.0, 2.0], (10, 20)))
+
+
 LATE = 2_000_000  # nanoseconds between stamp and arrival
 
 

@@ -1,9 +1,10 @@
 """Bags of ROS 1 and ROS 2, and MCAP files, by the library `rosbags`: no ROS is needed.
 
-Messages `JointState` become columns `JOINT.position`, `JOINT.velocity` and `JOINT.effort`, those of other types one
-column for each number in them, `topic.field.component`. Times are those of the messages' headers where these make
-sense, else those of their arrival. Messages of one time are one row: several drivers may share a topic. Bags without
-message definitions are read by those of a present ROS.
+Messages `JointState` become columns `JOINT.position`, `JOINT.velocity` and `JOINT.effort`. A `JointTrajectory` is a
+whole recording in one message: its points become the rows of `topic.JOINT.position` and so on, until a later message
+begins. Those of other types have one column for each number in them, `topic.field.component`. Times are those of the
+messages' headers where these make sense, else those of their arrival. Messages of one time are one row: several drivers
+may share a topic. Bags without message definitions are read by those of a present ROS.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from shadowfit.records import record
 
 ENDINGS = (".bag", ".db3", ".mcap")
 JOINT_STATE = "sensor_msgs/msg/JointState"
+JOINT_TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 QUANTITIES = ("position", "velocity", "effort")
+# Field of a trajectory's points → the word for it in a column's name.
+OF_POINTS = {"positions": "position", "velocities": "velocity", "accelerations": "acceleration", "effort": "effort"}
 NANOSECONDS = 1e-9
 # Longest array of a message that is taken for numbers of a machine rather than for an image or a cloud of points.
 LONGEST = 64
@@ -73,8 +77,11 @@ def _read(reader: Any, where: str, topics: Sequence[str], progress: Progress | N
     total = sum(connection.msgcount for connection in connections)
     for count, (connection, arrival, raw) in enumerate(reader.messages(connections), 1):
         message = reader.deserialize(raw, connection.msgtype)
-        numbers = _joint_numbers(message) if connection.msgtype == JOINT_STATE else _numbers(message)
-        collected[connection.topic].add(arrival, _stamp(message), numbers)
+        if connection.msgtype == JOINT_TRAJECTORY:
+            collected[connection.topic].add_trajectory(arrival, _stamp(message), message)
+        else:
+            numbers = _joint_numbers(message) if connection.msgtype == JOINT_STATE else _numbers(message)
+            collected[connection.topic].add(arrival, _stamp(message), numbers)
         if progress is not None:
             progress(count, total)
     empty = [name for name, one in collected.items() if not one.arrivals]
@@ -109,6 +116,23 @@ class _Collected:
         self.stamps.append(stamp)
         for name, value in numbers:
             self.columns.setdefault(name, {})[row] = value
+
+    def add_trajectory(self, arrival: int, stamp: int | None, message: Any) -> None:
+        """A row for each point; those of trajectories before, from where this one begins, were never gone to."""
+        begins = [_nanoseconds(point.time_from_start) for point in message.points[:1]]
+        while begins and self.arrivals and self.arrivals[-1] >= arrival + begins[0]:
+            self.arrivals.pop()
+            self.stamps.pop()
+            for values in self.columns.values():
+                values.pop(len(self.arrivals), None)
+        for point in message.points:
+            later = _nanoseconds(point.time_from_start)
+            numbers = (
+                (f"{joint}.{word}", float(value))
+                for field, word in OF_POINTS.items()
+                for joint, value in zip(message.joint_names, getattr(point, field), strict=False)
+            )
+            self.add(arrival + later, None if stamp is None else stamp + later, numbers)
 
     def times(self) -> tuple[np.ndarray, str]:
         """Nanoseconds of the headers if they go on, else of the arrivals; and what is to be told of them."""
@@ -176,8 +200,11 @@ def _longest_run(flags: np.ndarray) -> int:
 def _stamp(message: Any) -> int | None:
     """Nanoseconds of a message's header, None where there is none or it was left at zero."""
     stamp = getattr(getattr(message, "header", None), "stamp", None)
-    nanoseconds = 0 if stamp is None else int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
-    return nanoseconds or None
+    return (0 if stamp is None else _nanoseconds(stamp)) or None
+
+
+def _nanoseconds(time: Any) -> int:
+    return int(time.sec) * 1_000_000_000 + int(time.nanosec)
 
 
 def _joint_numbers(message: Any) -> Iterator[tuple[str, float]]:
