@@ -10,7 +10,7 @@ from types import ModuleType
 from benchmarks.scoreboard.case import Case, Form
 from benchmarks.scoreboard.measure import UNANSWERED, Measure, Outcomes
 
-NAMES = ("twins", "stability", "real", "robots", "simulated", "right_wrong", "speed")
+NAMES = ("twins", "stability", "real", "robots", "simulated", "right_wrong", "speed", "size")
 
 
 @dataclasses.dataclass(frozen=True)

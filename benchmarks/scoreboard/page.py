@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -70,6 +71,16 @@ def _values(metrics: list[Metric], rows: dict[str, Any], before: dict[str, Any],
         old = before.get(name, {"values": {}})["values"]
         cells = [_cell(metric, row["values"].get(metric.key), old.get(metric.key), form) for metric in shown]
         yield " | ".join([f"| {row['says']} (`{name}`)", *cells, str(row["cases"]), f"{row['commit']} |"])
+    if len(rows) > 1:
+        known = {key: [row["values"][key] for row in rows.values() if key in row["values"]] for key in _keys(shown)}
+        middle = [number(statistics.median(known[key])) for key in _keys(shown)]
+        worst = [number(max(known[one.key], key=one.loss)) if one.direction != "report" else "" for one in shown]
+        yield " | ".join(["| *median*", *middle, "", "|"])
+        yield " | ".join(["| *worst*", *worst, "", "|"])
+
+
+def _keys(metrics: list[Metric]) -> list[str]:
+    return [metric.key for metric in metrics]
 
 
 def _cell(metric: Metric, now: float | None, old: float | None, form: Form) -> str:

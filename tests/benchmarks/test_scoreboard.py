@@ -14,6 +14,7 @@ from benchmarks.scoreboard import board, groups, outcomes, page
 from benchmarks.scoreboard.case import Case
 from benchmarks.scoreboard.measure import Metric, Tolerance
 from benchmarks.scoreboard.measures import real, right_wrong, speed, stability, twins
+from benchmarks.scoreboard.programs import size
 from benchmarks.scoreboard.table import table
 
 TOLERANCE = Tolerance(absolute=0.1, relative=0.5)
@@ -132,7 +133,7 @@ def test_moves_ratios_and_choices_of_a_family():
     }
     values = {measure.metric.key: measure.of(found) for measure in stability.MEASURES}
     assert values["noise: move"] == pytest.approx(0.5)
-    assert values["noise: wider"] == pytest.approx(3.0)
+    assert values["noise: bars"] == pytest.approx(3.0)
     # A sentence, a named error; 5 and 10 ms are within a factor of two.
     assert values["noise: choices"] == 2
     assert values["rounding: move"] is None
@@ -251,3 +252,9 @@ def test_times_are_told_by_a_yardstick_of_the_same_run():
     values = {measure.metric.key: measure.of({"run": {"ours": 3.0, "theirs": 2.0}}) for measure in speed.MEASURES}
     assert values["ratio"] == pytest.approx(1.5)
     assert speed.MEASURES[0].of({"run": {"error": "late"}}) is None
+
+
+def test_numbers_set_by_hand_are_those_that_neither_algebra_nor_places_ask_for():
+    text = "LIMIT = 30.0\ny = 0.5 * x[3] ** 2 - 1 + x[:, 4:7]\ndef f(n=11): return n > 1e-3 and True\n"
+    assert sorted(size.numbers(text)) == [1e-3, 11.0, 30.0]
+    assert list(size.constants("LIMIT, MORE = 3.0, -1\nNAME = 'x'\nsmall = 4\n")) == ["LIMIT", "MORE"]

@@ -38,14 +38,15 @@ def moves(outcomes: Outcomes, family: str) -> list[float]:
     ]
 
 
-def ratios(outcomes: Outcomes, family: str) -> list[float]:
-    """Bars over those of the fit as it is."""
-    return [
-        other["parameters"][name]["std"] / row["std"]
+def factors(outcomes: Outcomes, family: str) -> list[float]:
+    """Bars over those of the fit as it is, or the other way round: which of two fits is the reference is chance."""
+    pairs = (
+        (other["parameters"][name]["std"], row["std"])
         for first, other in _pairs(outcomes, family)
         for name, row in first["parameters"].items()
         if row["std"] and row["identifiable"] and other["parameters"][name]["std"]
-    ]
+    )
+    return [max(pair) / min(pair) for pair in pairs]
 
 
 def chosen(found: Outcome) -> dict[str, Any]:
@@ -83,8 +84,11 @@ def _of(
     return lambda outcomes: summarised(found) if (found := values(outcomes, family)) else None
 
 
-def _family(family: str, move: float, low: float, high: float, within: str) -> Iterator[Measure]:
-    """The four measures of a family, with the goals of the largest move in bars and of the ratios."""
+def _family(family: str, move: float, factor: float, within: str) -> Iterator[Measure]:
+    """The three measures of a family, with the goals of the largest move in bars and of the largest factor.
+
+    On another processor a machine that jumps does so elsewhere, hence the tolerances of the quick form.
+    """
     yield Measure(
         Metric(
             f"{family}: move",
@@ -93,30 +97,21 @@ def _family(family: str, move: float, low: float, high: float, within: str) -> I
             "target",
             (None, move),
             Tolerance(move, 0.5),
+            Tolerance(move, 1.0),
         ),
         _of(max, moves, family),
     )
     yield Measure(
         Metric(
-            f"{family}: wider",
-            f"largest ratio of a bar to that of the fit as it is, {within}",
+            f"{family}: bars",
+            f"largest factor between a bar and that of the fit as it is, {within}",
             "",
             "target",
-            (None, high),
+            (None, factor),
             Tolerance(relative=0.2),
+            Tolerance(relative=0.5),
         ),
-        _of(max, ratios, family),
-    )
-    yield Measure(
-        Metric(
-            f"{family}: narrower",
-            f"smallest ratio of a bar to that of the fit as it is, {within}",
-            "",
-            "target",
-            (low, None),
-            Tolerance(0.1),
-        ),
-        _of(min, ratios, family),
+        _of(max, factors, family),
     )
     yield Measure(
         Metric(
@@ -126,30 +121,30 @@ def _family(family: str, move: float, low: float, high: float, within: str) -> I
             "target",
             (None, 0.0),
             Tolerance(1.0),
+            Tolerance(3.0),
         ),
         lambda outcomes: changes(outcomes, family),
     )
 
 
 MEASURES = (
-    *_family("rounding", 0.02, 0.98, 1.02, "under rounding, other units, clock, columns, BLAS and threads"),
-    *_family("noise", 0.2, 0.95, 1.05, "with 1 % of the noise added"),
-    *_family("left out", 1.0, 0.7, 1.4, "with 1 or 2 % of the recording left out"),
+    *_family("rounding", 0.02, 1.02, "under rounding, other units, clock, columns, BLAS and threads"),
+    *_family("noise", 0.2, 1.05, "with 1 % of the noise added"),
+    *_family("left out", 1.0, 1.4, "with 1 or 2 % of the recording left out"),
 )
 
 
 def details(outcomes: Outcomes) -> str:
-    """Each change: largest move, ratios of bars, changed choices by name."""
-    found, texts = answered(outcomes), []
-    reference = next((one for one in found.values() if one["family"] == "reference"), None)
+    """Each change: largest move, largest factor of bars, changed choices by name."""
+    fits, texts = answered(outcomes), []
+    reference = next((one for one in fits.values() if one["family"] == "reference"), None)
     for variant, own in outcomes.items():
         if reference is None or "error" in own:
             texts.append(f"  {variant}: {own.get('error', 'there is no fit as it is')}")
             continue
         pair = {"reference": reference, variant: {**own, "family": "own"}}
-        move, bars = max(moves(pair, "own"), default=0.0), ratios(pair, "own") or [1.0]
-        bar = f"{min(bars):.3g} to {max(bars):.3g}"
-        texts.append(f"  {variant}: {move:.2g} bars, bars x {bar}, {own['verdict']}, {own['seconds']:.1f} s")
+        move, factor = (max(found(pair, "own"), default=default) for found, default in ((moves, 0.0), (factors, 1.0)))
+        texts.append(f"  {variant}: {move:.2g} bars, bars by {factor:.3g}, {own['verdict']}, {own['seconds']:.1f} s")
         first, other = chosen(reference), chosen(own)
         texts += [
             f"    {what}: {first.get(what, 'not there') or 'there'} -> {other.get(what, 'not there') or 'there'}"
