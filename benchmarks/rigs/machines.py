@@ -18,7 +18,7 @@ import pinocchio as pin
 from shadowfit.estimation import Options, fit
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from estimation.arms import TIMESTEP, arm, as_motions, driven, paths, sweep_of, torso
+from estimation.arms import TIMESTEP, arm, as_motions, driven, paths, sweep_of, torso, widths_of
 
 INERTIAL = ("*.mass", "*.com.?", "*.inertia.*")
 
@@ -35,8 +35,9 @@ def step_times(joints: int, branched: bool = False) -> tuple[float, float]:
     steps = 504
     motions = as_motions(paths(joints, steps))
     command = np.zeros((steps, joints)), np.zeros((steps, joints, 0))
-    sweep.rows(values, motions, command, TIMESTEP)
-    ours = min(_seconds(lambda: sweep.rows(values, motions, command, TIMESTEP)) for _ in range(9)) / steps
+    widths = widths_of(sweep, values, motions, command[0], TIMESTEP)
+    sweep.rows(values, motions, command, TIMESTEP, widths)
+    ours = min(_seconds(lambda: sweep.rows(values, motions, command, TIMESTEP, widths)) for _ in range(9)) / steps
     return ours, pinocchio_seconds(joints, parents)
 
 

@@ -14,10 +14,12 @@ from shadowfit.dynamics import loops, place, rigid, simulate
 from shadowfit.dynamics.exact import NewtonStatus
 from shadowfit.dynamics.kinematics import gap_values
 from shadowfit.dynamics.requests import step_commands
+from shadowfit.dynamics.sliding import stick_width
 from shadowfit.dynamics.tree import motions, tree_of
 from shadowfit.dynamics.yielding import loop_law
 from shadowfit.errors import SimulationError
 from shadowfit.estimation.residuals import joint_transition
+from shadowfit.estimation.residuals.stopping import stick_times
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
 
@@ -103,7 +105,15 @@ def left_by_the_stepper(mechanism, steps=40):
     def missing(mechanism, position, orientation, command, reaction):
         motion = [motions(tree, mechanism, Pose(position[i], orientation[i])) for i in range(3)]
         window = jax.tree.map(lambda *x: jnp.stack(x), *motion)
-        residual = joint_transition.residual(tree, mechanism, window, command, jnp.asarray(H), reaction)
+        creeping = jnp.array(stick_times(tree, mechanism))
+        mobility = joint_transition.mobility(tree, mechanism, window[1], jnp.asarray(H))
+        stopped = jnp.zeros(len(creeping))
+        # Joints of the tree carry what friction of those that close its loops leaves them.
+        for _ in range(2):
+            widths = stick_width(creeping, stopped, jnp.asarray(H))
+            here = joint_transition.balance_of(tree, mechanism, window, command, jnp.asarray(H), widths, reaction)
+            stopped = mobility * here.limits
+        residual = here.missing
         if not tree.yielding:
             return [residual]
         closers = loops.closing(tree, mechanism)

@@ -13,9 +13,11 @@ from reference.reduced_ode import solve
 from shadowfit.dynamics import State, energy, place, rigid, simulate
 from shadowfit.dynamics.elements import assembled
 from shadowfit.dynamics.requests import step_commands
+from shadowfit.dynamics.sliding import stick_width
 from shadowfit.dynamics.tree import forward_kinematics, motions, tree_of
 from shadowfit.errors import SimulationError
 from shadowfit.estimation.residuals import joint_transition
+from shadowfit.estimation.residuals.stopping import stick_times
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
 from shadowfit.models import builtin
@@ -59,7 +61,9 @@ def test_forward_then_inverse_leaves_nothing(mechanism):
     def missing(mechanism, position, orientation, command):
         motion = [motions(tree, mechanism, Pose(position[i], orientation[i])) for i in range(3)]
         window = jax.tree.map(lambda *x: jnp.stack(x), *motion)
-        return [joint_transition.residual(tree, mechanism, window, command, jnp.asarray(H))]
+        stopped, _ = joint_transition.braked(tree, mechanism, window, command, jnp.asarray(H))
+        widths = stick_width(jnp.array(stick_times(tree, mechanism)), stopped, jnp.asarray(H))
+        return [joint_transition.balance_of(tree, mechanism, window, command, jnp.asarray(H), widths).missing]
 
     windows = [np.stack([x[i : i + steps - 1] for i in range(3)], axis=1) for x in (found.position, found.orientation)]
     (left,) = along(missing, mechanism, [*windows, command[1:steps]])

@@ -9,6 +9,7 @@ from shadowfit.estimation.problem.dependencies import make_plan
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.recursion import TreeRows
+from shadowfit.estimation.residuals.stopping import Stopping, stick_times
 from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.geometry import Pose
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, Shaft, TorqueMotor, Turns, hinge
@@ -101,14 +102,25 @@ def sweep_of(mechanism: Mechanism, free: tuple[str, ...]) -> tuple[TreeRows, Val
     return TreeRows(plan.layout, plan.unknowns.tree, mechanism), Values(numbers, np.zeros((0, 4)))
 
 
+def widths_of(sweep: TreeRows, values: Values, motions: Pose, command: np.ndarray, timestep: float) -> np.ndarray:
+    """Widths of dry friction along a motion, as a simulation has them."""
+    braked = sweep.braked(values, motions, command, timestep)
+    return Stopping(braked.stopped).widths(np.array(stick_times(sweep.tree, sweep.mechanism), float), timestep)
+
+
+def impulses(
+    sweep: TreeRows, values: Values, motions: Pose, command: np.ndarray, timestep: float = TIMESTEP
+) -> np.ndarray:
+    """Impulses [N m s, N s] that a motion needs beside those of a command."""
+    return sweep.missing(values, motions, command, timestep, widths_of(sweep, values, motions, command, timestep))
+
+
 def driven(mechanism: Mechanism, steps: int, noise: float = 0.0, seed: int = 1) -> Recording:
     """A recording of a given motion with the torques that it needs, by inverse dynamics: the truth is the mechanism."""
     joints = len(mechanism.joints)
     path = paths(joints, steps, seed)
     sweep, values = sweep_of(mechanism, ())
-    nothing = np.zeros((steps, joints)), np.zeros((steps, joints, 0))
-    missing = sweep.rows(values, as_motions(path), nothing, TIMESTEP)[:, :, -1]
-    torque = missing / TIMESTEP
+    torque = impulses(sweep, values, as_motions(path), np.zeros((steps, joints))) / TIMESTEP
     rng = np.random.default_rng(seed)
     channels = {f"q{i + 1}": path[1:-1, i] + noise * rng.standard_normal(steps) for i in range(joints)}
     for i in range(joints):

@@ -15,7 +15,10 @@ from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import Weights, default_weights
+from shadowfit.estimation.residuals.recursion import LoopRows
+from shadowfit.estimation.residuals.unknowns.joint import Joint
 from shadowfit.estimation.solve import objective
+from shadowfit.estimation.solve.chunks import RecordingRows
 from shadowfit.mechanism import (
     Coulomb,
     DcMotor,
@@ -147,14 +150,38 @@ def problem_of(mechanism: Mechanism, recordings: Any, free: Any = (), **options:
 
 
 def shaken(problem: Problem, size: float, seed: int = 1) -> Point:
-    """The initial point with all states and parameters moved a little (parameters relative to their size)."""
+    """The initial point with all states and parameters moved a little (parameters relative to their size), and held."""
     rng = np.random.default_rng(seed)
     start = start_point(problem)
     states = []
     for nodes in start.nodes:
         states.append(size * rng.standard_normal((len(nodes.pose.position), problem.plan.node_size)))
     scale = problem.parameters.scales
-    return objective.plus(problem, start, tuple(states), size * scale * rng.standard_normal(len(scale)))
+    moved = objective.plus(problem, start, tuple(states), size * scale * rng.standard_normal(len(scale)))
+    return objective.held(problem, moved)
+
+
+def check_recursion(problem: Problem, point: Point, exact: float) -> None:
+    """Rows of loops by recursion, and what widths of friction follow from, are those of the step written out."""
+    plan, poses = problem.plan, point.nodes[0].pose
+    assert isinstance(plan.unknowns, Joint)
+    assert problem.kernels.recursion is None
+    sweep = LoopRows(
+        plan.layout, plan.unknowns.tree, plan.unknowns.independent, problem.mechanism, plan.equations.friction
+    )
+    chunk = RecordingRows(problem, point, default_weights(problem, 1.0), 0).chunk(0)
+    plain = dataclasses.replace(chunk, dynamics_weight=np.eye(plan.node_size))
+    written = problem.kernels.dynamics_rows(plain).wide
+    commands, h = problem.commands_at(point.values, 0), problem.timestep
+    swept = sweep.rows(chunk.values, poses, commands, h, chunk.data.widths)
+    alone = sweep.missing(chunk.values, poses, commands[0], h, chunk.data.widths)
+    for own, other in ((swept, written), (alone, written[:, :, -1])):
+        np.testing.assert_allclose(own, other, rtol=0.0, atol=exact * np.max(np.abs(other)))
+    if len(problem.kernels.stick_times):
+        braked = (each.braked(chunk.values, poses, commands[0], h) for each in (sweep, problem.kernels))
+        # Friction and loads that depend on each other are found in rounds, of which the rest is seen.
+        for own, other in zip(*braked, strict=True):
+            np.testing.assert_allclose(own, other, rtol=0.0, atol=1e-6 * np.max(np.abs(other)))
 
 
 def all_rows(problem: Problem, point: Point, weights: Weights | None = None, recording: int = 0) -> DenseRows:

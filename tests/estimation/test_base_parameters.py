@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimation.arms import TIMESTEP, arm, as_motions, driven, paths, sweep_of
+from estimation.arms import TIMESTEP, arm, as_motions, driven, impulses, paths, sweep_of
 from shadowfit.estimation import Options, fit
 from shadowfit.estimation.uncertainty.base_parameters import pivots
 from shadowfit.evaluation.rules import judge
@@ -116,8 +116,7 @@ def test_torques_are_the_same_along_what_is_not_determined(estimate):
     torques = []
     for mechanism in (truth, truth.write(moved)):
         sweep, values = sweep_of(mechanism, ())
-        rows = sweep.rows(values, motion, (np.zeros((60, 2)), np.zeros((60, 2, 0))), TIMESTEP)
-        torques.append(rows[:, :, -1] / TIMESTEP)
+        torques.append(impulses(sweep, values, motion, np.zeros((60, 2))) / TIMESTEP)
     np.testing.assert_allclose(torques[1], torques[0], atol=1e-4 * np.abs(torques[0]).max())
 
 

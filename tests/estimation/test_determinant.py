@@ -75,8 +75,8 @@ def test_slopes_are_those_of_difference_quotients_by_the_parameters():
     )
     weights = unit_weights(problem)
     # Widths of dry friction are not differentiated, and held.
-    point = objective.held(problem, start_point(problem), weights)
-    assert point.fading is not None
+    point = objective.held(problem, start_point(problem))
+    assert point.stopping is not None
     freedom = np.diag([3.0, 2.0, 1.0, 0.5])
     slope, _ = determinant._slopes(problem, point, weights, freedom)
 

@@ -6,7 +6,7 @@ import pytest
 from dynamics.linkages import fourbar, giving, parallelogram, rubbing_fourbar, slider_crank, standing
 from dynamics.test_rigid_contacts import jammed
 from dynamics.test_yielding import footed
-from estimation.scenes import all_rows, problem_of, shaken
+from estimation.scenes import all_rows, check_recursion, problem_of, shaken
 from estimation.test_linearise import slope_along
 from estimation.test_loops import (
     SPUN,
@@ -22,12 +22,10 @@ from quick import quick
 from shadowfit.dynamics import place
 from shadowfit.estimation import fit
 from shadowfit.estimation.problem.options import Options, ProblemError
-from shadowfit.estimation.residuals.unknowns import joint
 from shadowfit.evaluation.compliance import giving_joints
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
 
-WRITTEN, SWEEP = 10**9, 0
 SCENES = {
     "fourbar": (
         lambda: giving(fourbar(), "d", 1e-4),
@@ -57,16 +55,11 @@ LEFT = {"rubbing": 1e-6}
 EXACT = {"rubbing": 1e-3}
 
 
-@pytest.mark.parametrize(
-    ("name", "largest"),
-    quick([(name, largest) for name in SCENES for largest in (WRITTEN, SWEEP)], ("no loop", SWEEP)),
-)
-def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residuals(name, largest, monkeypatch):
-    monkeypatch.setattr(joint, "LARGEST_STEP", largest)
+@pytest.mark.parametrize("name", quick(SCENES, "no loop"))
+def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residuals(name):
     build, motion, free = SCENES[name]
     mechanism = build()
     problem, point = along(mechanism, place(mechanism, *motion), free)
-    assert (problem.kernels.recursion is None) == (largest == WRITTEN)
     left = problem.at(point.values, 0).dynamics_residuals(point.nodes[0].pose, problem.commands_at(point.values, 0), H)
     assert np.max(np.abs(left)) < LEFT.get(name, 1e-11)  # [N s, N m s]
     rows, exact = all_rows(problem, point), EXACT.get(name, 2e-4 if name in ("stiff", "at a stop") else 1e-6)
@@ -87,20 +80,15 @@ def test_rows_vanish_along_simulations_and_have_the_derivatives_of_their_residua
 @pytest.mark.slow
 @pytest.mark.parametrize("correction", ["none", "deferred"])
 @pytest.mark.parametrize("name", ["fourbar", "rubbing", "one of two loops"])
-def test_recursion_gives_the_rows_that_are_written_out(name, correction, monkeypatch):
+def test_recursion_gives_the_rows_that_are_written_out(name, correction):
     build, motion, _ = SCENES[name]
     mechanism = build()
     kept = {"fourbar": "fourbar", "rubbing": "rubbing", "one of two loops": "three bars"}[name]
     yielding = next(one for one, part in mechanism.joints.items() if part.compliant)
     free = [*SWEPT[kept][2].split(), f"{yielding}.compliance.linear", f"{yielding}.damping"]
     recording = recorded(mechanism, *motion, steps=8)
-    found = []
-    for largest in (SWEEP, WRITTEN):
-        monkeypatch.setattr(joint, "LARGEST_STEP", largest)
-        problem = problem_of(mechanism, recording, free, unknowns="joint", cutoff=1e3, correction=correction)
-        found.append(all_rows(problem, shaken(problem, 1e-3)))
-    for own, other in ((getattr(one, part) for one in found) for part in ("states", "parameters", "residual")):
-        np.testing.assert_allclose(own, other, rtol=0.0, atol=1e-9 * np.max(np.abs(other)))
+    problem = problem_of(mechanism, recording, free, unknowns="joint", cutoff=1e3, correction=correction)
+    check_recursion(problem, shaken(problem, 1e-3), 1e-9)
 
 
 @pytest.mark.slow

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from shadowfit.estimation.problem.point import Point, Truncation
-from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.residuals.stopping import Stopping
 from shadowfit.estimation.solve.mixing import LARGEST, mixed, share_of_before
 
 NOTHING = Values(np.zeros(0), np.zeros((0, 4)))
 
 
 def _point(errors: np.ndarray, speeds: np.ndarray) -> Point:
-    return Point(NOTHING, (), (Truncation(errors, (2.0 * errors,)),), (Fading(speeds, speeds, np.ones((2, 2))),))
+    return Point(NOTHING, (), (Truncation(errors, (2.0 * errors,)),), (Stopping(speeds, np.ones((2, 2))),))
 
 
 @pytest.mark.parametrize("factor", [-0.9, -0.5, 0.1, 0.6])
@@ -28,10 +28,10 @@ def test_two_rounds_tell_where_a_map_of_one_factor_ends(factor: float) -> None:
     points = [_point(found[k + 1], last * np.exp(factor ** (k + 1) * away)) for k in range(2)]
     there = mixed(points[1], points[0], share_of_before(changes[1], changes[0]))
     assert there.truncation is not None
-    assert there.fading is not None
+    assert there.stopping is not None
     np.testing.assert_allclose(there.truncation[0].dynamics, end, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(there.truncation[0].readings[0], 2.0 * end, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(there.fading[0].axes, last, rtol=1e-12)
+    np.testing.assert_allclose(there.stopping[0].speeds, last, rtol=1e-12)
 
 
 def test_changes_that_are_alike_lead_no_further_than_a_limit() -> None:
@@ -45,5 +45,5 @@ def test_axes_that_friction_does_not_stop_stay_so() -> None:
     """Joints without dry friction have none."""
     none = np.zeros((3, 2))
     there = mixed(_point(none, none), _point(none, none), 0.5)
-    assert there.fading is not None
-    assert np.array_equal(np.asarray(there.fading[0].axes), none)
+    assert there.stopping is not None
+    assert np.array_equal(np.asarray(there.stopping[0].speeds), none)

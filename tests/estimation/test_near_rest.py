@@ -13,7 +13,7 @@ from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.estimation.solve.first_weights import first_weights
-from shadowfit.estimation.uncertainty.near_rest import fading
+from shadowfit.estimation.uncertainty.near_rest import creeping
 
 STEPS = 500
 LEVEL = 2.0
@@ -42,7 +42,7 @@ def test_the_turn_of_friction_is_seen_joint_by_joint(creeps):
     problem = build_problem(file, [recording], parameter_set(file, FREE), Options())
     assert problem.rubs
     start = start_point(problem)
-    found = fading(problem, start, first_weights(problem, start))
+    found = creeping(problem, start, first_weights(problem, start))
     if not creeps:
         assert found is problem
         return
@@ -81,7 +81,7 @@ def test_a_time_of_the_model_stays():
     problem = build_problem(file, [recording], parameter_set(file, FREE), Options())
     assert float(problem.mechanism.get("joint2.stick_time")) == 0.02
     start = start_point(problem)
-    found = fading(problem, start, first_weights(problem, start))
+    found = creeping(problem, start, first_weights(problem, start))
     assert set(found.options.stick_time) == {"joint1"}
     assert float(found.mechanism.get("joint2.stick_time")) == 0.02
 

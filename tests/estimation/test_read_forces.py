@@ -44,7 +44,7 @@ def problem(recording):
 def point(problem):
     """With all that a fit holds: widths of friction, errors of the discretisation."""
     start = start_point(problem)
-    return renewed(problem, objective.held(problem, start, first_weights(problem, start)))
+    return renewed(problem, objective.held(problem, start))
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def exactly(experiment: Experiment, motions: Motions) -> Float[np.ndarray, "coun
     problem, point = experiment.posed(motions)
     with one_thread():
         if objective.holds(problem):
-            point = objective.held(problem, point, experiment.weights)
+            point = objective.held(problem, point)
         evidence = gather(problem, objective.linearise(problem, point, experiment.weights), experiment.weights)
         information = (
             np.array([projection.information for projection in evidence.projections]) / experiment.weights.reference**2

@@ -66,17 +66,24 @@ class Sticking(PyTree):
 class Turning(PyTree):
     """Dry friction whose direction is a mean over the step (:mod:`sliding`)."""
 
-    mobility: Float[Array, "n"]
-    """Change of an axis' speed by an impulse along it, in the mechanism."""
-    most: Float[Array, "n 2"] | None = None
-    """Largest widths [rad/s, m/s], where the motion is known (:func:`sliding.widest`)."""
+    mobility: Float[Array, "n"] | None
+    """Change of an axis' speed by an impulse along it, in the mechanism, from which the width follows."""
     held: Float[Array, "n"] | None = None
-    """Speeds ``d L`` [rad/s, m/s] that widths follow from whatever friction is; negative: present ones."""
+    """The width itself [rad/s, m/s], whatever the mobility and friction are."""
 
-    def stopped(self, limit: Float[Array, "n"]) -> Float[Array, "n"]:
-        """Speeds from which friction of a largest impulse L [N m s, N s] stops the axes within a step."""
-        present = self.mobility * limit
-        return present if self.held is None else jnp.where(self.held < 0.0, present, self.held)
+    def width(
+        self, stick_time: Float[Array, "n"], limit: Float[Array, "n"], timestep: Float[Array, ""]
+    ) -> Float[Array, "n"]:
+        """w of friction of a largest impulse L [N m s, N s]."""
+        if self.held is not None:
+            return self.held
+        assert self.mobility is not None
+        return sliding.stick_width(stick_time, self.mobility * limit, timestep)
+
+    def part(self, places: np.ndarray) -> Turning:
+        """Some of the axes."""
+        mobility, held = (None if x is None else x[places] for x in (self.mobility, self.held))
+        return Turning(mobility, held)
 
 
 Rubbing = Sticking | Turning
@@ -154,7 +161,7 @@ def friction_impulse(
     _, speed, new_speed = axis
     limit = friction_limit(group, axis, loads, command, timestep)
     if isinstance(rubbing, Turning):
-        width = sliding.stick_width(group.friction.stick_time, rubbing.stopped(limit), timestep, rubbing.most)
+        width = rubbing.width(group.friction.stick_time, limit, timestep)
         return -limit * sliding.mean_direction(speed, new_speed, width)
     stuck = -new_speed / rubbing.sigma
     if rubbing.slip is None:
@@ -169,7 +176,9 @@ def friction_limit(
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
 ) -> Float[Array, "n"]:
-    """Largest impulse of dry friction, ``L = Σ U |λ| + h·level``."""
+    """Largest impulse of dry friction, ``L = Σ U |λ| + h·level``; zero without any."""
+    if group.friction is None:
+        return jnp.zeros(group.size)
     position, speed, _ = axis
     weights, level = rows.friction_limits(group, position, speed, command)
     return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import loops
+from shadowfit.dynamics import balance, loops
 from shadowfit.dynamics.composites import VelocityMaps, about_origin, coordinate_bodies, dot, hanging, held_by
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_values
@@ -122,7 +122,7 @@ def acting(
     mobility = loops.axis_mobility(closers, now.pose, by_coordinates @ response @ by_coordinates.T)
 
     def held(reaction: Array) -> tuple[Array, loops.AxisRows]:
-        axes = loops.along_axes(closers, moving, reaction, mobility)
+        axes = loops.along_axes(closers, moving, reaction, balance.Turning(mobility))
         return loops.on_bodies(closers, now.pose, reaction, axes), axes
 
     by_reaction, _ = jax.jacfwd(held, has_aux=True)(reaction)

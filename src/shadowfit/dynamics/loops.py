@@ -85,6 +85,10 @@ class AxisRows(PyTree):
     """By its new speed."""
     row: Float[Array, "n bodies*6"]
     """Turns velocities of the bodies into its speed."""
+    limit: Float[Array, "n"]
+    """Largest impulse of dry friction,"""
+    speed: Float[Array, "n"]
+    """and the speed before the step."""
     by_group: list[Float[Array, "n r"]]
     """Impulses along the gap rows, of laws, and of dry friction, of each group's joints."""
 
@@ -107,14 +111,14 @@ def axis_mobility(closers: Elements, pose: Pose, response: Float[Array, "bodies*
     return jax.lax.stop_gradient(jnp.einsum("ni,ij,nj->n", wide, response, wide))
 
 
-def along_axes(
-    closers: Elements, step: Moving, reaction: Float[Array, "m"], mobility: Float[Array, "n"] | None
-) -> AxisRows:
-    """Laws and dry friction along the axes, whose mobility in the closed mechanism sets where friction fades."""
+def along_axes(closers: Elements, step: Moving, reaction: Float[Array, "m"], turning: balance.Turning) -> AxisRows:
+    """Laws and dry friction along the axes, by their mobilities in the closed mechanism or held widths."""
     whole, old = with_world(step.pose, step.velocity)
     _, new = with_world(step.pose, step.new_velocity)
     loads = by_group(closers, reaction)
     impulse, slope = [jnp.zeros(0)], [jnp.zeros(0)]
+    limit: list[Array] = [jnp.zeros(0)]
+    before: list[Array] = [jnp.zeros(0)]
     row: list[Array] = [jnp.zeros((0, 6 * closers.body_count))]
     separate: list[Array] = []
     done = 0
@@ -126,7 +130,7 @@ def along_axes(
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
         wide = _wide(group, geometry, closers.body_count)
-        easily = jnp.zeros(group.size) if mobility is None else mobility[done : done + group.size]
+        rubbing = turning if group.friction is None else turning.part(np.arange(done, done + group.size))
         done += group.size
 
         def act(
@@ -134,20 +138,24 @@ def along_axes(
             group: JointGroup = group,
             speed: Array = speed,
             load: Array = load,
-            easily: Array = easily,
+            rubbing: balance.Turning = rubbing,
             position: Array = geometry.position,
         ) -> tuple[Array, Array]:
-            axis, rubbing = balance.AxisMotion(position, speed, fast), balance.Turning(easily)
+            axis = balance.AxisMotion(position, speed, fast)
             laws = balance.law_impulse(group, axis, step.command, step.timestep, "exact")
             return laws, balance.friction_impulse(group, axis, load, rubbing, step.command, step.timestep)
 
-        (laws, rubbing), by_speed = jax.jvp(act, (new_speed,), (jnp.ones(group.size),))
-        impulse.append(laws + rubbing)
+        (laws, dry), by_speed = jax.jvp(act, (new_speed,), (jnp.ones(group.size),))
+        axis = balance.AxisMotion(geometry.position, speed, new_speed)
+        impulse.append(laws + dry)
         slope.append(by_speed[0] + by_speed[1])
         row.append(wide)
-        parts = [laws[:, None], *([] if group.friction is None else [rubbing[:, None]])]
+        before.append(speed)
+        limit.append(balance.friction_limit(group, axis, load, step.command, step.timestep))
+        parts = [laws[:, None], *([] if group.friction is None else [dry[:, None]])]
         separate.append(jnp.concatenate([load, *parts], axis=1))
-    return AxisRows(jnp.concatenate(impulse), jnp.concatenate(slope), jnp.concatenate(row), separate)
+    every = jnp.concatenate
+    return AxisRows(every(impulse), every(slope), every(row), every(limit), every(before), separate)
 
 
 def shafts(closers: Elements, pose: Pose) -> Float[Array, "bodies*6 bodies*6"]:

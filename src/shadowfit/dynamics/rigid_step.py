@@ -26,7 +26,7 @@ import numpy as np
 
 from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, exact, joint_contacts, loop_step, loops, shafts
+from shadowfit.dynamics import balance, exact, joint_contacts, loop_step, loops, shafts, sliding
 from shadowfit.dynamics.axis_impulses import AxisImpulses, axis_impulses, inverse_of, mass_of
 from shadowfit.dynamics.composites import (
     VelocityMaps,
@@ -139,7 +139,9 @@ def step(
     right = jnp.stack(impulse) - along.impulse if impulse else along.impulse
     if len(mechanism.shafts):
         before, later = carried.last / timestep, trial.increment / timestep
-        turned, by_rates = shafts.along(tree, mechanism, before, later, jnp.diag(response), timestep)
+        stopped = shafts.stopped_along(tree, mechanism, jnp.diag(response), timestep)
+        widths = sliding.stick_width(jnp.zeros(len(mechanism.shafts)), stopped, timestep)
+        turned, by_rates = shafts.along(tree, mechanism, before, later, widths, timestep)
         right, matrix = right - turned, matrix - by_rates
     contacts, branch = trial.contacts, None
     if touching is not None:

@@ -26,27 +26,20 @@ NUMBERS = ("viscous", "coulomb", "shaft_inertia")
 def impulse(
     numbers: Float[Array, "3"],
     speeds: Float[Array, "2"],
-    mobility: Float[Array, ""],
+    width: Float[Array, ""],
     timestep: Float[Array, ""],
-    most: Float[Array, "2"] | None = None,
-    held: Float[Array, ""] | None = None,
 ) -> Float[Array, ""]:
-    """p between two speeds [N m s]; ``mobility`` is m, and ``held`` as for axes (:class:`balance.Turning`)."""
+    """p between two speeds [N m s]; ``width`` is that of A."""
     viscous, coulomb, inertia = numbers[0], numbers[1], numbers[2]
     before, after = speeds[0], speeds[1]
-    limit = timestep * coulomb
-    present = stopped(numbers, mobility, timestep)
-    width = sliding.stick_width(
-        jnp.zeros(()), present if held is None else jnp.where(held < 0.0, present, held), timestep, most
-    )
-    rubbing = limit * sliding.mean_direction(before, after, width)
+    rubbing = timestep * coulomb * sliding.mean_direction(before, after, width)
     return -inertia * (after - before) - 0.5 * timestep * viscous * (before + after) - rubbing
 
 
 def stopped(
     numbers: Float[Array, "3"], mobility: Float[Array, "*n"], timestep: Float[Array, ""] | float
 ) -> Float[Array, "*n"]:
-    """Speed from which its friction stops a shaft within a step."""
+    """Speed from which its friction stops a shaft of mobility m within a step."""
     _, coulomb, inertia = numbers
     return mobility / (1.0 + inertia * mobility) * timestep * coulomb
 
@@ -69,22 +62,32 @@ def along(
     mechanism: Mechanism,
     before: Float[Array, "d"],
     after: Float[Array, "d"],
-    mobility: Float[Array, "d"],
+    widths: Float[Array, "s"],
     timestep: Float[Array, ""],
 ) -> tuple[Float[Array, "d"], Float[Array, "d d"]]:
     """Impulses of all shafts along the coordinates, whose rates go from ``before`` to ``after``; slopes by these."""
     impulses, slopes = jnp.zeros(tree.size), jnp.zeros((tree.size, tree.size))
-    for shaft in mechanism.shafts.values:
-        turns = ratios(tree, mechanism, shaft)
-        values, easily = numbers(shaft), jnp.sum(turns**2 * mobility)
+    for row, shaft in enumerate(mechanism.shafts.values):
+        turns, values = ratios(tree, mechanism, shaft), numbers(shaft)
         speed = turns @ before
 
-        def moved(last: Array, values: Array = values, speed: Array = speed, easily: Array = easily) -> Array:
-            return impulse(values, jnp.stack([speed, last]), easily, timestep)
+        def moved(last: Array, values: Array = values, speed: Array = speed, width: Array = widths[row]) -> Array:
+            return impulse(values, jnp.stack([speed, last]), width, timestep)
 
         value, slope = jax.jvp(moved, (turns @ after,), (jnp.ones(()),))
         impulses, slopes = impulses + turns * value, slopes + slope * turns[:, None] * turns
     return impulses, slopes
+
+
+def stopped_along(
+    tree: Tree, mechanism: Mechanism, mobility: Float[Array, "d"], timestep: Float[Array, ""]
+) -> Float[Array, "s"]:
+    """Speeds from which friction stops the shafts within a step, by the mobilities of the coordinates."""
+    speeds: list[Array] = [jnp.zeros(0)]
+    for shaft in mechanism.shafts.values:
+        easily = ratios(tree, mechanism, shaft) ** 2 @ mobility
+        speeds.append(stopped(numbers(shaft), easily, timestep)[None])
+    return jnp.concatenate(speeds)
 
 
 def coordinates(tree: Tree, mechanism: Mechanism, shaft: Shaft) -> tuple[np.ndarray, np.ndarray]:

@@ -30,6 +30,8 @@ wrist behind a gear, 2 N m on 0.011 kg m², half a step of 10 ms is 0.9 rad/s of
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from shadowfit.arrays import Array, Float
@@ -45,19 +47,21 @@ NEAR_REST, HALF_STEP = 0.1, 0.02
 
 
 def stick_width(
-    stick_time: Float[Array, "*n"],
+    stick_time: Float[Array, "*#n"],
     stopped: Float[Array, "*n"],
-    timestep: Float[Array, ""],
-    most: Float[Array, "*n 2"] | None = None,
+    timestep: Float[Array, ""] | float,
+    most: Float[Array, "*#n 2"] | None = None,
+    library: Any = jnp,
 ) -> Float[Array, "*n"]:
     """Speed w [rad/s, m/s] over which friction reverses that stops an axis from a speed ``d L`` within a step.
 
-    ``most``: the largest w of an axis that creeps and of half a step (:func:`widest`), where the motion is known.
+    ``most``: the largest w of an axis that creeps and of half a step (:func:`widest`), where the motion is known;
+    ``library`` computes it, NumPy or JAX.
     """
     creeping, halfway = stick_time / timestep * stopped, 0.5 * stopped
     if most is not None:
-        creeping, halfway = jnp.minimum(creeping, most[..., 0]), jnp.minimum(halfway, most[..., 1])
-    return jnp.maximum(creeping, halfway) + LEAST
+        creeping, halfway = library.minimum(creeping, most[..., 0]), library.minimum(halfway, most[..., 1])
+    return library.maximum(creeping, halfway) + LEAST
 
 
 def widest(fastest: Float[np.ndarray, " n"], corrected: bool) -> Float[np.ndarray, "n 2"]:

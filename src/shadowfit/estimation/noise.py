@@ -60,7 +60,7 @@ from shadowfit.estimation.uncertainty.file_prior import file_spread, settled
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
-from shadowfit.estimation.uncertainty.near_rest import fading
+from shadowfit.estimation.uncertainty.near_rest import creeping
 from shadowfit.estimation.uncertainty.start_levels import EVIDENCE, STRIDE, levels_at_start, within
 from shadowfit.estimation.weight_search import RIGID, predictive
 from shadowfit.records import record
@@ -203,7 +203,7 @@ def _near_rest(scan: Scan, likely: Candidate) -> Candidate:
     """The fit with dry friction that turns over the speed that the data show; the scan goes on with it."""
     if not (scan.problem.rubs and scan.has_time and usable(likely.outcome)):
         return likely
-    before, scan.problem = scan.problem, fading(scan.problem, likely.point, likely.weights)
+    before, scan.problem = scan.problem, creeping(scan.problem, likely.point, likely.weights)
     if scan.problem is before:
         return likely
     moved = scan.fitted(likely.point, likely.weights)

@@ -121,15 +121,15 @@ class Scan:
         return Candidate(self.problem, outcome, with_given(self.problem, _rescaled(weights, scale)), value)
 
     def _with_errors(self, point: Point) -> Point:
-        """The point with the discretisation errors of its own motion, of which several fits may start."""
+        """The point with what its own motion says is held and taken off, of which several fits may start."""
         if self._renewed is None or self._renewed[0] is not self.problem or self._renewed[1] is not point:
-            self._renewed = self.problem, point, renewed(self.problem, point)
+            self._renewed = self.problem, point, renewed(self.problem, objective.held(self.problem, point))
         return self._renewed[2]
 
     def unsettled(self, candidate: Candidate) -> float:
         """Factor by which the cost of a fit grows with the discretisation errors of its own motion."""
         before = candidate.outcome.linearisation.cost.total
-        again = objective.held(self.problem, self._with_errors(candidate.point), candidate.weights)
+        again = self._with_errors(candidate.point)
         return objective.linearise(self.problem, again, candidate.weights).cost.total / before
 
     def finished(self, point: Point, weights: Weights) -> Outcome:

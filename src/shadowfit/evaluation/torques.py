@@ -88,7 +88,7 @@ def predicted_torques(estimate: Estimate, recording: int = 0) -> dict[str, Torqu
     values = estimate.outcome.linearisation.point.values
     with one_thread():
         nodes = tuple(initial_nodes(problem, values, i) for i in range(len(problem.tracks)))
-        point = renewed(problem, objective.held(problem, Point(values, nodes), unit_weights(problem)))
+        point = renewed(problem, objective.held(problem, Point(values, nodes)))
         idle = problem.without_inputs()
         needed, left = (_missing(one, point, recording) for one in (idle, problem))
     track = problem.tracks[recording]

@@ -6,7 +6,6 @@ import numpy as np
 
 from shadowfit.arrays import Array, Bool, Float
 from shadowfit.estimation.problem.shaping import Shaping
-from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.pytrees import PyTree
@@ -24,6 +23,8 @@ class ChunkData(PyTree):
     """One over the standard deviation; zero for a missing sample."""
     fraction: Float[Array, "steps samples"]
     """Time of the samples after the step's own, in steps."""
+    widths: Float[np.ndarray, "steps a"]
+    """Of dry friction (:mod:`stopping`)."""
     truncation: Float[Array, "steps r"]
     """What the dynamics residual would be on the true motion, as far as it is known; taken off."""
     shift: tuple[Float[Array, "steps samples e"], ...]
@@ -45,8 +46,6 @@ class Chunk:
     """h [s]."""
     reference: float
     """Standard deviation behind a weight of one, in which a robust loss counts."""
-    fading: Fading = PRESENT
-    """Over what speeds dry friction reverses."""
     shaping: Shaping | None = None
     """What brings the weighted rows of each step to one level; None: they are."""
     proportion: Float[np.ndarray, "r p"] | None = None

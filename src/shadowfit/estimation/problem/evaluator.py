@@ -12,13 +12,13 @@ from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.step_kernels import Call, StepKernels, windows
 from shadowfit.estimation.residuals.axes import Axes
-from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.observation import reads_commands
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.estimation.residuals.start_state import StartGaps
+from shadowfit.estimation.residuals.stopping import Stopping
 from shadowfit.geometry import Pose
 from shadowfit.records import record
 
@@ -47,17 +47,32 @@ class Evaluator:
     values: Values
 
     def dynamics_residuals(
-        self, poses: Pose, commands: tuple[np.ndarray, np.ndarray], timestep: float, fading: Fading = PRESENT
+        self,
+        poses: Pose,
+        commands: tuple[np.ndarray, np.ndarray],
+        timestep: float,
+        stopping: Stopping | None = None,
     ) -> Float[np.ndarray, "n r"]:
-        """Dynamics residuals [N s, N m s] at all but the first and the last of poses of nodes a time-step apart."""
+        """Dynamics residuals [N s, N m s] at all but the first and the last of poses of nodes a time-step apart.
+
+        Dry friction has the widths of held ``stopping`` speeds, or of those of this motion.
+        """
+        stopping = stopping or self.stopping(poses, commands[0], timestep)
+        widths = stopping.widths(self.kernels.stick_times, timestep)
         if self.kernels.recursion is not None:
-            return self.kernels.missing(self.values, poses, commands, timestep, fading)
+            return self.kernels.missing(self.values, poses, commands, timestep, widths)
         unknowns = self.kernels.plan.unknowns
         inside, size = len(poses.position) - 2, unknowns.impulses
         nodes = windows(Nodes(poses, None), range(3), inside)
-        varying = (nodes, *commands, np.zeros((inside, size)))
+        varying = (nodes, *commands, widths, np.zeros((inside, size)))
         (rows,) = self._run(step_functions.dynamics_rows, (np.ones(size), np.asarray(timestep)), varying)
         return rows[:, :, -1]
+
+    def stopping(self, poses: Pose, command: np.ndarray, timestep: float) -> Stopping:
+        """Speeds from which friction stops each axis within the steps between nodes; without limits to its width."""
+        if len(self.kernels.stick_times) == 0:
+            return Stopping(np.zeros((len(poses.position) - 2, 0)))
+        return Stopping(self.kernels.braked(self.values, poses, command, timestep).stopped)
 
     def reading_errors(self, readings: Readings, timestep: float) -> list[np.ndarray]:
         """Errors of each sensor's readings through windows of poses, against a better curve, of all samples."""

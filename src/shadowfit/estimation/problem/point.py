@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from shadowfit.arrays import Array, Float
-from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.residuals.stopping import Stopping
 from shadowfit.pytrees import PyTree
 from shadowfit.records import record
 
@@ -27,8 +27,8 @@ class Point:
     nodes: tuple[Nodes, ...]
     truncation: tuple[Truncation, ...] | None = None
     """Errors of the discretisation that are taken off the residuals of each recording; None: none are known."""
-    fading: tuple[Fading, ...] | None = None
-    """Where dry friction fades in each recording, held; None: as the present motion says."""
+    stopping: tuple[Stopping, ...] | None = None
+    """Speeds from which dry friction stops the axes in each recording, held; None: those of this motion."""
     answers: tuple[Float[Array, "steps r j"], ...] | None = None
     """What impulses along the joints' axes with given errors leave in the residuals of each recording, held
     (:mod:`axis_noise`); None: no errors are given, or residuals are the impulses of the joints."""

@@ -190,10 +190,6 @@ class Problem:
         directions = np.asarray(self.plan.unknowns.directions(np.eye(self.plan.node_size)))
         return differences(nodes.pose[1:], nodes.pose[:-1]).reshape(len(nodes.pose.position) - 1, -1) @ directions.T
 
-    def largest_speeds(self, nodes: Nodes) -> Float[np.ndarray, " b"]:
-        """Largest speed of nodes along each of their directions [rad/s, m/s]."""
-        return np.max(np.abs(self.moved(nodes)), axis=0) / self.timestep
-
     def revalued(self, point: Point, values: Values) -> Point:
         """The point with other values of the parameters; nodes move along where they must."""
         closed = (self.at(values, i).closed(old.pose) for i, old in enumerate(point.nodes))

@@ -25,17 +25,24 @@ from shadowfit.trees import leaves_of
 
 Weighing = tuple[Float[Array, "r r"] | Float[Array, "r"], Float[Array, ""]]
 """Square root of the weight of the dynamics, whole or its diagonal, and the time-step [s]."""
-Moving = tuple[Nodes, Float[Array, "inputs"], Float[Array, "inputs columns"], Float[Array, "r"]]
-"""Nodes of a step, its command and the derivatives of that, and known errors of its residual."""
+Moving = tuple[Nodes, Float[Array, "inputs"], Float[Array, "inputs columns"], Float[Array, "a"], Float[Array, "r"]]
+"""Nodes of a step, its command and the derivatives of that, widths of friction, and known errors of its residual."""
 
 
 def dynamics_rows(plan: Plan, machine: Parametrised, weighing: Weighing, moving: Moving) -> Array:
     """Weighted rows of the dynamics of a step, side by side."""
     weight, timestep = weighing
-    nodes, command, slopes, truncation = moving
-    rows = plan.unknowns.step_rows(plan.equations, Step(machine, nodes, command, slopes, timestep))
+    nodes, command, slopes, widths, truncation = moving
+    rows = plan.unknowns.step_rows(plan.equations, Step(machine, nodes, command, slopes, widths, timestep))
     corrected = Rows(rows.states, rows.parameters, rows.residual - truncation)
     return _side_by_side(_weighted(corrected, jnp.diag(weight) if weight.ndim == 1 else weight))
+
+
+def braked(
+    plan: Plan, machine: Parametrised, timestep: Float[Array, ""], moving: tuple[Pose, Float[Array, "inputs"]]
+) -> tuple[Array, Array]:
+    """What the widths of dry friction in a step follow from."""
+    return plan.unknowns.braked(plan.equations, machine, *moving, timestep)
 
 
 def touched(

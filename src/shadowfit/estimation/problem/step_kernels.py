@@ -19,11 +19,11 @@ from shadowfit.arrays import Array
 from shadowfit.estimation.linear.front import RowTable
 from shadowfit.estimation.problem import step_functions
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData
-from shadowfit.estimation.residuals.fading import Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.observation import Sample, Scale, observed_nodes, reads_commands
 from shadowfit.estimation.residuals.parameter_layout import Parametrised, Values
 from shadowfit.estimation.residuals.plan import Plan
+from shadowfit.estimation.residuals.stopping import Braked
 from shadowfit.estimation.residuals.unknowns import Recursion
 from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, Workspace, is_own, over_time, windowed
@@ -134,20 +134,20 @@ class StepKernels:
         data = chunk.data
         (seen,) = self.run(self._observation_call(chunk), self._workspace)
         nodes, command = chunk.nodes.pose[: len(data.command) + 2], (data.command, data.command_slopes)
-        missing = self.missing(chunk.values, nodes, command, chunk.timestep, chunk.fading) - data.truncation
+        missing = self.missing(chunk.values, nodes, command, chunk.timestep, data.widths) - data.truncation
         weighted = missing @ chunk.dynamics_weight.T
         if chunk.counted is not None:
             weighted *= chunk.counted
         return np.concatenate([weighted, seen[..., -1].reshape(len(missing), -1)], axis=1)
 
     def missing(
-        self, values: Values, poses: Pose, commands: tuple[Array, Array], timestep: float, fading: Fading
+        self, values: Values, poses: Pose, commands: tuple[Array, Array], timestep: float, widths: np.ndarray
     ) -> np.ndarray:
         """Missing impulses of steps between nodes by recursion, unweighted."""
         assert self.recursion is not None
         if len(self.mechanism.contacts) == 0:
-            return self.recursion.missing(values, poses, commands[0], timestep, fading)
-        rows = self.recursion.rows(values, poses, commands, timestep, fading)
+            return self.recursion.missing(values, poses, commands[0], timestep, widths)
+        rows = self.recursion.rows(values, poses, commands, timestep, widths)
         return self.behind_contacts(values, poses, timestep, rows)[:, :, -1]
 
     @functools.cached_property
@@ -160,7 +160,7 @@ class StepKernels:
         data, weight = chunk.data, _weight(chunk.dynamics_weight)
         nodes = chunk.nodes.pose[: len(data.command) + 2]
         command = (data.command, data.command_slopes)
-        rows = recursion.rows(chunk.values, nodes, command, chunk.timestep, chunk.fading)
+        rows = recursion.rows(chunk.values, nodes, command, chunk.timestep, data.widths)
         rows = self.behind_contacts(chunk.values, nodes, chunk.timestep, rows)
         rows[:, :, -1] -= data.truncation
         if weight.ndim == 2:
@@ -168,11 +168,20 @@ class StepKernels:
         rows *= weight[:, None]
         return rows
 
-    def stopped(self, chunk: Chunk) -> Fading:
-        """Speeds from which friction stops what turns in the steps of a chunk, where rows hold them (`Recursion`)."""
-        assert self.recursion is not None
-        nodes = chunk.nodes.pose[: len(chunk.data.command) + 2]
-        return self.recursion.stopped(chunk.values, nodes, chunk.data.command, chunk.timestep)
+    @functools.cached_property
+    def stick_times(self) -> np.ndarray:
+        """How long each axis creeps whose dry friction has a held width (:mod:`stopping`)."""
+        return self.plan.unknowns.stick_times(self.mechanism)
+
+    def braked(self, values: Values, poses: Pose, command: Array, timestep: float) -> Braked:
+        """What the widths of dry friction follow from in the steps between nodes."""
+        if self.recursion is not None:
+            return self.recursion.braked(values, poses, command, timestep)
+        return Braked(*self.run(self._braked_call(values, poses, command, timestep)))
+
+    def _braked_call(self, values: Values, poses: Pose, command: Array, timestep: float) -> Call:
+        moving = windows(Nodes(poses, None), range(3), len(command)).pose
+        return Call(step_functions.braked, values, np.asarray(timestep), (moving, command))
 
     def behind_contacts(self, values: Values, poses: Pose, timestep: float, rows: np.ndarray) -> np.ndarray:
         """Rows by recursion, unweighted, as contacts and end stops leave them where there are any."""
@@ -189,6 +198,8 @@ class StepKernels:
         """Have the code of `rows` made in the background, for arrays like these."""
         if self.recursion is None:
             self._prepare(self._dynamics_call(chunk))
+            if len(self.stick_times):
+                self._prepare(self._braked_call(chunk.values, chunk.nodes.pose, chunk.data.command, chunk.timestep))
         else:
             self.recursion.prepare()
         self._prepare(self._observation_call(chunk))
@@ -204,7 +215,7 @@ class StepKernels:
             step_functions.dynamics_rows,
             chunk.values,
             (_weight(chunk.dynamics_weight), np.asarray(chunk.timestep)),
-            (moving, data.command, data.command_slopes, data.truncation),
+            (moving, data.command, data.command_slopes, data.widths, data.truncation),
         )
 
     def _observation_call(self, chunk: Chunk) -> Call:

@@ -18,6 +18,8 @@ Joints that close loops act on the bodies with impulses that are no function of 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from shadowfit.arrays import Array, Float
@@ -32,17 +34,30 @@ from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
 
 
-def residual(
+class Balance(NamedTuple):
+    """A step in joint coordinates."""
+
+    missing: Float[Array, "d"]
+    """r [N m s, N s]."""
+    limits: Float[Array, "a"]
+    """Largest impulses of dry friction along all axes but shafts [N m s, N s]."""
+    speeds: Float[Array, "a"]
+    """Of all axes, before the step [rad/s, m/s]."""
+
+
+def balance_of(
     tree: Tree,
     mechanism: Mechanism,
     motions: Pose,
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
+    widths: Float[Array, "a"],
     reaction: Float[Array, "m"] | None = None,
-) -> Float[Array, "d"]:
-    """r of the step between three configurations, given as motions of the joints [N m s, N s].
+) -> Balance:
+    """The step between three configurations, given as motions of the joints.
 
-    ``reaction`` are the impulses of joints that close loops, along the rows of their gaps.
+    ``widths`` are those of dry friction along all axes (:mod:`stopping`); ``reaction`` are the impulses of joints that
+    close loops, along the rows of their gaps.
     """
     links, rest = loops.opened(tree, mechanism)
     elements = assemble(rest)
@@ -51,31 +66,52 @@ def residual(
     new_velocity = after.pose.minus(now.pose) / timestep
     step = Moving(now.pose, velocity, new_velocity, command, timestep)
     missing = balance.bodies_balance(elements, step, "exact")
-    response = _response(tree, mechanism, now, timestep)
+    along, shaft = np.split(np.arange(widths.shape[0]), [widths.shape[0] - len(mechanism.shafts)])
+    limits: list[Array] = []
+    speeds: list[Array] = []
     if tree.loops:
         assert reaction is not None
-        closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
-        mobility = loops.axis_mobility(closers, now.pose, moving @ response @ moving.T)
-        along = loops.along_axes(closers, step, reaction, mobility)
-        missing = missing - loops.on_bodies(closers, now.pose, reaction, along)
-    acting = _along_axes(links, elements, step, now, missing, jnp.diag(response))
+        closers = loops.closing(tree, mechanism)
+        axes = loops.along_axes(closers, step, reaction, balance.Turning(None, widths[along[tree.size :]]))
+        missing = missing - loops.on_bodies(closers, now.pose, reaction, axes)
+        limits, speeds = [axes.limit], [axes.speed]
+    impulses = _along_axes(links, elements, step, now, missing, widths[: tree.size])
+    acting = impulses.acting
+    old, new = (jnp.asarray(tree.selection() @ motions[i + 1].minus(motions[i]).ravel()) / timestep for i in range(2))
     if len(mechanism.shafts):
-        old, new = (jnp.asarray(tree.selection() @ motions[i + 1].minus(motions[i]).ravel()) for i in range(2))
-        acting = acting + shafts.along(tree, mechanism, old / timestep, new / timestep, jnp.diag(response), timestep)[0]
-    return jnp.einsum("bid,bi->d", now.twists, missing) - acting
+        acting = acting + shafts.along(tree, mechanism, old, new, widths[shaft], timestep)[0]
+        speeds.append(jnp.stack([shafts.ratios(tree, mechanism, one) @ old for one in mechanism.shafts.values]))
+    return Balance(
+        jnp.einsum("bid,bi->d", now.twists, missing) - acting,
+        jnp.concatenate([impulses.limit, *limits]),
+        jnp.concatenate([old, *speeds]),
+    )
 
 
-def _response(tree: Tree, mechanism: Mechanism, now: Placed, timestep: Float[Array, ""]) -> Float[Array, "d d"]:
-    """Changes of the rates by impulses along the coordinates: it only sets where dry friction fades."""
+def braked(
+    tree: Tree, mechanism: Mechanism, motions: Pose, command: Float[Array, "inputs"], timestep: Float[Array, ""]
+) -> tuple[Float[Array, "a"], Float[Array, "a"]]:
+    """Stopping speeds and speeds of all axes (:class:`stopping.Braked`) of a tree without loops."""
+    # No width matters to largest impulses.
+    widths = jnp.ones(tree.size + len(mechanism.shafts))
+    here = balance_of(tree, mechanism, motions, command, timestep, widths)
+    easily = mobility(tree, mechanism, motions[1], timestep)
+    stopped = shafts.stopped_along(tree, mechanism, easily, timestep)
+    return jnp.concatenate([easily * here.limits, stopped]), here.speeds
+
+
+def mobility(tree: Tree, mechanism: Mechanism, motion: Pose, timestep: Float[Array, ""]) -> Float[Array, "a"]:
+    """Changes of the speeds of all axes but shafts by impulses along them."""
     links, rest = loops.opened(tree, mechanism)
-    if len(mechanism.shafts) == 0 and all(joint.friction is None for joint in mechanism.joints.values):
-        return jnp.zeros((links.size, links.size))
-    mass = jax.lax.stop_gradient(_mass(links, assemble(rest), now))
+    now = forward_kinematics(tree, mechanism, motion)
+    mass = _mass(links, assemble(rest), now)
     if not tree.loops:
-        return small_solve(mass, jnp.eye(links.size), definite=True)
+        return jnp.diag(small_solve(mass, jnp.eye(links.size), definite=True))
     closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
     mass = mass + moving.T @ loops.shafts(closers, now.pose) @ moving
-    return loops.response(mass, loops.jacobian(closers, now.pose, now.twists), loop_law(tree, closers, timestep))
+    response = loops.response(mass, loops.jacobian(closers, now.pose, now.twists), loop_law(tree, closers, timestep))
+    own = loops.axis_mobility(closers, now.pose, moving @ response @ moving.T)
+    return jnp.concatenate([jnp.diag(response), own])
 
 
 def _mass(tree: Tree, elements: Elements, now: Placed) -> Float[Array, "d d"]:
@@ -85,33 +121,41 @@ def _mass(tree: Tree, elements: Elements, now: Placed) -> Float[Array, "d d"]:
     return jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists) + jnp.diag(turning)
 
 
+class _Impulses(NamedTuple):
+    """Impulses along the coordinates."""
+
+    acting: Float[Array, "d"]
+    """l, of laws and dry friction."""
+    limit: Float[Array, "d"]
+    """Largest impulse of dry friction."""
+
+
 def _along_axes(
     tree: Tree,
     elements: Elements,
     step: Moving,
     now: Placed,
     missing: Float[Array, "bodies 6"],
-    mobility: Float[Array, "d"],
-) -> Float[Array, "d"]:
-    """l, the impulses of laws and friction on each coordinate; the mobility only sets where friction fades."""
+    widths: Float[Array, "d"],
+) -> _Impulses:
     whole, old = with_world(step.pose, step.velocity)
     _, new = with_world(step.pose, step.new_velocity)
-    impulses = []
+    acting: list[Array] = []
+    limits: list[Array] = []
     for group in elements.groups:
         geometry = rows.geometry(group, whole)
         speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
         new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-        loads, mobilities = (
-            (jnp.zeros((group.size, group.gap_rows)), jnp.zeros(group.size))
-            if group.friction is None
-            else (_loads(tree, group, whole, now, missing), mobility[_places(tree, group)])
-        )
         axis = balance.AxisMotion(geometry.position, speed, new_speed)
         laws = balance.law_impulse(group, axis, step.command, step.timestep, "exact")
-        rubbing = balance.Turning(mobilities)
-        friction = balance.friction_impulse(group, axis, loads, rubbing, step.command, step.timestep)
-        impulses.append(laws + friction)
-    return on_axes(tree, elements, impulses)
+        if group.friction is None:
+            acting.append(laws)
+            limits.append(jnp.zeros(group.size))
+            continue
+        loads, rubbing = _loads(tree, group, whole, now, missing), balance.Turning(None, widths[_places(tree, group)])
+        limits.append(balance.friction_limit(group, axis, loads, step.command, step.timestep))
+        acting.append(laws + balance.friction_impulse(group, axis, loads, rubbing, step.command, step.timestep))
+    return _Impulses(on_axes(tree, elements, acting), on_axes(tree, elements, limits))
 
 
 def on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:

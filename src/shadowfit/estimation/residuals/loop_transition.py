@@ -7,21 +7,74 @@ few rounds: friction changes the loads by some per cent of themselves.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import loops
+from shadowfit.dynamics.sliding import stick_width
 from shadowfit.dynamics.tree import Tree, forward_kinematics
-from shadowfit.dynamics.yielding import loop_law
+from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals import giving, joint_transition
-from shadowfit.estimation.residuals.closure import ROUNDS, all_loops, independence, tangent
+from shadowfit.estimation.residuals.closure import ROUNDS, Closing, Independence, all_loops, independence, tangent
 from shadowfit.estimation.residuals.equations import Friction
-from shadowfit.estimation.residuals.giving import springs_of
+from shadowfit.estimation.residuals.giving import Giving, springs_of
+from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.estimation.residuals.stopping import stick_times
 from shadowfit.estimation.residuals.unknowns.interface import Step
 from shadowfit.geometry import Pose
 from shadowfit.kernels import slopes
 from shadowfit.lazy_jax import jnp
+from shadowfit.mechanism.mechanism import Mechanism
+
+
+class _Loops(NamedTuple):
+    """The loops of a step between three nodes."""
+
+    tree: Tree
+    law: LoopLaw
+    now: Closing
+    held: Independence
+    springs: Giving | None
+    friction: Friction
+    timestep: Float[Array, ""]
+
+    @classmethod
+    def of(
+        cls,
+        tree: Tree,
+        independent: tuple[int, ...],
+        machine: Parametrised,
+        poses: Pose,
+        timestep: Float[Array, ""],
+        friction: Friction,
+    ) -> _Loops:
+        mechanism = machine.mechanism()
+        law = loop_law(tree, loops.closing(tree, mechanism), timestep)
+        now = all_loops(tree, mechanism, poses[1])
+        held = independence(independent, now.rows[law.holds])
+        springs = springs_of(tree, independent, machine, poses, timestep, friction) if tree.yielding else None
+        return cls(tree, law, now, held, springs, friction, timestep)
+
+    def defect(self, mechanism: Mechanism, motions: Pose, reaction: Float[Array, "m"]) -> Float[Array, "y"]:
+        """``Σ λ + d`` of compliant rows."""
+        assert self.springs is not None
+        before, here, after = (forward_kinematics(self.tree, mechanism, motions[i]).pose for i in range(3))
+        given = reaction[self.law.gives]
+        open_by = giving.defect(self.tree, mechanism, (before, here, after), given, self.timestep, self.friction)
+        return open_by + self.springs.firmness * given
+
+    def taken(
+        self, mechanism: Mechanism, motions: Pose, reaction: Float[Array, "m"], left: Float[Array, "d"]
+    ) -> Float[Array, "m"]:
+        """What the joints that close loops take beside what they do."""
+        gives, holds, more = self.law.gives, self.law.holds, jnp.zeros(len(reaction))
+        if self.springs is not None:
+            yielded = self.springs.more(self.defect(mechanism, motions, reaction), self.held.moving.T @ left)
+            more, left = more.at[gives].set(yielded), left - self.now.rows[gives].T @ yielded
+        return more.at[holds].set(self.held.reaction(left)) if len(holds) else more
 
 
 def rows(tree: Tree, independent: tuple[int, ...], step: Step, friction: Friction, touches: bool = False) -> Rows:
@@ -32,47 +85,30 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step, friction: Frictio
     machine, poses, size = step.machine, step.nodes.pose, len(independent)
     nodes, bodies = poses.position.shape[:2]
     width = nodes * size
-    mechanism = machine.mechanism()
-    law = loop_law(tree, loops.closing(tree, mechanism), step.timestep)
-    gives, holds = law.gives, law.holds
     moves = [tangent(tree, independent, machine, poses[i]) for i in range(nodes)]
-    now = all_loops(tree, mechanism, poses[1])
-    held = independence(independent, now.rows[holds])
-    rubs = any(joint.friction is not None for joint in mechanism.joints.values)
-    springs = springs_of(tree, independent, machine, poses, step.timestep, friction) if tree.yielding else None
-    if springs is not None and touches:
-        springs = springs.unheld()
+    closed = _Loops.of(tree, independent, machine, poses, step.timestep, friction)
+    if closed.springs is not None and touches:
+        closed = closed._replace(springs=closed.springs.unheld())
+    springs, moving = closed.springs, closed.held.moving
+    rubs = any(joint.friction is not None for joint in machine.mechanism().joints.values)
 
-    def moved(increments: Array) -> tuple[Pose, Array]:
+    def moved(increments: Array) -> tuple[Mechanism, Pose, Array]:
         unknowns, parameters = increments[:width].reshape(nodes, size), increments[width:]
         spread = jnp.stack(
             [m.by_unknowns @ u + m.by_parameters @ parameters for m, u in zip(moves, unknowns, strict=True)]
         )
-        return poses.plus((spread @ tree.selection()).reshape(nodes, bodies, 6)), parameters
+        acting = step.command + step.command_slopes @ parameters[np.array(machine.layout.inputs, int)]
+        return machine.moved(parameters), poses.plus((spread @ tree.selection()).reshape(nodes, bodies, 6)), acting
 
     def missing(increments: Array, reaction: Array) -> Float[Array, "d"]:
-        motion, parameters = moved(increments)
-        acting = step.command + step.command_slopes @ parameters[np.array(machine.layout.inputs, int)]
-        return joint_transition.residual(tree, machine.moved(parameters), motion, acting, step.timestep, reaction)
-
-    def defect(increments: Array, reaction: Array) -> Float[Array, "y"]:
-        motion, parameters = moved(increments)
-        changed = machine.moved(parameters)
-        before, here, after = (forward_kinematics(tree, changed, motion[i]).pose for i in range(nodes))
-        open_by = giving.defect(tree, changed, (before, here, after), reaction[gives], step.timestep, friction)
-        assert springs is not None
-        return open_by + springs.firmness * reaction[gives]
+        here = joint_transition.balance_of(tree, *moved(increments), step.timestep, step.widths, reaction)
+        return here.missing
 
     def taken(increments: Array, reaction: Array, left: Float[Array, "d"]) -> Float[Array, "m"]:
-        """What the joints that close loops take beside what they do."""
-        more = jnp.zeros(len(reaction))
-        if springs is not None:
-            yielded = springs.more(defect(increments, reaction), held.moving.T @ left)
-            more, left = more.at[gives].set(yielded), left - now.rows[gives].T @ yielded
-        return more.at[holds].set(held.reaction(left)) if len(holds) else more
+        return closed.taken(*moved(increments)[:2], reaction, left)
 
     still = jnp.zeros(width + machine.layout.size)
-    reaction = jnp.zeros(len(law.yielding))
+    reaction = jnp.zeros(len(closed.law.yielding))
     for _ in range(ROUNDS if rubs else 1):
         reaction = reaction + taken(still, reaction, missing(still, reaction))
 
@@ -83,10 +119,35 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step, friction: Frictio
         for _ in range(2 if rubs else 0):
             reactions = reactions + taken(increments, reactions, left)
             left = missing(increments, reactions)
-        free = held.moving.T @ left
+        free = moving.T @ left
         if springs is None:
             return free
-        return free - springs.along @ springs.more(defect(increments, reactions), free)
+        return free - springs.along @ springs.more(closed.defect(*moved(increments)[:2], reactions), free)
 
     value, table = slopes(along, still)
     return Rows(table[:, :width].reshape(size, nodes, size), table[:, width:], value)
+
+
+def braked(
+    tree: Tree,
+    independent: tuple[int, ...],
+    machine: Parametrised,
+    poses: Pose,
+    command: Float[Array, "inputs"],
+    timestep: Float[Array, ""],
+    friction: Friction,
+) -> tuple[Float[Array, "a"], Float[Array, "a"]]:
+    """Stopping speeds and speeds of all axes (:class:`stopping.Braked`), found along with the loops' impulses."""
+    mechanism = machine.mechanism()
+    closed = _Loops.of(tree, independent, machine, poses, timestep, friction)
+    creeping = jnp.stack([jnp.asarray(time) for time in stick_times(tree, mechanism)])
+    easily = joint_transition.mobility(tree, mechanism, poses[1], timestep)
+    reaction: Array = jnp.zeros(len(closed.law.yielding))
+    stopped: Array = jnp.zeros(len(creeping))
+    speeds = stopped
+    for _ in range(ROUNDS):
+        widths = stick_width(creeping, stopped, timestep)
+        here = joint_transition.balance_of(tree, mechanism, poses, command, timestep, widths, reaction)
+        reaction = reaction + closed.taken(mechanism, poses, reaction, here.missing)
+        stopped, speeds = easily * here.limits, here.speeds
+    return stopped, speeds

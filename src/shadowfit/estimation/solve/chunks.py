@@ -13,9 +13,9 @@ from shadowfit.estimation.problem.axis_noise import shaping
 from shadowfit.estimation.problem.chunk import Chunk, ChunkData
 from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.regularisation import stopping_along
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.residuals.fading import PRESENT
 from shadowfit.kernels import processors
 from shadowfit.trees import map_leaves
 
@@ -36,7 +36,8 @@ class RecordingRows:
         self.values = problem.parameters.of_recording(point.values, index)
         self.commands = problem.commands_at(point.values, index)
         self.known = no_truncation(problem, index) if point.truncation is None else point.truncation[index]
-        self.fading = PRESENT if point.fading is None else point.fading[index]
+        stopping = stopping_along(problem, point, index) if point.stopping is None else point.stopping[index]
+        self.widths = stopping.widths(problem.kernels.stick_times, problem.timestep)
         self.shaping = shaping(point, weights, index)
         self.dynamics_weight, self.proportion = weights.dynamics, None
         units = weights.units(problem.parameters, point.values, index)
@@ -77,11 +78,10 @@ class RecordingRows:
         return Chunk(
             self.values,
             map_leaves(lambda x: x[begin:last_node], self.nodes),
-            _chunk_data(self.track, self.commands, self.weights.std, self.known, slice(begin, end)),
+            _chunk_data(self.track, self.commands, self.weights.std, (self.widths, self.known), slice(begin, end)),
             self.dynamics_weight,
             self.problem.timestep,
             self.weights.reference,
-            self.fading.between(begin, end),
             None if self.shaping is None else self.shaping.between(begin, end),
             self.proportion,
             None if self.counted is None else self.counted[begin:end],
@@ -128,9 +128,14 @@ def no_truncation(problem: Problem, recording: int) -> Truncation:
 
 
 def _chunk_data(
-    track: Track, table: tuple[np.ndarray, np.ndarray], std: Sequence[float], known: Truncation, part: slice
+    track: Track,
+    table: tuple[np.ndarray, np.ndarray],
+    std: Sequence[float],
+    held: tuple[np.ndarray, Truncation],
+    part: slice,
 ) -> ChunkData:
-    """Data of some steps."""
+    """Data of some steps, with what is held."""
+    widths, known = held
 
     def cut(values: Array) -> Shaped[np.ndarray, "steps ..."]:
         return np.asarray(values[part])
@@ -141,6 +146,7 @@ def _chunk_data(
         tuple(cut(values) for values in track.measured),
         tuple(cut(here) / s for here, s in zip(track.present, std, strict=True)),
         cut(track.fraction),
+        cut(widths),
         cut(known.dynamics),
         tuple(cut(values) for values in known.readings),
     )

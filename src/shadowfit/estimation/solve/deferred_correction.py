@@ -89,7 +89,7 @@ class _Round:
 
 def _renewed(system: System, point: Any) -> Any:
     """The point with everything that is taken off and held from its own motion."""
-    return system.held(system.renewed(point))
+    return system.renewed(system.held(point))
 
 
 def _mixed(system: System, now: _Round, before: _Round) -> Any:

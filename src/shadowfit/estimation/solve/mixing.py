@@ -17,9 +17,9 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.arrays import Array, Float
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.point import Point
-from shadowfit.estimation.residuals.fading import Fading
+from shadowfit.estimation.residuals.stopping import Stopping
 from shadowfit.trees import map_leaves
 
 # Largest |γ|: from changes that are nearly the same nothing follows about where they end.
@@ -39,22 +39,16 @@ def mixed(now: Point, before: Point, share: float) -> Point:
     def between(new: np.ndarray, other: np.ndarray) -> np.ndarray:
         return (1.0 - share) * new + share * other
 
-    truncation, fading = now.truncation, now.fading
+    truncation, stopping = now.truncation, now.stopping
     if truncation is not None and before.truncation is not None:
         truncation = map_leaves(between, truncation, before.truncation)
-    if fading is not None and before.fading is not None:
-        fading = tuple(_faded(own, other, share) for own, other in zip(fading, before.fading, strict=True))
-    return dataclasses.replace(now, truncation=truncation, fading=fading)
+    if stopping is not None and before.stopping is not None:
+        stopping = tuple(_stopping(own, other, share) for own, other in zip(stopping, before.stopping, strict=True))
+    return dataclasses.replace(now, truncation=truncation, stopping=stopping)
 
 
-def _faded(new: Fading, other: Fading, share: float) -> Fading:
+def _stopping(new: Stopping, other: Stopping, share: float) -> Stopping:
     """Speeds are positive: their geometric mean."""
-
-    def between(now: Float[Array, "k n"] | None, before: Float[Array, "k n"] | None) -> Float[Array, "k n"] | None:
-        if now is None or before is None:
-            return now
-        positive = (np.asarray(now) > 0.0) & (np.asarray(before) > 0.0)
-        ratio = np.divide(before, now, out=np.ones_like(now), where=positive)
-        return np.asarray(now * ratio**share)
-
-    return Fading(between(new.axes, other.axes), between(new.shafts, other.shafts), new.most)
+    positive = (new.speeds > 0.0) & (other.speeds > 0.0)
+    ratio = np.divide(other.speeds, new.speeds, out=np.ones_like(new.speeds), where=positive)
+    return Stopping(new.speeds * ratio**share, new.most)

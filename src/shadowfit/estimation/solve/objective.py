@@ -15,8 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from shadowfit.arrays import Array, Float
-from shadowfit.dynamics.sliding import widest
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads
 from shadowfit.estimation.problem.axis_noise import answers_at, is_shaped
@@ -24,10 +23,11 @@ from shadowfit.estimation.problem.chunk import Chunk
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.regularisation import is_regularised, with_stopping
 from shadowfit.estimation.problem.weights import Weights
-from shadowfit.estimation.residuals.fading import FOLLOWS, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
+from shadowfit.estimation.residuals.stopping import Stopping
 from shadowfit.estimation.residuals.unknowns import Start
 from shadowfit.estimation.solve.chunks import RecordingRows, sum_of_squares
 from shadowfit.records import record
@@ -81,7 +81,9 @@ class Linearisation:
 def prepare(problem: Problem, values: Values, weights: Weights) -> None:
     """Have the code of the rows made in the background, while the states to start from are found."""
     blank = problem.plan.unknowns.blank(problem.plan.window)
-    point = Point(values, (blank,) * len(problem.tracks))
+    resting = Stopping(np.zeros((1, len(problem.kernels.stick_times))))
+    count = len(problem.tracks)
+    point = Point(values, (blank,) * count, stopping=(resting,) * count)
     front.prepare()
     for index in range(len(problem.tracks)):
         problem.kernels.prepare_rows(RecordingRows(problem, point, weights, index).chunk(0, 1))
@@ -89,23 +91,16 @@ def prepare(problem: Problem, values: Values, weights: Weights) -> None:
 
 def holds(problem: Problem) -> bool:
     """Whether rows depend on what can be held: widths of dry friction, or how they answer to forces of joints."""
-    return is_shaped(problem) or _fades(problem)
+    return is_shaped(problem) or is_regularised(problem)
 
 
-def _fades(problem: Problem) -> bool:
-    """Whether rows have widths of dry friction that can be held."""
-    recursion = problem.kernels.recursion
-    return recursion is not None and recursion.holds
-
-
-def held(problem: Problem, point: Point, weights: Weights, alike: float = 0.0) -> Point:
+def held(problem: Problem, point: Point, alike: float = 0.0) -> Point:
     """The point with what is held while a fit moves it, from its own motion.
 
-    That is widths of dry friction (:mod:`fading`) and answers to forces of joints (:mod:`axis_noise`). Largest speeds
-    stay those of the first trajectory, which the sensors show: estimated states may be rough. Where nothing has changed
-    by more than the part ``alike`` it is the same point.
+    That is widths of dry friction (:mod:`regularisation`) and answers to forces of joints (:mod:`axis_noise`). Where
+    nothing has changed by more than the part ``alike`` it is the same point.
     """
-    return _answering(problem, _faded(problem, point, weights, alike), alike)
+    return _answering(problem, with_stopping(problem, point, alike), alike)
 
 
 def _answering(problem: Problem, point: Point, alike: float) -> Point:
@@ -117,41 +112,6 @@ def _answering(problem: Problem, point: Point, alike: float) -> Point:
         if all(np.max(np.abs(own - other)) <= alike * np.max(np.abs(other)) for own, other in sizes):
             return point
     return dataclasses.replace(point, answers=answers)
-
-
-def _faded(problem: Problem, point: Point, weights: Weights, alike: float) -> Point:
-    if not _fades(problem):
-        return point
-    fading = []
-    for index, nodes in enumerate(point.nodes):
-        recording = RecordingRows(problem, point, weights, index)
-        most = None if point.fading is None else point.fading[index].most
-        if most is None:
-            most = widest(problem.largest_speeds(nodes), problem.options.correction != "none")
-        parts = list(in_threads(problem.kernels.stopped, recording.long_chunks()))
-        fading.append(_held_widths(parts, most))
-    before = point.fading
-    if before is not None and all(_alike(*pair, alike) for pair in zip(fading, before, strict=True)):
-        return point
-    return dataclasses.replace(point, fading=tuple(fading))
-
-
-def _held_widths(parts: Sequence[Fading], most: Float[Array, "d 2"]) -> Fading:
-    """Those of consecutive steps together. Where there is no friction yet, widths follow what comes."""
-    axes, shafts = (
-        np.concatenate([np.asarray(held) for held in of_parts])
-        for of_parts in zip(*((part.axes, part.shafts) for part in parts), strict=True)
-    )
-    return Fading(np.where(axes > 0.0, axes, FOLLOWS), np.where(shafts > 0.0, shafts, FOLLOWS), most)
-
-
-def _alike(first: Fading, other: Fading, part: float) -> bool:
-    """Whether no speed differs by more than a part of itself."""
-    pairs = ((first.axes, other.axes), (first.shafts, other.shafts))
-    return all(
-        own is not None and last is not None and bool(np.all(np.abs(np.subtract(own, last)) <= part * np.abs(last)))
-        for own, last in pairs
-    )
 
 
 def linearise(problem: Problem, point: Point, weights: Weights) -> Linearisation:

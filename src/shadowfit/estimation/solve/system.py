@@ -129,7 +129,7 @@ class LocalSystem:
 
     def held(self, point: Point, alike: float = 0.0) -> Point:
         """The point with widths of dry friction from its own motion."""
-        return objective.held(self.problem, point, self.weights, alike)
+        return objective.held(self.problem, point, alike)
 
     def renewed(self, point: Point) -> Point:
         """The point with the discretisation errors of its own motion."""

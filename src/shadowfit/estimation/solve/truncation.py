@@ -35,8 +35,8 @@ from shadowfit.estimation.problem.evaluator import Readings
 from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.step_kernels import windows
-from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.nodes import Nodes
+from shadowfit.estimation.residuals.stopping import Stopping
 from shadowfit.geometry import Pose
 from shadowfit.geometry.differences import differences
 from shadowfit.geometry.lagrange import lagrange
@@ -109,19 +109,14 @@ def _impulses(
     times = slice(first * finer, first * finer + len(poses.position) - 2)
     command, slopes = problem.commands_at(point.values, recording, finer)
     acting = command[times], slopes[times]
-    residuals = here.dynamics_residuals(poses, acting, problem.timestep / finer, _fading(point, recording, finer))
+    stopping = _stopping(point, recording, first + (1.0 + np.arange(len(acting[0]))) / finer - 1.0, finer)
+    residuals = here.dynamics_residuals(poses, acting, problem.timestep / finer, stopping)
     return problem.plan.unknowns.impulses_of(residuals, poses[1:-1], here)
 
 
-def _fading(point: Point, recording: int, finer: int) -> Fading:
-    """Where dry friction fades: as in the fit, whose mobilities are those of the present motion at this point.
-
-    What half a step asks for is less in finer ones, also where there is a limit to it; else E would leave it in.
-    """
-    if point.fading is None:
-        return PRESENT
-    most = point.fading[recording].most
-    return PRESENT if most is None else Fading(most=np.asarray(most) / np.array([1.0, finer]))
+def _stopping(point: Point, recording: int, at: Float[np.ndarray, " n"], finer: int) -> Stopping | None:
+    """Speeds from which friction stops the axes in finer steps; None: those of the motion."""
+    return None if point.stopping is None else point.stopping[recording].finer(at, finer)
 
 
 def _sampled(problem: Problem, recording: int, part: slice) -> list[Float[np.ndarray, " n"]]:

@@ -116,7 +116,7 @@ def corrected(problem: Problem, motion: Motion | Linear) -> Motion:
 def hold(problem: Problem, motion: Motion | Linear, weights: Weights) -> Motion:
     """The same with widths of dry friction from its own motion, for a descent from it."""
     with alone():
-        return Motion(objective.held(problem, motion.point, weights))
+        return Motion(objective.held(problem, motion.point))
 
 
 def holds(problem: Problem) -> bool:

@@ -29,7 +29,7 @@ from shadowfit.estimation.uncertainty.thought_step import left_by_step
 FIRST, FACTOR, MOST = 0.5, 2.0, 8
 
 
-def fading(problem: Problem, point: Point, weights: Weights) -> Problem:
+def creeping(problem: Problem, point: Point, weights: Weights) -> Problem:
     """The problem with friction that turns over the most likely speeds; as it is, where data do not ask for others."""
     joints = _rubbing(problem)
     jumps = _deviances(problem, point, weights)

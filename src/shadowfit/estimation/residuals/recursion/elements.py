@@ -205,13 +205,13 @@ def axis_impulse(
     bases: Float[Array, "3 7"],
     motions: Float[Array, "3 7"],
     command: Float[Array, "inputs"],
-    carried: Float[Array, "10"],
+    carried: Float[Array, "7"],
 ) -> Float[Array, "x"]:
     """``[l | ∂l/∂(common twists, coordinates, wrench, free numbers, inputs)]`` of laws and dry friction along an axis.
 
-    ``carried`` are the wrench that the joint carries, and what the width of its friction follows from: mobility of the
-    axis, largest widths, what is held. Common twists of both bodies, at three times, are left out where the base is the
-    world, and the wrench where there is no dry friction. Without derivatives it is ``[l | L]``, with friction's limit.
+    ``carried`` are the wrench that the joint carries, and the width of its friction. Common twists of both bodies, at
+    three times, are left out where the base is the world, and the wrench where there is no dry friction. Without
+    derivatives it is ``[l | L]``, with friction's limit.
     """
     freedom, free = len(kind.link.freedom), sum(kind.sizes)
     common = 0 if kind.grounded else 6 * TIMES
@@ -230,7 +230,7 @@ def axis_impulse(
             both += [] if kind.grounded else [_at_center(mechanism, BASE, base)]
             poses.append(Pose(jnp.stack([p.position for p in both]), jnp.stack([p.orientation for p in both])))
         acting = carried[:6] + wrench if load else carried[:6]
-        rubbing = balance.Turning(carried[6:7], carried[None, 7:9], carried[9:])
+        rubbing = balance.Turning(None, carried[6:])
         return _impulse(assemble(mechanism), poses, acting, rubbing, command + drive, timestep)
 
     size = int(ends[-1]) + command.shape[0]

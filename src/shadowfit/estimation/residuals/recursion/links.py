@@ -15,7 +15,6 @@ import numpy as np
 
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.tree import Tree
-from shadowfit.estimation.residuals.fading import Widths
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion import elements
 from shadowfit.estimation.residuals.recursion.elements import TIMES, Kind
@@ -138,16 +137,16 @@ class TreeLinks:
         self,
         at: Outwards,
         wrenches: Float[np.ndarray, "links steps 6"],
-        mobility: Float[np.ndarray, "d steps"],
-        widths: Widths,
+        widths: Float[np.ndarray, "steps a"],
     ) -> list[np.ndarray | None]:
         """Inwards: laws and friction of each link's axis, which carries a wrench; None for links without one."""
         axes: list[np.ndarray | None] = []
         # A link without coordinates has no axis, and may stand behind the last of them.
         first = np.minimum(self.records.links[:, RECORD.index("first")], self.tree.size - 1)
-        carried = np.empty((len(first), at.steps, 10))
-        carried[:, :, :6], carried[:, :, 6] = wrenches, mobility[first]
-        carried[:, :, 7:9], carried[:, :, 9] = widths.most[first, None], widths.axes[first]
+        carried = np.ones((len(first), at.steps, 7))
+        carried[:, :, :6] = wrenches
+        if self.rubs:
+            carried[:, :, 6] = padded(widths, at.steps).T[first]
         for place, (element, link) in enumerate(zip(self.axes, self.tree.links, strict=True)):
             if element is None:
                 axes.append(None)
@@ -247,7 +246,7 @@ def _axis(kind: Kind, count: int, _: Arrays, constants: Arrays, varying: Arrays)
 _TRACED: dict[Role, tuple[Callable[..., Any], int, tuple[tuple[int, ...] | None, ...]]] = {
     "link": (_link, 0, ((7,), (7,))),
     "body": (_body, 1, ((TIMES, 7), None)),
-    "axis": (_axis, 1, ((TIMES, 7), (TIMES, 7), None, (10,))),
+    "axis": (_axis, 1, ((TIMES, 7), (TIMES, 7), None, (7,))),
 }
 """Function, constants besides numbers, and shapes of what varies over time (None: the element's inputs)."""
 

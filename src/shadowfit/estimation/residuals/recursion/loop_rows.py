@@ -20,20 +20,21 @@ from typing import Any
 import numpy as np
 
 from shadowfit.arrays import Array, Float
-from shadowfit.dynamics import loops
+from shadowfit.dynamics import balance, loops
+from shadowfit.dynamics.sliding import stick_width
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Tree, forward_kinematics
 from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.estimation.residuals import giving
 from shadowfit.estimation.residuals.closure import ROUNDS, all_loops
 from shadowfit.estimation.residuals.equations import Friction
-from shadowfit.estimation.residuals.fading import PRESENT, Fading, Widths
 from shadowfit.estimation.residuals.giving import Giving, reference_inertia
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.estimation.residuals.recursion.lanes import POSE
 from shadowfit.estimation.residuals.recursion.links import Outwards, TreeLinks
 from shadowfit.estimation.residuals.recursion.rows import TreeRows
+from shadowfit.estimation.residuals.stopping import Braked, stick_times
 from shadowfit.geometry import Pose
 from shadowfit.kernels import OverTime, is_own, over_time, slopes, windowed
 from shadowfit.lazy_jax import jnp
@@ -109,7 +110,8 @@ class _Balanced:
     pushed: _Pushed
     wrenches: Float[np.ndarray, "links times 6"]
     """What the joints of the tree carry."""
-    mobility: Float[np.ndarray, "d times"]
+    limits: Float[np.ndarray, "steps d"]
+    """Largest impulses of dry friction along the coordinates."""
     missing: Float[np.ndarray, "steps d"]
     """``r(λ)``."""
 
@@ -141,19 +143,9 @@ class LoopRows:
         self._made: dict[str, OverTime] = {}
         self._lock = threading.Lock()
 
-    @property
-    def holds(self) -> bool:
-        """Widths of dry friction are those of the present motion."""
-        return False
-
     def prepare(self) -> None:
         """Have the code of the tree made in the background."""
         self.open.prepare()
-
-    def stopped(self, values: Values, poses: Pose, command: Array, timestep: float) -> Fading:
-        """Nothing of them is held."""
-        del values, poses, command, timestep
-        return PRESENT
 
     def rows(
         self,
@@ -161,29 +153,42 @@ class LoopRows:
         poses: Pose,
         command: tuple[Array, Array],
         timestep: float,
-        fading: Fading = PRESENT,
+        widths: Float[np.ndarray, "steps a"],
     ) -> Float[np.ndarray, "steps n 3*n+p+1"]:
         """As those of `TreeRows`, along the independent coordinates."""
-        del fading  # not held
         steps = len(poses.position) - 2
         at = self.open.outwards(values, poses, command[0], timestep)
         closed = self._closed(values, poses, timestep, following=True)
-        found = self._balanced(self.open, at, values, poses, command, timestep, closed)
-        axes = self.open.along_axes(at, found.wrenches, found.mobility, self._present(at))
+        found = self._balanced(self.open, at, values, poses, command, timestep, closed, widths)
+        axes = self.open.along_axes(at, found.wrenches, widths[:, : self.tree.size])
         rows = self.open.together(at, axes, command[1], steps)
         changed = self._pushed(values, timestep, found.varying, True, closed)
         return self._projected(rows, found.pushed, changed, axes, closed)
 
     def missing(
-        self, values: Values, poses: Pose, command: Array, timestep: float, fading: Fading = PRESENT
+        self, values: Values, poses: Pose, command: Array, timestep: float, widths: Float[np.ndarray, "steps a"]
     ) -> Float[np.ndarray, "steps n"]:
         """The last column of `rows`, for a fraction of the work."""
-        del fading  # not held
         at = self.open.alone.outwards(values, poses, command, timestep)
         closed = self._closed(values, poses, timestep, following=False)
         no_slopes = np.zeros((*np.shape(command), len(self.layout.inputs)))
-        found = self._balanced(self.open.alone, at, values, poses, (command, no_slopes), timestep, closed)
+        found = self._balanced(self.open.alone, at, values, poses, (command, no_slopes), timestep, closed, widths)
         return closed.free(found.missing[..., None], found.pushed.defect[..., None])[..., 0]
+
+    def braked(self, values: Values, poses: Pose, command: Array, timestep: float) -> Braked:
+        """What the widths of dry friction follow from: found in rounds with friction, and the loads that these make."""
+        steps, creeping = len(poses.position) - 2, np.array(stick_times(self.tree, self.mechanism), float)
+        at = self.open.alone.outwards(values, poses, command, timestep)
+        closed = self._closed(values, poses, timestep, following=False)
+        easily = self._mobility(at, values, poses, closed, timestep)
+        no_slopes = np.zeros((*np.shape(command), len(self.layout.inputs)))
+        stopped = np.zeros((steps, len(creeping)))
+        for _ in range(2):
+            widths = np.asarray(stick_width(creeping, stopped, timestep, library=np))
+            found = self._balanced(self.open.alone, at, values, poses, (command, no_slopes), timestep, closed, widths)
+            limits, speeds = self._run("own axes", _own_axes, values, [np.asarray(timestep)], found.varying)
+            stopped = easily * np.hstack([found.limits, limits])
+        return Braked(stopped, np.hstack([self.open.alone.rates(poses, timestep), speeds]))
 
     def _balanced(
         self,
@@ -194,6 +199,7 @@ class LoopRows:
         command: tuple[Array, Array],
         timestep: float,
         closed: _Closed,
+        widths: Float[np.ndarray, "steps a"],
     ) -> _Balanced:
         """λ of the loops, in a few rounds where joints rub in proportion to what they carry. No derivatives.
 
@@ -201,11 +207,8 @@ class LoopRows:
         """
         steps, alone = len(poses.position) - 2, self.open.alone
         wrenches = tree.carried(at)[0] if self.rubs else np.array(alone.sums(at))
-        whole = self._inertial(at, wrenches, steps)
-        mobility, own = np.zeros((self.tree.size, at.steps)), np.zeros((steps, 0))
-        if self.rubs:
-            response, own = self._response(at, values, poses, closed, timestep)
-            mobility[:, :steps] = np.diagonal(response, axis1=1, axis2=2).T
+        whole, of_tree = self._inertial(at, wrenches, steps), widths[:, : self.tree.size]
+        own = widths[:, self.tree.size :]
         windows = [windowed(np.asarray(x), TIMES, steps) for x in (poses.position, poses.orientation)]
 
         def found(reaction: np.ndarray) -> _Balanced:
@@ -213,8 +216,9 @@ class LoopRows:
             pushed, reduced = self._pushed(values, timestep, varying, False, closed), wrenches.copy()
             for k, link in enumerate(self.rubbing):
                 reduced[link, :steps] -= pushed.carried[:, k]
-            along = self._along(alone.along_axes(at, reduced, mobility, self._present(at)), steps)
-            return _Balanced(varying, pushed, reduced, mobility, whole - along - pushed.along)
+            axes = alone.along_axes(at, reduced, of_tree)
+            along = self._along(axes, steps)
+            return _Balanced(varying, pushed, reduced, alone.limits(axes, steps), whole - along - pushed.along)
 
         reaction = np.zeros((steps, self.count))
         last = found(reaction)
@@ -222,9 +226,6 @@ class LoopRows:
             reaction = reaction + closed.taken(last.missing[..., None], last.pushed.defect[..., None])[..., 0]
             last = found(reaction)
         return last
-
-    def _present(self, at: Outwards) -> Widths:
-        return PRESENT.widths(self.tree.size, 0, at.steps)
 
     def _projected(
         self,
@@ -297,10 +298,10 @@ class LoopRows:
         first = 1 + (0 if element.kind.grounded else 6 * TIMES) + TIMES * len(self.tree.links[link].freedom)
         return axis[:steps, first : first + 6]
 
-    def _response(
+    def _mobility(
         self, at: Outwards, values: Values, poses: Pose, closed: _Closed, timestep: float
-    ) -> tuple[Float[np.ndarray, "steps d d"], Float[np.ndarray, "steps a"]]:
-        """Changes of the rates by impulses along the coordinates, and the mobilities of the loops' own axes."""
+    ) -> Float[np.ndarray, "steps a"]:
+        """Changes of the speeds of the coordinates, and of the loops' own axes, by impulses along them."""
         steps = len(poses.position) - 2
         inner = [poses.position[1:-1], poses.orientation[1:-1]]
         rows, inertia = self._run("axes", _axes, values, [], inner)
@@ -317,7 +318,8 @@ class LoopRows:
             if len(link.freedom) == 1:
                 mass[:, self._first(i), self._first(i)] += at.links[i][1 : steps + 1, -1]
         (response,) = self._run("response", _response_of, values, [np.asarray(timestep)], [mass, closed.rows])
-        return response, np.einsum("kad,kde,kae->ka", rows, response, rows)
+        along = np.diagonal(response, axis1=1, axis2=2)
+        return np.hstack([along, np.einsum("kad,kde,kae->ka", rows, response, rows)])
 
     # --- the loops ---
 
@@ -440,6 +442,17 @@ def _springs_of(loop: LoopRows, machine: Parametrised, constants: list[Any], var
     return leaves_of(springs.unheld() if len(loop.mechanism.contacts) else springs)
 
 
+def _own_axes(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> tuple[Array, Array]:
+    """Largest impulses of dry friction along the loops' own axes, and their speeds before the step."""
+    position, orientation, command, _, reaction, widths = varying
+    mechanism, timestep = machine.mechanism(), constants[0]
+    poses = Pose(position, orientation)
+    before, now, after = (forward_kinematics(loop.tree, mechanism, poses[t]).pose for t in range(TIMES))
+    moving = Moving(now, now.minus(before) / timestep, after.minus(now) / timestep, command, timestep)
+    axes = loops.along_axes(loops.closing(loop.tree, mechanism), moving, reaction, balance.Turning(None, widths))
+    return axes.limit, axes.speed
+
+
 def _push(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> Array:
     return _on_tree(loop, machine, constants[0], varying, jnp.zeros(_width(loop)))
 
@@ -460,7 +473,7 @@ def _on_tree(
 
     Behind them the defects of compliant joints.
     """
-    position, orientation, command, command_slopes, reaction, mobility = varying
+    position, orientation, command, command_slopes, reaction, widths = varying
     tree, width = loop.tree, TIMES * loop.tree.size
     moves, parameters, more = jnp.split(increments, [width, width + loop.layout.size])
     mechanism = machine.moved(parameters)
@@ -470,7 +483,8 @@ def _on_tree(
     old, new = now.pose.minus(before.pose) / timestep, after.pose.minus(now.pose) / timestep
     acting = command + command_slopes @ parameters[np.array(loop.layout.inputs, int)]
     closers, acted = loops.closing(tree, mechanism), reaction + more
-    axes = loops.along_axes(closers, Moving(now.pose, old, new, acting, timestep), acted, mobility)
+    moving = Moving(now.pose, old, new, acting, timestep)
+    axes = loops.along_axes(closers, moving, acted, balance.Turning(None, widths))
     pushed = loops.on_bodies(closers, now.pose, acted, axes)
     about = jnp.concatenate([pushed[:, :3], pushed[:, 3:] + jnp.cross(now.pose.position, pushed[:, :3])], axis=1)
     carried = [about[np.array(tree.hanging_on(tree.links[link].body))].sum(0) for link in loop.rubbing]

@@ -13,13 +13,13 @@ import numpy as np
 
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.tree import Tree
-from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.estimation.residuals.recursion.impulses import TreeImpulses
 from shadowfit.estimation.residuals.recursion.links import Outwards, TreeLinks, addresses
 from shadowfit.estimation.residuals.recursion.shaft_rows import ShaftRows
 from shadowfit.estimation.residuals.recursion.sweep import library, scratch_size
+from shadowfit.estimation.residuals.stopping import Braked
 from shadowfit.geometry import Pose
 from shadowfit.kernels.loops import LANES
 from shadowfit.kernels.recycled import recycled
@@ -34,11 +34,6 @@ class TreeRows(TreeLinks):
         self.shafts = ShaftRows(layout, tree, mechanism)
         self.alone = TreeImpulses(layout, tree, mechanism, self.shafts)
 
-    @property
-    def holds(self) -> bool:
-        """Whether there are widths of dry friction that can be held."""
-        return any(joint.friction is not None for joint in self.mechanism.joints.values)
-
     def prepare(self) -> None:
         """Have all code made in the background."""
         super().prepare()
@@ -51,31 +46,30 @@ class TreeRows(TreeLinks):
         poses: Pose,
         command: tuple[Array, Array],
         timestep: float,
-        fading: Fading = PRESENT,
+        widths: Float[np.ndarray, "steps a"],
     ) -> Float[np.ndarray, "steps d 3*d+p+1"]:
         """``[by three configurations | by parameters | missing impulse]`` [N s, N m s] of each step.
 
         ``poses`` are the motions of the joints at all nodes, two more than there are steps; ``command`` are the
-        values of the inputs and their derivatives by the parameters that act through them; ``fading`` is over what
-        speeds dry friction reverses.
+        values of the inputs and their derivatives by the parameters that act through them; ``widths`` are
+        those of dry friction (:mod:`stopping`).
         """
         steps = len(poses.position) - 2
         at = self.outwards(values, poses, command[0], timestep)
-        wrenches, easily = self.carried(at)
-        widths = fading.widths(self.tree.size, self.shafts.count, at.steps)
-        table = self.together(at, self.along_axes(at, wrenches, easily, widths), command[1], steps)
-        self.shafts.add(table, values, at.motions, easily, widths, timestep)
+        wrenches, _ = self.carried(at)
+        table = self.together(at, self.along_axes(at, wrenches, widths), command[1], steps)
+        self.shafts.add(table, values, at.motions, widths[:, self.tree.size :], timestep)
         return table
 
     def missing(
-        self, values: Values, poses: Pose, command: Array, timestep: float, fading: Fading = PRESENT
+        self, values: Values, poses: Pose, command: Array, timestep: float, widths: Float[np.ndarray, "steps a"]
     ) -> Float[np.ndarray, "steps d"]:
         """The last column of `rows` alone."""
-        return self.alone.missing(values, poses, command, timestep, fading)
+        return self.alone.missing(values, poses, command, timestep, widths)
 
-    def stopped(self, values: Values, poses: Pose, command: Array, timestep: float) -> Fading:
-        """Speeds from which friction stops each coordinate and shaft within a step, at all but the ends of nodes."""
-        return self.alone.stopped(values, poses, command, timestep)
+    def braked(self, values: Values, poses: Pose, command: Array, timestep: float) -> Braked:
+        """What the widths of dry friction follow from."""
+        return self.alone.braked(values, poses, command, timestep)
 
     def together(
         self, at: Outwards, axes: Sequence[np.ndarray | None], command_slopes: Array, steps: int

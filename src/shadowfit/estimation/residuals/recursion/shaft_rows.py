@@ -11,9 +11,9 @@ import numpy as np
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import shafts
 from shadowfit.dynamics.tree import Tree
-from shadowfit.estimation.residuals.fading import Widths
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
+from shadowfit.estimation.residuals.stopping import Braked
 from shadowfit.kernels import OverTime, over_time, slopes
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
@@ -41,11 +41,6 @@ class ShaftRows:
     def __init__(self, layout: Layout, tree: Tree, mechanism: Mechanism) -> None:
         self.layout, self.tree, self.mechanism = layout, tree, mechanism
 
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self.mechanism.shafts)
-
     def prepare(self) -> None:
         """Have the code made in the background."""
         if len(self.mechanism.shafts):
@@ -56,13 +51,12 @@ class ShaftRows:
         rows: Float[np.ndarray, "steps d 3*d+p+1"],
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
-        mobility: Float[np.ndarray, "d steps"],
-        widths: Widths,
+        widths: Float[np.ndarray, "steps s"],
         timestep: float,
     ) -> None:
         """Take the shafts' impulses, and their derivatives, off the rows."""
         size = self.tree.size
-        for one in self._turning(values, motions[: len(rows) + 2], mobility, widths, timestep):
+        for one in self._turning(values, motions[: len(rows) + 2], widths, timestep):
             by_speed = one.outputs[:, 1:3] / timestep
             by_node = (-by_speed[:, 0], by_speed[:, 0] - by_speed[:, 1], by_speed[:, 1])
             for place, ratio in zip(one.places, one.turns, strict=True):
@@ -78,47 +72,47 @@ class ShaftRows:
         missing: Float[np.ndarray, "steps d"],
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
-        mobility: Float[np.ndarray, "d steps"],
-        widths: Widths,
+        widths: Float[np.ndarray, "steps s"],
         timestep: float,
     ) -> None:
         """Take the shafts' impulses off what is missing."""
-        for one in self._turning(values, motions[: len(missing) + 2], mobility, widths, timestep):
+        for one in self._turning(values, motions[: len(missing) + 2], widths, timestep):
             missing[:, one.places] -= one.outputs[:, :1] * one.turns
 
     def _turning(
         self,
         values: Values,
         motions: Float[np.ndarray, "nodes bodies 7"],
-        mobility: Float[np.ndarray, "d steps"],
-        widths: Widths,
+        widths: Float[np.ndarray, "steps s"],
         timestep: float,
     ) -> Iterator[_Turning]:
         """All shafts along the steps between nodes."""
-        steps = len(motions) - 2
         for row, (name, shaft) in enumerate(self.mechanism.shafts.items()):
             places, turns = shafts.coordinates(self.tree, self.mechanism, shaft)
             moved = np.diff(self._positions(motions, places), axis=0)
             # Turns of hinges are known up to whole ones.
             moved = np.where(self._rotary(places), (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
             speed = moved @ turns / timestep
-            easily = turns**2 @ mobility[places, :steps]
-            most = np.broadcast_to(np.abs(turns) @ widths.most[places], (steps, 2))
-            varying = np.column_stack([speed[:-1], speed[1:], easily, most, widths.shafts[row, :steps]])
+            varying = np.column_stack([speed[:-1], speed[1:], widths[:, row]])
             columns = [self._column(f"{name}.{leaf}") for leaf in shafts.NUMBERS]
             numbers = self._numbers(values, name, shaft)
             outputs = self._kernel([], [numbers, np.asarray(timestep)], [varying], None)[0]
             yield _Turning(places, turns, outputs, [None if column is None else column[1] for column in columns])
 
-    def stopped(
-        self, values: Values, mobility: Float[np.ndarray, "d steps"], timestep: float
-    ) -> Float[np.ndarray, "steps s"]:
-        """Speeds from which friction stops the shafts within a step."""
-        found = np.zeros((mobility.shape[1], self.count))
+    def braked(
+        self,
+        values: Values,
+        mobility: Float[np.ndarray, "d steps"],
+        rates: Float[np.ndarray, "steps d"],
+        timestep: float,
+    ) -> Braked:
+        """Speeds from which friction stops the shafts within a step, and those that they have."""
+        stopped, speeds = np.zeros((2, len(rates), len(self.mechanism.shafts)))
         for row, (name, shaft) in enumerate(self.mechanism.shafts.items()):
             places, turns = shafts.coordinates(self.tree, self.mechanism, shaft)
-            found[:, row] = shafts.stopped(self._numbers(values, name, shaft), turns**2 @ mobility[places], timestep)
-        return found
+            stopped[:, row] = shafts.stopped(self._numbers(values, name, shaft), turns**2 @ mobility[places], timestep)
+            speeds[:, row] = rates[:, places] @ turns
+        return Braked(stopped, speeds)
 
     def _numbers(self, values: Values, name: str, shaft: Shaft) -> Float[np.ndarray, "3"]:
         """Numbers of a shaft, free ones as they are."""
@@ -159,7 +153,7 @@ class ShaftRows:
 
     @functools.cached_property
     def _kernel(self) -> OverTime:
-        return over_time(_row, [], [np.empty(3), np.empty(())], [np.empty(6)], "shaft rows")
+        return over_time(_row, [], [np.empty(3), np.empty(())], [np.empty(3)], "shaft rows")
 
 
 def _row(_: list[Any], constants: list[Any], varying: list[Any]) -> Float[Array, "6"]:
@@ -169,7 +163,7 @@ def _row(_: list[Any], constants: list[Any], varying: list[Any]) -> Float[Array,
 
     def moved(increments: Array) -> Array:
         shifted, speeds = numbers + increments[2:], given[:2] + increments[:2]
-        return shafts.impulse(shifted, speeds, given[2], timestep, given[3:5], given[5])[None]
+        return shafts.impulse(shifted, speeds, given[2], timestep)[None]
 
     value, table = slopes(moved, jnp.zeros(5))
     return jnp.concatenate([value, table[0]])

@@ -23,12 +23,12 @@ from shadowfit.dynamics.tree import Placed
 from shadowfit.estimation.linear.front import Rows
 from shadowfit.estimation.residuals.axes import Axes
 from shadowfit.estimation.residuals.equations import Equations
-from shadowfit.estimation.residuals.fading import PRESENT, Fading
 from shadowfit.estimation.residuals.frame import Frame
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.start_state import StartGaps
+from shadowfit.estimation.residuals.stopping import Braked
 from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
@@ -46,6 +46,8 @@ class Step(PyTree):
     command: Float[Array, "inputs"]
     command_slopes: Float[Array, "inputs columns"]
     """Derivatives of the command by the parameters that act through the inputs."""
+    widths: Float[Array, "a"]
+    """Of dry friction (:mod:`stopping`)."""
     timestep: Float[Array, ""]
 
 
@@ -88,11 +90,6 @@ class Evaluations(Protocol):
 class Recursion(Protocol):
     """Rows of the dynamics of consecutive steps, by sweeps over the machine."""
 
-    @property
-    def holds(self) -> bool:
-        """Whether there are widths of dry friction that can be held (:mod:`fading`)."""
-        ...
-
     def prepare(self) -> None:
         """Have the code made in the background."""
         ...
@@ -103,23 +100,23 @@ class Recursion(Protocol):
         poses: Pose,
         command: tuple[Array, Array],
         timestep: float,
-        fading: Fading = PRESENT,
+        widths: Float[np.ndarray, "steps a"],
     ) -> Float[np.ndarray, "steps r width"]:
         """``[by three nodes | by parameters | residual]`` of each step, unweighted.
 
         ``poses`` are those of the nodes, two more than there are steps; ``command`` and its derivatives are as in
-        `Step`, along time; ``fading`` is over what speeds dry friction reverses.
+        `Step`, along time, and ``widths`` of dry friction are, too.
         """
         ...
 
     def missing(
-        self, values: Values, poses: Pose, command: Array, timestep: float, fading: Fading = PRESENT
+        self, values: Values, poses: Pose, command: Array, timestep: float, widths: Float[np.ndarray, "steps a"]
     ) -> Float[np.ndarray, "steps r"]:
         """The residuals alone."""
         ...
 
-    def stopped(self, values: Values, poses: Pose, command: Array, timestep: float) -> Fading:
-        """Speeds from which friction stops each coordinate and shaft in each step, to be held."""
+    def braked(self, values: Values, poses: Pose, command: Array, timestep: float) -> Braked:
+        """What the widths of dry friction follow from."""
         ...
 
 
@@ -239,6 +236,16 @@ class Unknowns(abc.ABC):
     def recursion(self, layout: Layout, equations: Equations, mechanism: Mechanism) -> Recursion | None:
         """The same rows as `step_rows` of many steps, where writing out the code of a step would take too long."""
         return None
+
+    def stick_times(self, mechanism: Mechanism) -> Float[np.ndarray, "a"]:
+        """How long each axis creeps whose dry friction has a held width (:mod:`stopping`); none without such."""
+        return np.zeros(0)
+
+    def braked(
+        self, equations: Equations, machine: Parametrised, poses: Pose, command: Array, timestep: Float[Array, ""]
+    ) -> tuple[Float[Array, "a"], Float[Array, "a"]]:
+        """Stopping speeds and speeds of these axes before one step between three nodes."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def step_rows(self, equations: Equations, step: Step) -> Rows:
