@@ -5,7 +5,8 @@
     python -m benchmarks.scoreboard twins furuta-pulse --seeds 4      some scenarios, with every parameter
     python -m benchmarks.scoreboard --page               docs/scoreboard.md from the JSON alone
 
-Ends with 1 where a metric is worse than its baseline by more than its tolerance. ``--record`` keeps the values in
+Ends with 1 where a metric is worse than its baseline by more than its tolerance. Rows of recordings say "no data" where
+SHADOWFIT_DATA is not set. ``--record`` keeps the values in
 results.json and writes the page; ``--baseline`` makes them the baseline: the commit says why.
 """
 
@@ -47,7 +48,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="keep the values in results.json, write the page")
     parser.add_argument("--baseline", action="store_true", help="make them the baseline, too")
     parser.add_argument("--page", action="store_true", help="write the page, run nothing")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.page:
         page.write()
         return 0

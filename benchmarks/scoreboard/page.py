@@ -19,7 +19,8 @@ HEAD = """# Scoreboard
 
 What the library does on machines whose truth is known, on real ones, and under disturbances that should change nothing.
 `make scoreboard-quick` runs the quick form (minutes, in continuous integration) and fails where a number is worse than
-its baseline by more than its tolerance; `make scoreboard` runs the full form (hours). This page is written by
+its baseline by more than its tolerance; `make scoreboard` runs the full form (hours), and `make scoreboard
+SCOREBOARD="twins furuta-pulse"` a part of it. Each table says its form, each row its commit. This page is written by
 `python -m benchmarks.scoreboard --page` from `benchmarks/scoreboard/baseline.json` and `results.json` alone. A cell is
 the result, with the baseline in brackets where it differs; bold is beyond the tolerance. *Goal* is what is to be
 reached, not what is reached.

@@ -34,8 +34,6 @@ from shadowfit.recordings import Recording, read_recording
 from shadowfit.runtime import start_jax
 
 RIGHT = "right"
-Recorded = Callable[[int], tuple[Recording, Recording]]
-"""Seed → a recording to fit and one of another motion."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +43,9 @@ class Problem:
     mechanism: Mechanism
     free: Mapping[str, float]
     """Start values."""
+    truth: Mapping[str, float]
     recordings: tuple[Recording, Recording]
+    """What is fitted, and another motion."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Machine:
 
     says: str
     problem: Callable[[int], Problem]
-    truth: Mapping[str, float]
+    """Of a seed."""
     mistakes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Mistake → name of the number or channel that it is made at; empty where it needs none."""
     seeds: int = 1
@@ -71,7 +71,8 @@ def _twin(name: str, integrate: truth.Integrator, known: Sequence[str] = ()) -> 
             for place, own in ((0, task), (100, another))
         )
         mechanism = shadowfit_fit.mechanism(task).set({name: task.truth[name] for name in known})
-        return Problem(mechanism, {key: x for key, x in task.starts.items() if key not in known}, (first, second))
+        free = {name: start for name, start in task.starts.items() if name not in known}
+        return Problem(mechanism, free, task.truth, (first, second))
 
     return problem
 
@@ -93,7 +94,8 @@ def _newcomer(seed: int) -> Problem:
             for name, sensor in mechanism.sensors.items()
         }
         recordings.append(Recording(time, {**channels, "u": command}))
-    return Problem(mechanism, {name: mechanism.get(name) for name in NEWCOMER}, (recordings[0], recordings[1]))
+    true = {name: mechanism.get(name) for name in NEWCOMER}
+    return Problem(mechanism, true, true, (recordings[0], recordings[1]))
 
 
 ANYWHERE = dict.fromkeys(("friction left out", "each sample twice", "smoothed", "shuffled", "reversed"), "")
@@ -101,14 +103,12 @@ SCENARIOS: dict[str, Machine] = {
     "pendulum": Machine(
         "pendulum, released, stick and slip",
         _twin("pendulum", sticking.advance),
-        TASKS["pendulum"].truth,
         {**ANYWHERE, "degrees": "theta"},
         quick=True,
     ),
     "furuta": Machine(
         "rotary pendulum, pulses, stick and slip, gain known",
         _twin("furuta-pulse-dry-near", sticking.advance, ("hinge1.motor.gain",)),
-        TASKS["furuta-pulse-dry-near"].truth,
         {
             **ANYWHERE,
             "5 % slow": "",
@@ -123,7 +123,6 @@ SCENARIOS: dict[str, Machine] = {
     "cartpole": Machine(
         "cart and pole, a chirp of the force, no dry friction",
         _twin("cartpole", truth.advance),
-        TASKS["cartpole"].truth,
         {
             **ANYWHERE,
             "5 % slow": "",
@@ -137,7 +136,6 @@ SCENARIOS: dict[str, Machine] = {
     "arm": Machine(
         "arm of two links, a chirp of both motors, no dry friction",
         _twin("arm", truth.advance),
-        TASKS["arm"].truth,
         {
             **ANYWHERE,
             "5 % slow": "",
@@ -151,7 +149,6 @@ SCENARIOS: dict[str, Machine] = {
     "newcomer": Machine(
         "the built-in rotary pendulum as a newcomer simulates it, free numbers start at the truth",
         _newcomer,
-        {name: load_model("furuta").mechanism.get(name) for name in NEWCOMER},
         seeds=4,
         quick=True,
     ),
@@ -284,7 +281,7 @@ def run(case: Case) -> dict[str, Any]:
     if wrong:
         problem = MISTAKES[case.variant].made(problem, machine.mistakes[case.variant])
     start_jax()
-    truths = {name: machine.truth[name] for name in problem.free}
+    truths = {name: problem.truth[name] for name in problem.free}
     found: dict[str, Any] = {"wrong": wrong, "parameters": {}, "says": {}}
     try:
         recording, another = (_through_a_file(one) for one in problem.recordings)
