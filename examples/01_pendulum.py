@@ -25,7 +25,7 @@ def record(duration: float = 3.0, timestep: float = 0.01) -> Recording:
 
 def main() -> None:
     mechanism = load_model("pendulum").mechanism
-    estimate = fit(mechanism, record(), ["pendulum.inertia.yy", "hinge.viscous", "hinge.dry"])
+    estimate = fit(mechanism, record(), ["pendulum.inertia.yy", "hinge.viscous"])
     print(estimate.summary())
     for row in estimate.parameters:
         print(f"{row.name}: {row.start:g} -> {row.value:.5g} ± {row.std:.1g} {row.unit}")

@@ -45,7 +45,8 @@ def test_all_are_tested():
 def test_pendulum(capsys):
     load("01_pendulum").main()
     text = capsys.readouterr().out
-    assert_printed(text, {"pendulum.inertia.yy": 0.00382, "hinge.viscous": 4e-4, "hinge.dry": 0.0018})
+    assert text.startswith("green")
+    assert_printed(text, {"pendulum.inertia.yy": 0.00382, "hinge.viscous": 4e-4}, known_to=0.01)
 
 
 @pytest.mark.slow
