@@ -121,7 +121,7 @@ audit:  ## Compare the pinned packages with published lists of known holes (need
 pins:  ## Write requirements/*.txt anew, from the newest versions that pyproject.toml allows
 	rm -rf $(VENV)-pins
 	$(PYTHON) -m venv $(VENV)-pins
-	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[arviz,bags,dask,hdf5,mjcf,pandas,plots,web,test,dev,docs,bench]'
+	$(VENV)-pins/bin/python -m pip install --quiet 'hatchling>=1.26' --editable '.[arviz,bags,dask,hdf5,mjcf,mjx,pandas,plots,usd,web,test,dev,docs,bench]'
 	$(VENV)-pins/bin/python requirements/pin.py
 	rm -rf $(VENV)-pins
 

@@ -14,7 +14,22 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 HERE = Path(__file__).parent
-PINNED_EXTRAS = ("bags", "dask", "arviz", "hdf5", "mjcf", "pandas", "plots", "web", "test", "dev", "docs", "bench")
+PINNED_EXTRAS = (
+    "bags",
+    "dask",
+    "arviz",
+    "hdf5",
+    "mjcf",
+    "mjx",
+    "pandas",
+    "plots",
+    "usd",
+    "web",
+    "test",
+    "dev",
+    "docs",
+    "bench",
+)
 
 
 def closure(requirements: list[str]) -> dict[str, str]:

@@ -64,6 +64,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("evaluation.validation.validate", "evaluation.cross_validation.cross_validate"),
         *("evaluation.comparison.compare_models", "evaluation.derived.derived", "evaluation.derived.read_expressions"),
         *("evaluation.advise.advise", "evaluation.advise.Advice", "evaluation.precheck.check"),
+        "evaluation.exporting.export",
         "evaluation.plots.Plots",
     ),
     "Experiment design": (

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from shadowfit.evaluation.advise import advise as advise
     from shadowfit.evaluation.comparison import compare_models as compare_models
     from shadowfit.evaluation.cross_validation import cross_validate as cross_validate
+    from shadowfit.evaluation.exporting import export as export
     from shadowfit.evaluation.precheck import check as check
     from shadowfit.mechanism import Mechanism as Mechanism
     from shadowfit.models import ModelFileError as ModelFileError
@@ -72,6 +73,7 @@ _HOME = {
     **dict.fromkeys(("load_result", "save_estimate", "validate", "write_report"), "evaluation"),
     "advise": "evaluation.advise",
     "check": "evaluation.precheck",
+    "export": "evaluation.exporting",
     "compare_models": "evaluation.comparison",
     "cross_validate": "evaluation.cross_validation",
     "Mechanism": "mechanism",

@@ -1,14 +1,17 @@
 """Draws of a saved result: those of its estimate, files of them, and what is refused."""
 
 import io
+import itertools
 
 import numpy as np
 import polars
 import pytest
 
+from shadowfit.estimation import fit
 from shadowfit.estimation.posterior import DrawError
 from shadowfit.evaluation import load_result, save_estimate
 from shadowfit.evaluation.draw_files import check_target, write_draws
+from shadowfit.models import load_model
 
 
 def test_a_saved_result_draws_the_machines_of_its_estimate(saved, estimate):
@@ -52,3 +55,21 @@ def test_a_result_of_an_earlier_version_says_so(estimate, tmp_path):
     np.savez(tmp_path / "state.npz", **kept)
     with pytest.raises(DrawError, match="earlier version"):
         load_result(tmp_path).draw(3)
+
+
+@pytest.mark.slow
+def test_regions_of_pairs_hold_over_whole_fits(make_swing, base, truth):
+    """Pendulums with two kinds of friction, simulated and fitted with default options."""
+    machine = load_model("pendulum").mechanism.set(base | truth)
+    names = ("hinge.viscous", "hinge.dry", "pendulum.inertia.yy")
+    values = np.array([machine.get(name) for name in names])
+    held = []
+    for seed in range(100):
+        table = fit(machine, make_swing(seed, 2.0), names).draw(400, seed, red=True).table
+        for pair in itertools.combinations(range(3), 2):
+            chosen = table[:, pair]
+            centre, inverse = chosen.mean(axis=0), np.linalg.inv(np.cov(chosen.T))
+            away = np.einsum("ni,ij,nj->n", chosen - centre, inverse, chosen - centre)
+            own = values[list(pair)] - centre
+            held.append(own @ inverse @ own <= np.quantile(away, 0.95))
+    assert 0.93 <= np.mean(held) <= 0.97

@@ -1,4 +1,4 @@
-"""``shadowfit export``: calibrated numbers into a copy of the user's own file."""
+"""``shadowfit export``: a result into the user's own file, over a USD stage, or as Python for a framework."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shadowfit.cli.options import Force
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -16,52 +14,94 @@ if TYPE_CHECKING:
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="Folder that `fit --out` wrote.")],
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The robot file (.urdf, .xml) or model file (.toml) to copy.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Your robot file (.urdf, .xml), model file (.toml) or USD stage; it stays."
+        ),
     ],
+    framework: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="FRAMEWORK",
+            help="urdf, mujoco, toml, usd, mjx, mjlab, isaaclab, newton or genesis; default: a copy of FILE.",
+        ),
+    ] = None,
+    draws: Annotated[
+        int, typer.Option("--draws", help="So many possible machines in place of the calibrated one.")
+    ] = 0,
+    ranges: Annotated[
+        str | None,
+        typer.Option("--ranges", metavar="PERCENT", help="Part of possible machines within the ranges; default: 95%."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the draws.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="The copy; default: FILE's name with .calibrated, beside FILE."),
+        typer.Option("--out", metavar="FILE", help="Default: FILE's name with .calibrated, beside FILE."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Write parameters that were not identified, too.")] = False,
-    force: Force = False,
+    force: Annotated[bool, typer.Option("--force", help="Over files that exist; of a changed or red result.")] = False,
 ) -> None:
-    """Write the calibrated values of a result into a copy of a robot file or model file.
+    """Write the calibrated values of a result where a simulator reads them.
 
-    Nothing else in the file changes. Parameters that were not identified stay as they were, and are listed; those of
-    which combinations are known are written together.
+    In a copy of your own file nothing else changes. Parameters that were not identified stay as they were, and are
+    listed; those of which combinations are known are written together. What a format cannot hold is listed.
     """
     from shadowfit import runtime
 
     runtime.start_jax()
     from shadowfit.evaluation import load_result
-    from shadowfit.evaluation.calibrated import calibrated
+    from shadowfit.evaluation.exporting import export as exported
     from shadowfit.evaluation.store import blamed
     from shadowfit.models import load_model
-    from shadowfit.models.atomic import write_bytes
-    from shadowfit.models.robots.export import export_robot, export_tables
-    from shadowfit.models.robots.read import is_robot_file
+    from shadowfit.models.robots.read import SUFFIXES
 
-    target = out or file.with_name(f"{file.stem}.calibrated{file.suffix}")
-    before = load_model(file).mechanism
     saved = load_result(result, force=force)
-    of_robot = is_robot_file(file)
+    part = None if ranges is None else _part(ranges)
     with blamed(saved):
-        after = saved.mechanism()
-        changes = calibrated(saved, before, everything=everything, own_numbers=of_robot)
-        made = (export_robot if of_robot else export_tables)(file, changes.values)
-    write_bytes(target, made.content)
-    typer.echo(f"{target}: {len(made.written)} numbers written, read again and compared")
-    for name, value in made.written.items():
-        unit = after.unit(name)
-        typer.echo(f"  {name}: {_shown(before.get(name))} -> {_shown(value)}{'' if unit in ('1', '') else f' {unit}'}")
+        made = exported(
+            saved,
+            file,
+            framework,
+            out=out,
+            draws=draws,
+            ranges=part,
+            seed=seed,
+            everything=everything,
+            replace=force,
+            red=force,
+        )
+    first, count = made.paths[0], len(made.paths)
+    where = f"{first}" if count == 1 else f"{first} … {made.paths[-1].name}"
+    again = ", read again and compared" if first.suffix in (*SUFFIXES, ".toml") else ""
+    typer.echo(f"{where}: {len(made.written)} numbers written{again}")
+    if count == 1 and first.suffix in (*SUFFIXES, ".toml"):
+        before, after = load_model(file).mechanism, saved.mechanism()
+        for name, value in made.written.items():
+            unit = after.unit(name)
+            shown = f"{_shown(before.get(name))} -> {_shown(value)}{'' if unit in ('1', '') else f' {unit}'}"
+            typer.echo(f"  {name}: {shown}")
     if any(".compliance." in name and name not in saved.summary["parameters"] for name in made.written):
         typer.echo("compliances are so small that simulations follow the fit, which took the joints as rigid")
+    changes = made.changes
     _tell("written together, for only combinations of them are known", dict.fromkeys(changes.together))
-    _tell("not identified, left as they were (--all writes them)", dict.fromkeys(changes.unidentified))
+    if not draws:
+        _tell("not identified, left as they were (--all writes them)", dict.fromkeys(changes.unidentified))
     _tell("one value for each recording, left as they were", dict.fromkeys(changes.separate))
     for name, why in made.impossible.items():
         typer.echo(f"{name} is left as it was: {why}")
-    _tell(f"no place in this {file.suffix} file; a model file (.toml) can hold them", made.homeless)
+    kind = f"{framework} export" if framework else f"{file.suffix} file"
+    _tell(f"no place in this {kind}; a model file (.toml) can hold them", made.homeless)
+
+
+def _part(text: str) -> float:
+    """0.95 of ``95%`` or ``95``."""
+    from shadowfit.evaluation.exporting import ExportError
+
+    try:
+        return float(text.strip().removesuffix("%")) / 100.0
+    except ValueError as error:
+        raise ExportError(f"--ranges takes a percentage such as 95%, not {text!r}") from error
 
 
 def _tell(why: str, names: Mapping[str, Any]) -> None:
@@ -74,4 +114,4 @@ def _tell(why: str, names: Mapping[str, Any]) -> None:
 def _shown(value: Any) -> str:
     import numpy as np
 
-    return " ".join(f"{part:.6g}" for part in np.atleast_1d(value))
+    return " ".join(f"{part:.6g}" for part in np.ravel(value))

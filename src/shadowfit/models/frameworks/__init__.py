@@ -1,0 +1,1 @@
+"""Machines in the terms of simulators and of frameworks that train controllers in them."""
