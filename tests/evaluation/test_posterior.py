@@ -54,7 +54,7 @@ def test_a_result_of_an_earlier_version_says_so(estimate, tmp_path):
         kept = {name: archive[name] for name in archive if name != "posterior"}
     np.savez(tmp_path / "state.npz", **kept)
     with pytest.raises(DrawError, match="earlier version"):
-        load_result(tmp_path).draw(3)
+        load_result(tmp_path, force=True).draw(3)
 
 
 @pytest.mark.slow
