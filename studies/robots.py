@@ -88,7 +88,7 @@ ROBOTS = {
         reference="ur10",
     ),
     "ur10-bag": Robot(
-        "the same from its bag",
+        "Universal Robots UR10, read from its bag",
         "arm_ur10/ur10.urdf",
         "arm_ur10/ur10_exciting_trajectory.db3",
         "19.25",

@@ -93,7 +93,7 @@ def rigs() -> dict[str, Rig]:
             (swing,),
         ),
         "single-coulomb": _rig(
-            "the same pendulum, friction without it",
+            "pendulum that decays, friction without a Stribeck part",
             "single_pendulum.toml",
             plain,
             (swing,),
@@ -106,7 +106,7 @@ def rigs() -> dict[str, Rig]:
             end=20.0,
         ),
         "double-calm": _rig(
-            "the same double pendulum from 40 s on",
+            "double pendulum in free swing, from 40 s on",
             "double_pendulum_uw.toml",
             double_pendulum_uw.FREE,
             (double,),

@@ -46,12 +46,12 @@ FURUTA = {
 }
 DECAYS = {
     "decay-a": "free pendulum with air drag and uneven friction that the model lacks",
-    "decay-b": "the same, less of it, an eccentric encoder",
-    "decay-c": "the same, more of it",
+    "decay-b": "free pendulum with a little of air drag and uneven friction that the model lacks, an eccentric encoder",
+    "decay-c": "free pendulum with much air drag and uneven friction that the model lacks",
 }
 GEARS = {
     "play": "rotary pendulum with play between motor and arm, which the model has as one",
-    "play-heavy-rotor": "the same, wider, most of the inertia in the rotor",
+    "play-heavy-rotor": "rotary pendulum with wider play, most of the inertia in the rotor",
 }
 RIGS: dict[str, Rig] = {
     **{

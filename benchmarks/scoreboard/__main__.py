@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -54,6 +55,8 @@ def main() -> int:
         return 0
     if given.seeds is not None and (given.record or given.baseline):
         parser.error("another number of seeds is not comparable; leave --seeds away")
+    # Ended from outside as by the keyboard: with the cases that are running.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     form: Form = "quick" if given.quick else "full"
     began, now = time.perf_counter(), board.read(Path())
     chosen = [groups.group(name) for name in ([given.group] if given.group else groups.NAMES)]

@@ -76,8 +76,28 @@ def kept(folder: Path, case: Case, of: str) -> Outcome | None:
     return found["outcome"] if (found["digest"], found["case"]) == (of, case.to_json()) else None
 
 
-def run_case(folder: Path, case: Case, of: str) -> Outcome:
-    """One case in a process of its own."""
+class Processes:
+    """Those of the cases that are running, to be ended with the run."""
+
+    def __init__(self) -> None:
+        self.running: set[subprocess.Popen[str]] = set()
+        self.stopped = False
+
+    def stop(self) -> None:
+        """End them all."""
+        self.stopped = True
+        for process in list(self.running):
+            end(process)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End a case with whatever it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def run_case(folder: Path, case: Case, of: str, processes: Processes) -> Outcome:
+    """One case in a process of its own; nothing is kept of one that is ended with the run."""
     file = path(folder, case)
     raw = file.with_suffix(".raw")
     raw.unlink(missing_ok=True)
@@ -89,16 +109,19 @@ def run_case(folder: Path, case: Case, of: str) -> Outcome:
     process = subprocess.Popen(
         command, env=settings, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
+    processes.running.add(process)
+    if processes.stopped:
+        end(process)
     try:
         _, words = process.communicate(timeout=case.limit)
-    except BaseException as ended:
-        # With whatever it has started; also where this run is interrupted.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+    except subprocess.TimeoutExpired:
+        end(process)
         process.communicate()
-        if not isinstance(ended, subprocess.TimeoutExpired):
-            raise
         words = f"longer than {case.limit:g} s"
+    finally:
+        processes.running.discard(process)
+    if processes.stopped:
+        return {"error": "stopped"}
     if raw.exists():
         found = json.loads(raw.read_text(encoding="utf-8"))
         raw.unlink()
@@ -120,11 +143,17 @@ def run(
     found = {case.name: kept(folder, case, of) for case in listed}
     missing = [case for case in listed if found[case.name] is None]
 
+    processes = Processes()
+
     def one(case: Case) -> Outcome:
-        own = run_case(folder, case, of)
+        own = run_case(folder, case, of, processes)
         told(case, own)
         return own
 
     with ThreadPoolExecutor(jobs) as pool:
-        fresh = list(pool.map(one, missing))
+        try:
+            fresh = list(pool.map(one, missing))
+        except BaseException:
+            processes.stop()
+            raise
     return {**found, **{case.name: own for case, own in zip(missing, fresh, strict=True)}}  # type: ignore[dict-item]

@@ -89,6 +89,19 @@ def test_a_case_that_takes_too_long_is_ended(tmp_path):
     assert outcomes.run([case], tmp_path)[case.name] == {"error": "longer than 0.01 s"}
 
 
+def test_a_run_that_is_stopped_ends_its_cases_and_keeps_nothing_of_them(tmp_path):
+    cases = [Case("twins", "no such scenario", "seed 0"), Case("twins", "furuta-swing-up-stick", "seed 0")]
+
+    def stops(case, outcome):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        outcomes.run(cases, tmp_path, 2, stops)
+    first, second = (outcomes.kept(tmp_path, case, outcomes.digest()) for case in cases)
+    assert "KeyError" in first["error"]
+    assert second is None
+
+
 def twin(values, std=1.0, interval=2.0, **more):
     rows = {
         name: {

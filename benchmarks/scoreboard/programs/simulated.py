@@ -67,7 +67,9 @@ SCENARIOS: dict[str, Scenario] = {
     "seven": Scenario(
         "arm of seven axes with harmonic drives, Stribeck friction and ripple that the model lacks", _geared("seven")
     ),
-    "pauses": Scenario("the same from point to point, friction that stays at rest", _geared("seven", pausing=True)),
+    "pauses": Scenario(
+        "arm of seven axes from point to point with pauses, friction that stays at rest", _geared("seven", pausing=True)
+    ),
     "parallelogram": Scenario("four axes, one of which mimics another, Stribeck friction", _geared("parallelogram")),
     "currents": Scenario(
         "arm of six axes, currents read, gains known to 5 %, Stribeck friction and ripple", _geared("currents")

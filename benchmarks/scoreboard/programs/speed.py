@@ -104,19 +104,25 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "casadi-cartpole": Scenario("fit of cart and pole over CasADi's with the exact equations", _casadi("cartpole")),
     "pinocchio-7": Scenario("a step with all derivatives, seven axes, over Pinocchio's", _pinocchio(7), quick=True),
-    "pinocchio-32": Scenario("the same of a tree of 32 joints", _pinocchio(32, branched=True)),
+    "pinocchio-32": Scenario(
+        "a step with all derivatives, tree of 32 joints, over Pinocchio's", _pinocchio(32, branched=True)
+    ),
     "mujoco-furuta": Scenario("simulation of a rotary pendulum over MuJoCo's", _mujoco(0), quick=True),
-    "mujoco-furuta-dry": Scenario("the same with dry friction", _mujoco(1)),
+    "mujoco-furuta-dry": Scenario("simulation of a rotary pendulum with dry friction over MuJoCo's", _mujoco(1)),
     "mujoco-arm": Scenario("simulation of an arm of seven axes over MuJoCo's", _mujoco(2), quick=True),
     "mujoco-32": Scenario("simulation of a tree of 32 hinges over MuJoCo's", _mujoco(3)),
     "defaults-arm": Scenario(
         "plain defaults over given weights, six-axis arm, 84 numbers, 30 s at 100 Hz", _defaults("arm6"), quick=True
     ),
-    "defaults-chain-12": Scenario("the same, chain of 12 links, 36 numbers, 10 s", _defaults("chain12")),
+    "defaults-chain-12": Scenario(
+        "plain defaults over given weights, chain of 12 links, 36 numbers, 10 s", _defaults("chain12")
+    ),
     "start-up": Scenario(
         "`shadowfit fit` of six numbers, whole command, over importing JAX and SciPy", _start_up(later=True), quick=True
     ),
-    "start-up-first": Scenario("the same, the first time on a machine", _start_up(later=False)),
+    "start-up-first": Scenario(
+        "`shadowfit fit` the first time on a machine, over importing JAX and SciPy", _start_up(later=False)
+    ),
 }
 
 
