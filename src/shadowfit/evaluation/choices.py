@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 
+from shadowfit.dynamics.rigid_joints import rigid_tree
+from shadowfit.errors import MechanismError
 from shadowfit.estimation.noise import NoiseChoice
 from shadowfit.estimation.problem.drives import is_read
+from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.result import Estimate
 from shadowfit.evaluation.latent_words import described
 from shadowfit.records import record
 
-KINDS = {
-    "joint": ("joint coordinates", "all joints hold rigidly and the machine can be written in the coordinates of them"),
-    "configuration": ("poses of the bodies", "joints give, loops are closed or errors of bodies are given"),
-    "full": ("poses and velocities", "the paper's method was asked for"),
-}
+KINDS = {"joint": "joint coordinates", "configuration": "poses of the bodies", "full": "poses and velocities"}
 
 
 @record(frozen=True)
@@ -32,7 +31,7 @@ def choices(estimate: Estimate) -> list[Choice]:
     interval = min(track.recording.sample_interval for track in problem.tracks)
     made = [
         Choice("time-step", f"{1e3 * problem.timestep:.4g} ms", f"samples come every {1e3 * interval:.4g} ms"),
-        Choice("unknowns", *KINDS[options.unknowns]),
+        Choice("unknowns", KINDS[options.unknowns], _why_unknowns(problem)),
     ]
     if options.correction == "deferred":
         reason = "parameters are then those of the machine, not of the time-step"
@@ -85,6 +84,21 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
     made.append(Choice("errors that are not white", kinds or "none", f"{reason}, for error bars alone"))
     made.append(_weight(estimate, choice))
     return made
+
+
+def _why_unknowns(problem: Problem) -> str:
+    """Joint coordinates where they describe the machine; else what they cannot describe."""
+    if problem.options.unknowns == "full":
+        return "the paper's method was asked for"
+    try:
+        rigid_tree(problem.mechanism)
+    except MechanismError as error:
+        return str(error)
+    if problem.options.unknowns == "joint":
+        return "all joints hold rigidly, and their coordinates describe the machine"
+    if len(problem.mechanism.joints) == 0:
+        return "there are no joints"
+    return "they were asked for, or errors of bodies or equations that joint coordinates do not have"
 
 
 def _weight(estimate: Estimate, choice: NoiseChoice) -> Choice:
