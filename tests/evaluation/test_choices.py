@@ -45,7 +45,7 @@ def unknowns(mechanism, **options):
 
 
 def test_poses_have_their_own_reason():
-    sliding = with_joint(spring_slider(), "rail", friction=Coulomb(coulomb=0.1))
+    sliding = with_joint(spring_slider(), "rail", friction=Coulomb(dry=0.1))
     touching = sliding.having(contacts=Parts({"floor": touch(Sphere(0.1), "block", plane_point=(0.0, 0.0, -0.5))}))
     told = unknowns(touching)
     assert told.chosen == "poses of the bodies"
