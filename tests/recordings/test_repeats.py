@@ -77,3 +77,36 @@ def test_reading_says_so_and_can_be_told_not_to(tmp_path):
     assert any("repeat the one before" in text for text in recording.warnings)
     (tmp_path / "channels.toml").write_text('repeats = "keep"\n')
     assert len(read_recording(table, channels=read_channel_table(tmp_path / "channels.toml"))) == len(logged)
+
+
+def started(time, begins, how):
+    """At rest, then a motion from there: exactly still, or read by an encoder."""
+    moved = np.maximum(time - begins, 0.0)
+    motions = {"slowly": moved**2, "suddenly": 5.0 * moved, "like a motor": 1.0 - np.exp(-3.0 * moved)}
+    angle = {**motions, "swinging": np.sin(4.0 * moved) ** 2}[how]
+    return {"angle": angle, "u": (time >= begins) * 1.0}
+
+
+@pytest.mark.parametrize("how", ["slowly", "suddenly", "like a motor", "swinging"])
+@pytest.mark.parametrize("resolution", [0.0, 1e-4])
+@pytest.mark.parametrize("begins", [0.1, 2.7])
+def test_a_rest_before_a_motion_stays(how, resolution, begins):
+    time = 0.01 * np.arange(600)
+    channels = started(time, begins, how)
+    if resolution:
+        channels["angle"] = resolution * np.round(channels["angle"] / resolution)
+    recording = Recording(time, channels)
+    assert without_repeats(recording) == (recording, ())
+    backwards = Recording(time, {name: values[::-1] for name, values in channels.items()})
+    assert without_repeats(backwards) == (backwards, ())
+
+
+def test_a_rest_stays_though_messages_came_twice_later():
+    time = 0.01 * np.arange(800)
+    sent = time[::2]
+    channels = {name: np.repeat(values, 2) for name, values in started(sent, 3.0, "swinging").items()}
+    found, _ = without_repeats(Recording(time, channels))
+    resting = found.time < 3.0
+    assert np.diff(found.time[resting]).max() < 0.03
+    moving = (found.time > 3.1) & (found.time < 4.0)
+    np.testing.assert_array_equal(found.time[moving], sent[(sent > 3.1) & (sent < 4.0)])

@@ -12,6 +12,10 @@ by how smooth the readings are in them around the repeats. A motion is smooth fr
 of the polynomial through the four neighbours of a sample, at their times, ``(x_k − Σ c_i x_i)/√(1 + Σ c_i²)`` has the
 standard deviation of white noise, and far more where times are wrong. Readings of an encoder at rest repeat as well;
 nothing becomes smoother if those are left out.
+
+A machine that rests repeats its readings by right, and how it stops and starts would be hidden in the gap. What tells
+both apart is that no machine stands still between two steps in the same direction, far longer than noise and curvature
+make them: so only repeats are looked at that come in runs no longer than the longest one between two such steps.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ def without_repeats(recording: Recording) -> tuple[Recording, tuple[str, ...]]:
 
     The recording itself, and nothing to say, where its readings are not far smoother so.
     """
-    repeated = _repeated(recording)
+    repeated = _without_rests(recording, _repeated(recording))
     count = int(repeated.sum())
     kept = ~repeated
     if count < LEAST_REPEATS or kept.sum() < max(MINIMUM_SAMPLES, 2 * REACH + 1):
@@ -81,6 +85,31 @@ def _repeated(recording: Recording) -> Bool[np.ndarray, " n"]:
         if not same.any():
             break
     return np.concatenate([[False], same & moving])
+
+
+def _without_rests(recording: Recording, repeated: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+    """Repeats in runs no longer than the longest one that lies between two steps in the same direction."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], repeated, [False]]).astype(int)))
+    first, after = edges[::2], edges[1::2]
+    fresh = np.flatnonzero(~repeated)
+    place = np.searchsorted(fresh, first)  # of the first sample behind a run, among those that are no repeats
+    inside = (place > 1) & (place < len(fresh))
+    place = place[inside]
+    odds = np.zeros(len(place))
+    for values in recording.channels.values():
+        new = values[fresh]
+        steps, rough = np.diff(new), np.diff(new, 2) ** 2
+        sizes = np.abs(steps[steps != 0.0])
+        if np.isfinite(sizes).any() and np.isfinite(rough).any():
+            # Noise and curvature make steps that mean nothing, and so does the rounding of an encoder.
+            scale = np.nanmean(rough) + np.nanmin(sizes) ** 2
+            odds += np.nan_to_num(steps[place - 2] * steps[place - 1] / scale)
+    longest = max((after - first)[inside][odds > SMOOTHER], default=0)
+    kept = repeated.copy()
+    for start, stop in zip(first, after, strict=True):
+        if stop - start > longest:
+            kept[start:stop] = False
+    return kept
 
 
 def _even_clock(time: Float[np.ndarray, " n"], interval: float) -> Float[np.ndarray, " n"] | None:
