@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
+from shadowfit.magnitudes import LARGEST, is_usable
 from shadowfit.mechanism import leaves
 from shadowfit.mechanism.body import Body
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact
@@ -278,8 +279,9 @@ class Mechanism(PyTree):
             if leaf.kind == "rotation":
                 if not abs(np.linalg.norm(value) - 1.0) < UNIT_TOLERANCE:
                     raise MechanismError(f"{name} is {value}; a rotation is a unit quaternion (w x y z)")
-            elif np.isnan(value) or (np.isinf(value) and not _may_be_infinite(name)):
-                raise MechanismError(f"{name} is {value}; it must be a finite number [{leaf.unit}]")
+            elif not is_usable(value) and not (np.isinf(value) and _may_be_infinite(name)):
+                what = "a finite number" if np.isnan(value) or np.isinf(value) else f"smaller than {LARGEST:g}"
+                raise MechanismError(f"{name} is {value}; it must be {what} [{leaf.unit}]")
             elif value < leaf.lower:
                 raise MechanismError(f"{name} is {value:g}; it must be at least {leaf.lower:g} [{leaf.unit}]")
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from shadowfit.geometry import rotations
+from shadowfit.magnitudes import LARGEST
 from shadowfit.mechanism import hinge
 from shadowfit.mechanism.mechanism import UNIT_TOLERANCE
 from shadowfit.models.table import Table, shown
 
-# Squares and products of numbers beyond overflow; no quantity is that large.
-LARGEST = 1e100
 # People write 0.707: this far from unit length or a right angle, a rotation is put right; beyond, it is a mistake.
 ROUGH = 1e-3
 

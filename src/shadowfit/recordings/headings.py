@@ -8,6 +8,7 @@ milliseconds.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from shadowfit.errors import RecordingError
@@ -72,13 +73,13 @@ def parse_heading(text: str) -> Heading:
 def parse_headings(texts: Iterable[str]) -> list[Heading]:
     """Headings of one table. A letter that tells columns apart (`x_A`, `x_B`) is no unit."""
     texts = [text.strip() for text in texts]
-    stems = [match["stem"] for match in map(_LETTERED.match, texts) if match]
+    stems = Counter(match["stem"] for match in map(_LETTERED.match, texts) if match)
 
     def is_index(text: str) -> bool:
         match = _LETTERED.match(text)
         if match is None or match["stem"].lower() in TIME_NAMES:
             return False
-        return stems.count(match["stem"]) > 1
+        return stems[match["stem"]] > 1
 
     return [Heading(text, text, None) if is_index(text) else parse_heading(text) for text in texts]
 
@@ -99,11 +100,12 @@ def _split_suffix(text: str) -> Heading:
 
 def check_headings(headings: Sequence[str], where: str) -> None:
     """Every heading once, none empty."""
+    places: dict[str, int] = {}
     for position, heading in enumerate(headings):
         if not heading:
             raise RecordingError(f"{where}: column {position + 1} has no heading; give it a name or delete it")
-        if heading in headings[:position]:
-            first = headings.index(heading)
+        first = places.setdefault(heading, position)
+        if first != position:
             raise RecordingError(
                 f"{where}: columns {first + 1} and {position + 1} are both called {heading!r}; rename or delete one"
             )

@@ -159,9 +159,13 @@ def _name_channels(
     """
     chosen = {key: _find(headings, column, table.source) for key, column in mapping.items()}
     notes = []
-    rest = [heading for heading in headings if heading not in chosen.values()]
+    taken = {heading.text for heading in chosen.values()}
+    rest = [heading for heading in headings if heading.text not in taken]
+    named: dict[str, list[str]] = {}
     for heading in rest:
-        alike = [other.text for other in rest if other.name == heading.name and other is not heading]
+        named.setdefault(heading.name, []).append(heading.text)
+    for heading in rest:
+        alike = [text for text in named[heading.name] if text != heading.text]
         key = heading.text if alike or heading.name in mapping else heading.name
         if alike:
             notes.append(f"column {key!r} keeps its whole heading as name, as there is also {', '.join(alike)}")

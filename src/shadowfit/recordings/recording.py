@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shadowfit.errors import RecordingError, UnknownNameError, nearest
+from shadowfit.magnitudes import LARGEST
 from shadowfit.records import record
 
-LARGEST = 1e100  # beyond, squares overflow; no measurement is that large
 MINIMUM_SAMPLES = 3  # two intervals: the least from which an acceleration can be seen
 
 

@@ -41,7 +41,10 @@ def without_repeats(recording: Recording) -> tuple[Recording, tuple[str, ...]]:
 
     The recording itself, and nothing to say, where its readings are not far smoother so.
     """
-    repeated = _without_rests(recording, _repeated(recording))
+    repeated = _repeated(recording)
+    if repeated.sum() < LEAST_REPEATS:
+        return recording, ()
+    repeated = _without_rests(recording, repeated)
     count = int(repeated.sum())
     kept = ~repeated
     if count < LEAST_REPEATS or kept.sum() < max(MINIMUM_SAMPLES, 2 * REACH + 1):

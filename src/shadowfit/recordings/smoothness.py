@@ -12,7 +12,8 @@ FEWEST = 5
 def roughness(values: ArrayLike, wraps: bool = False) -> float:
     """``Σ (x_{k+1} − x_k)² / (2 Σ (x_k − x̄)²)`` (von Neumann): 1 for independent samples, near 0 for a smooth motion.
 
-    Missing samples are left out; angles that wrap are points on a circle. Zero for a constant channel, and for fewer than five samples.
+    Missing samples are left out; angles that wrap are points on a circle.
+    Zero for a constant channel, and for fewer than five samples.
     """
     samples = np.asarray(values, dtype=np.float64)
     samples = samples[np.isfinite(samples)]

@@ -14,6 +14,7 @@ from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
 from shadowfit.estimation.residuals import equations
 from shadowfit.estimation.residuals.unknowns import KINDS, UnknownsName
 from shadowfit.estimation.residuals.unknowns.interface import Unknowns
+from shadowfit.magnitudes import LARGEST, SMALLEST, is_positive, is_usable
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.records import record
 
@@ -141,8 +142,10 @@ def check_options(options: Options) -> None:
         if value is None or (name, value) in (("state_weight", "auto"), ("stick_time", "half a step")):
             continue
         for one in value.values() if name == "stick_time" and isinstance(value, Mapping) else (value,):
-            if not (isinstance(one, int | float | np.number) and np.isfinite(one) and one > 0.0):
-                raise ProblemError(f"the option {name} is {one}{unit}; it must be a positive number")
+            if not (isinstance(one, int | float | np.number) and is_positive(one)):
+                raise ProblemError(
+                    f"the option {name} is {one}{unit}; it must be a positive number (from {SMALLEST:g} to {LARGEST:g})"
+                )
 
 
 def check_stick_time(options: Options, mechanism: Mechanism) -> None:
@@ -162,7 +165,7 @@ def check_force_noise(options: Options, names: Sequence[str]) -> None:
     for name, std in options.force_noise.items():
         if name not in names:
             raise UnknownNameError(f"force_noise: there is no joint {name!r}{nearest(name, names)}")
-        if not (np.isfinite(std) and std > 0.0):
+        if not is_positive(std):
             raise ProblemError(f"force_noise of {name!r} is {std}; it must be a positive number [N m, N]")
 
 
@@ -177,6 +180,7 @@ def check_impulse_covariance(options: Options, mechanism: Mechanism, unknowns: U
             f"{mechanism.name!r} it must be {size} variances or a matrix of {size} rows"
         )
     matrix = np.diag(covariance) if covariance.ndim == 1 else covariance
-    possible = np.all(np.isfinite(matrix)) and np.allclose(matrix, matrix.T) and np.linalg.eigvalsh(matrix)[0] > 0.0
+    usable = is_usable(matrix) and is_positive(np.diag(matrix))
+    possible = usable and np.allclose(matrix, matrix.T) and np.linalg.eigvalsh(matrix)[0] > 0.0
     if not possible:
         raise ProblemError("the option impulse_covariance must be symmetric and positive definite")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shadowfit.errors import ShadowfitError
+from shadowfit.magnitudes import LARGEST, SMALLEST, is_positive, is_usable
 from shadowfit.mechanism import leaves
 from shadowfit.mechanism.leaves import Leaf
 from shadowfit.mechanism.mechanism import Mechanism
@@ -80,10 +81,9 @@ def checked(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
         raise ParameterError(f"{name} is a setting, not a parameter of the mechanism; it cannot be estimated")
     for field in ("start", "lower", "upper", "prior", "entropic"):
         _check_number(name, field, getattr(free, field))
-    if free.prior is not None and not free.prior > 0.0:
-        raise ParameterError(f"the prior standard deviation of {name} is {free.prior}; it must be positive")
-    if free.entropic is not None and not free.entropic > 0.0:
-        raise ParameterError(f"the entropic prior of {name} is {free.entropic}; it must be positive")
+    for what, spread in (("prior standard deviation", free.prior), ("entropic prior", free.entropic)):
+        if spread is not None and not (is_positive(spread) or spread == np.inf):
+            raise ParameterError(f"the {what} of {name} is {spread}; it must be positive{_too_far(spread)}")
     if leaf.kind == "rotation":
         if (free.start, free.lower, free.upper) != (None, None, None):
             raise ParameterError(
@@ -96,8 +96,8 @@ def checked(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
     least, most = (start / INERTIAL_RANGE, start * INERTIAL_RANGE) if inertial else (leaf.lower, np.inf)
     lower = float(least if free.lower is None else free.lower)
     upper = float(most if free.upper is None else free.upper)
-    if not np.isfinite(start):
-        raise ParameterError(f"{name} starts at {start}; it must be a finite number [{unit}]")
+    if not is_usable(start):
+        raise ParameterError(f"{name} starts at {start}; it must be a finite number{_too_far(start)} [{unit}]")
     if np.isnan(lower) or np.isnan(upper) or lower >= upper:
         raise ParameterError(f"{name} has bounds [{lower:g}, {upper:g}] {unit}; lower must be below upper")
     if not lower <= start <= upper:
@@ -112,6 +112,11 @@ def checked(mechanism: Mechanism, leaf: Leaf, free: Free) -> Parameter:
     return Parameter(
         name, start, lower, upper, free.prior, scale, unit, False, free.per_recording, given, free.entropic
     )
+
+
+def _too_far(value: float) -> str:
+    """The range that a number has left, unless it is none."""
+    return f", between {SMALLEST:g} and {LARGEST:g}" if np.isfinite(value) and value > 0.0 else ""
 
 
 def _typical_size(mechanism: Mechanism, name: str, start: float, unit: str) -> float:

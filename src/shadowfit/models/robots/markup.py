@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from shadowfit.errors import nearest
+from shadowfit.magnitudes import is_usable
 from shadowfit.models.errors import ModelFileError
 from shadowfit.records import record
 
@@ -25,10 +26,6 @@ HINTS = {
     expat.errors.XML_ERROR_NO_ELEMENTS: "there is nothing in the file, or its end is missing",
     expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT: "something follows behind the end of the robot; delete it",
 }
-
-
-# No number of a machine is larger in any units, and products of some such numbers do not overflow.
-LARGEST = 1e50
 
 
 @record(frozen=True)
@@ -110,7 +107,7 @@ class Element:
             values = np.array([float(word.replace("_", "?")) for word in words])
         except ValueError:
             values = np.array([])
-        if len(values) != count or not np.all(np.abs(values) < LARGEST):
+        if len(values) != count or not is_usable(values):
             wanted = "a finite number" if count == 1 else f"{count} finite numbers with spaces between them"
             raise self.error(f"{name!r} of <{self.tag}> must be {wanted}, not {' '.join(words)[:40]!r}")
         return values

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from shadowfit.files import check_regular, is_allowed, read_bytes
+from shadowfit.magnitudes import is_usable
 from shadowfit.memory import require_for_file
-from shadowfit.models.robots.markup import LARGEST, Element, parse_markup
+from shadowfit.models.robots.markup import Element, parse_markup
 from shadowfit.records import record
 
 PARTS = ("include", "model")
@@ -134,6 +135,6 @@ def _check_numbers(elements: list[Element]) -> None:
 
 def _is_wrong(word: str) -> bool:
     try:
-        return not abs(float(word)) < LARGEST
+        return not is_usable(float(word))
     except ValueError:
         return False
