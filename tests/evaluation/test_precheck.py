@@ -1,13 +1,14 @@
 """Before a fit: wrong signs, units and order are found out along the measured motion; a right recording passes."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 
 from dynamics.linkages import fourbar, giving
 from estimation.test_loops import SPUN, recorded
-from shadowfit.dynamics import simulate
+from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Free
 from shadowfit.evaluation import precheck
 from shadowfit.evaluation.check_page import check_page
@@ -15,7 +16,7 @@ from shadowfit.evaluation.notices import colour
 from shadowfit.evaluation.precheck import check, surely_wrong
 from shadowfit.evaluation.used_channels import used_channels
 from shadowfit.models import load_model
-from shadowfit.recordings import Recording
+from shadowfit.recordings import Recording, read_channel_table, read_recording
 from shadowfit.recordings.smoothness import roughness
 
 FREE = {"pendulum.inertia.yy": Free(), "hinge.viscous": Free()}
@@ -136,7 +137,7 @@ def test_weight_that_pulls_the_wrong_way_says_nothing_of_time(model, swing):
     """Its energy is wrong whichever way time runs: one cause, one notice, with the setting that mends it."""
     (only,) = checked(model, swing, lambda theta: theta + np.pi).notices
     assert "gravity pulls the other way" in only.text
-    assert "SENSOR.offset=3.1416" in only.advice
+    assert "theta = { column = …, offset = 3.14159 }" in only.advice
     mended = model.set({"theta.offset": np.pi})
     assert colour(checked(mended, swing, lambda theta: theta + np.pi).notices) == "green"
 
@@ -172,3 +173,33 @@ def test_machines_with_joints_that_give_are_not_looked_at_joint_by_joint():
     mechanism = giving(fourbar(), "d", 1e-3)
     looked = precheck.look(mechanism, [recorded(mechanism, *SPUN["fourbar"])], {})
     assert not looked.forces
+
+
+@pytest.fixture(scope="module")
+def standing():
+    """A cart with a pole, pushed to and fro."""
+    loaded = load_model("cartpole")
+    mechanism = loaded.mechanism
+    time = 0.01 * np.arange(400)
+    push = 2.0 * np.sin(2.0 * time) + np.sin(0.7 * time + 1.0)
+    start = place(mechanism, positions={"pivot": 2.5})
+    run = simulate(mechanism, start, {"u": push}, timestep=0.01, steps=400, joints="rigid")
+    readings = {name: np.asarray(values).ravel() for name, values in run.readings.items()}
+    return mechanism, Recording(np.asarray(run.time), {**readings, "u": np.append(push, push[-1])})
+
+
+@pytest.mark.parametrize(("sign", "offset"), [(1.0, 0.0), (-1.0, np.pi)])
+def test_following_what_is_said_of_an_angle_mends_it(standing, tmp_path, sign, offset):
+    """An angle that is counted the other way round and from the other side: half a turn alone would not do."""
+    mechanism, recording = standing
+    theta = sign * recording.channels["theta"] + offset
+    table = {"time": recording.time, **recording.channels, "theta": theta}
+    found = check(mechanism, [read_recording(table)], {})
+    if sign > 0.0:
+        assert colour(found.notices) == "green"
+        return
+    (told,) = [notice for notice in found.notices if "gravity pulls the other way" in notice.text]
+    entry = re.search(r"`(theta = .*?)`", told.advice)[1].replace("…", '"theta"')
+    (tmp_path / "channels.toml").write_text(f"[channels]\n{entry}\n")
+    mended = read_recording(table, channels=read_channel_table(tmp_path / "channels.toml"))
+    assert colour(check(mechanism, [mended], {}).notices) == "green"

@@ -60,6 +60,27 @@ def mirrored_positions(mechanism: Mechanism) -> list[Alteration]:
     return [_mirrored(name) for name in positions] if len(positions) <= MOST_SENSORS else []
 
 
+def turned_positions(mechanism: Mechanism) -> list[Alteration]:
+    """Angles that are counted from the other side, or the other way round, or both; none of machines with many."""
+    positions = _positions(mechanism)
+    if len(positions) > MOST_SENSORS:
+        return []
+    rotary = [name for name, sensor in positions.items() if sensor.rotary]
+    return [
+        *(_mirrored(name) for name in positions),
+        *(_half_turn(name, sign) for name in rotary for sign in (1.0, -1.0)),
+    ]
+
+
+def _half_turn(name: str, sign: float) -> Alteration:
+    key = "" if sign > 0.0 else "sign = -1, "
+    return Alteration(
+        f"with {name}{'' if sign > 0.0 else ' of the other sign and'} counted from the other side",
+        f"Say `{name} = {{ column = …, {key}offset = {np.pi:.6g} }}` in a table of channels (`--channels`)",
+        lambda recording: _with(recording, {name: sign * recording.channels[recording.channel_name(name)] + np.pi}),
+    )
+
+
 def _positions(mechanism: Mechanism) -> dict[str, JointPosition]:
     return {name: sensor for name, sensor in mechanism.sensors.items() if isinstance(sensor, JointPosition)}
 

@@ -30,7 +30,7 @@ from shadowfit.estimation.result import ParameterEstimate, Seconds
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.first_weights import first_weights
 from shadowfit.estimation.solve.levenberg_marquardt import Outcome, Status
-from shadowfit.evaluation.alterations import Alteration, alterations, mirrored_positions
+from shadowfit.evaluation.alterations import Alteration, alterations, mirrored_positions, turned_positions
 from shadowfit.evaluation.arrow_of_time import direction
 from shadowfit.evaluation.notices import Notice, listed, ordered
 from shadowfit.evaluation.torque_balance import MISJUDGED, NO_TORQUE, POOR, TorqueBalance, torque_balance
@@ -51,6 +51,8 @@ CURED, MUCH_LESS = 0.7, 0.5
 SURE = 6.0
 # Columns weaker than this fraction of the inertial force are rounding.
 NOTHING = 1e-6
+# What is said of gravity with the wrong sign.
+WRONG_WAY = "gravity pulls the other way than in the model"
 # Forces whose sign is known.
 SIGNED = ("input", "gravity")
 # Start values may be off; a factor beyond this is one between units, and the nearest of these is named.
@@ -175,7 +177,11 @@ def look(
         if all(balance.coefficients.get("gravity", 1.0) > 0.0 for balance in forces.balances):
             notices += _backwards(here, index, forces.terms, where)
     balances = [forces.balances for forces in along]
-    if balances and (_least_explained(balances) < POOR or _mirrored(here, balances, options or Options())):
+    turned = _upright(here, balances, options or Options())
+    if turned:
+        # What was tried and is right, in place of what could be.
+        notices = [*turned, *(notice for notice in notices if not _is_about_gravity(notice))]
+    elif balances and (_least_explained(balances) < POOR or _mirrored(here, balances, options or Options())):
         notices = [*_remedies(here, balances, options or Options()), *notices]
     return Looked(here, ordered(notices), along)
 
@@ -305,10 +311,40 @@ def _about(balance: Balance, where: str) -> Iterator[Notice]:
     if coefficients.get("gravity", 0.0) < 0.0:
         yield Notice(
             "red",
-            f"{balance.name}{where}: gravity pulls the other way than in the model",
-            "The angle is counted from the other side (half a turn: `--set SENSOR.offset=3.1416`), or the model hangs "
-            "where the machine stands",
+            f"{balance.name}{where}: {WRONG_WAY}",
+            "The angle is counted from another side, or the model hangs where the machine stands",
         )
+
+
+def _is_about_gravity(notice: Notice) -> bool:
+    return WRONG_WAY in notice.text
+
+
+def _upright(here: Estimate, balances: list[list[Balance]], options: Options) -> list[Notice]:
+    """The angles that gravity, which pulls the wrong way, would pull right with; nothing where none is found."""
+    if not any(balance.coefficients.get("gravity", 1.0) < 0.0 for of_one in balances for balance in of_one):
+        return []
+    tried = [(_altered(here, alteration, options), alteration) for alteration in turned_positions(here.problem.given)]
+    right = [
+        (altered, alteration)
+        for altered, alteration in tried
+        if altered is not None
+        and not any(_turned(balance) for of_one in altered for balance in of_one)
+        and _least_explained(altered) > CURED
+    ]
+    if not right:
+        return []
+    least = min(_unexplained(altered) for altered, _ in right)
+    # The first of those that explain as much: a sign is a likelier mistake than a sign and half a turn.
+    cured, remedy = next(one for one in right if _unexplained(one[0]) <= least / MUCH_LESS)
+    return [
+        Notice(
+            "red",
+            f"{WRONG_WAY}; {remedy.text} it pulls as the model says, and explains at least "
+            f"{_least_explained(cured):.0%} of the forces at each joint, with inputs and friction",
+            remedy.advice,
+        )
+    ]
 
 
 def _mirrored(here: Estimate, balances: list[list[Balance]], options: Options) -> bool:

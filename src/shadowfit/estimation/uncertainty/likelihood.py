@@ -51,7 +51,7 @@ def deviance(
     ratio = np.array(weights.std) * reference / stated_std(problem)
     least, most = sensor_limits(problem)
     limits = float(np.max(least / ratio)), float(np.min(most / ratio))
-    scale = float(np.clip(np.sqrt(squares / freedom), *limits)) if adapt else 1.0
+    scale = float(np.clip(np.sqrt(max(squares, 0.0) / freedom), *limits)) if adapt else 1.0
     total = squares / scale**2 + 2.0 * freedom * np.log(scale)
     total += log_determinant(problem, here) - 2.0 * unknowns * np.log(reference)
     if volume:
