@@ -7,7 +7,7 @@ import pytest
 
 from estimation.scenes import twin
 from shadowfit.estimation import Free, Options, fit
-from shadowfit.estimation.posterior import DrawError, Posterior, with_last_prior
+from shadowfit.estimation.posterior import DrawError, Posterior, last_prior, with_prior
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.mechanism.second_moments import ENTRIES, inertia_matrix, thickness
 from shadowfit.models import builtin
@@ -88,7 +88,8 @@ def test_the_same_seed_gives_the_same_machines():
 def test_what_nobody_has_told_is_known_to_its_own_size_and_combinations_stay():
     """Of a + b alone the data know something; a has no prior."""
     difference = 100.0 * np.array([[1.0, -1.0], [-1.0, 1.0]])
-    found = with_last_prior(difference + 1e-6 * np.eye(2), np.array([True, True]), np.array([0.3, 0.4]))
+    known = last_prior(np.array([True, True]), np.array([0.3, 0.4]))
+    found = with_prior(difference + 1e-6 * np.eye(2), known)
     assert np.sum(found) == pytest.approx(2e-6, rel=0.01)
     assert found[0, 0] == pytest.approx(1.0 / (1.0 / 0.09 + 1.0 / 0.16), rel=0.01)
 
@@ -127,3 +128,14 @@ def test_a_red_result_is_drawn_from_on_demand_alone(estimate):
     with pytest.raises(DrawError, match="red=True"):
         wrong.draw(3)
     assert len(wrong.draw(3, red=True)) == 3
+
+
+def test_priors_are_added_as_information():
+    """As with inverses, where there are any; of a parameter that is held nothing comes back."""
+    rng = np.random.default_rng(2)
+    mixed, other = rng.normal(size=(2, 4, 4))
+    covariance, information = mixed @ mixed.T, other[:, :2] @ other[:, :2].T
+    expected = np.linalg.inv(np.linalg.inv(covariance) + information)
+    np.testing.assert_allclose(with_prior(covariance, information), expected, rtol=1e-9)
+    covariance[2], covariance[:, 2] = 0.0, 0.0
+    assert not with_prior(covariance, information)[2].any()

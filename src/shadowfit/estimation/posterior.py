@@ -5,8 +5,10 @@ tails of as many degrees of freedom, but only where bounds and bodies allow: *tr
 sits on a bound. Of bodies all of whose ten numbers are free the moments are drawn, in which what a motion tells is
 linear (:mod:`problem.whole_bodies`): base parameters stay known where mass and centre of mass are not.
 
-A parameter on a bound has the mean square from there that the error bars of the others count with. What the data do
-not tell has its prior; where nobody gave one, it is taken to be known to its own typical size.
+Combinations are as sure as the data tell them, and the priors, of the model file's bodies too, say how they are shared
+out. (Error bars of single numbers are wider: they do without the file's bodies, of which nobody has vouched for
+anything.) What the data do not tell has its prior alone; where nobody gave one, it is taken to be known to its own
+typical size. A parameter on a bound has the mean square from there that the error bars of the others count with.
 """
 
 from __future__ import annotations
@@ -163,11 +165,18 @@ def _excess(chart: Chart, std: Float[np.ndarray, " p"], steps: Float[np.ndarray,
     return np.maximum(excess, np.max(-np.linalg.eigvalsh(matrices)[..., 0] / size, axis=1))
 
 
-def with_last_prior(
-    covariance: Float[np.ndarray, "p p"], untold: Bool[np.ndarray, " p"], scale: Float[np.ndarray, " p"]
-) -> Float[np.ndarray, "p p"]:
-    """A covariance with priors of one typical size on what nobody has told anything about."""
-    if not untold.any():
-        return covariance
-    across = covariance[:, untold]
-    return covariance - across @ np.linalg.solve(across[untold] + np.diag(scale[untold] ** 2), across.T)
+def with_prior(covariance: Float[np.ndarray, "p p"], information: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"]:
+    """A covariance V with the information P of priors that it knows nothing of: ``(V⁻¹ + P)⁻¹``, V of any rank.
+
+    With ``P = A Aᵀ`` it is ``V − V A (1 + Aᵀ V A)⁻¹ Aᵀ V``.
+    """
+    values, vectors = np.linalg.eigh(information)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    across = covariance @ root
+    left = covariance - across @ np.linalg.solve(np.eye(len(root)) + root.T @ across, across.T)
+    return 0.5 * (left + left.T)
+
+
+def last_prior(untold: Bool[np.ndarray, " p"], scale: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+    """Information that says of what nobody has told anything about that it is known to its own typical size."""
+    return np.diag(np.where(untold, scale**-2.0, 0.0))

@@ -16,7 +16,7 @@ from shadowfit.dynamics.state import Instant, State
 from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.noise import NoiseChoice
-from shadowfit.estimation.posterior import DrawError, Draws, Posterior, with_last_prior
+from shadowfit.estimation.posterior import DrawError, Draws, Posterior, last_prior, with_prior
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -404,11 +404,12 @@ class Estimate(Ended):
 
     def posterior(self, kind: Kind = "blocks") -> Posterior:
         """Which machines the data leave possible, with error bars of a kind."""
-        spread, rows = self.uncertainty(kind), self.table(kind)
-        untold = np.array([not row.identifiable and np.isinf(row.prior_std) for row in rows], bool)
-        covariance = with_last_prior(spread.with_bounds, untold, self.evidence.scale)
-        values = self.outcome.linearisation.point.values
-        return Posterior(self.mechanism(), self.problem.parameters, values, covariance, spread.degrees)
+        untold = np.array([not row.identifiable and np.isinf(row.prior_std) for row in self.table(kind)], bool)
+        of_file = self.evidence.file_prior / self.evidence.reference**2
+        known = of_file + last_prior(untold, self.evidence.scale)
+        covariance = with_prior(self.covariance_of_data(kind), known)
+        values, degrees = self.outcome.linearisation.point.values, self.uncertainty(kind).degrees
+        return Posterior(self.mechanism(), self.problem.parameters, values, covariance, degrees)
 
     def draw(self, count: int, seed: int = 0, *, kind: Kind = "blocks", red: bool = False) -> Draws:
         """Possible machines: for domain randomisation, or to see what the error bars mean for a simulation.
