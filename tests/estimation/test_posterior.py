@@ -139,3 +139,19 @@ def test_priors_are_added_as_information():
     np.testing.assert_allclose(with_prior(covariance, information), expected, rtol=1e-9)
     covariance[2], covariance[:, 2] = 0.0, 0.0
     assert not with_prior(covariance, information)[2].any()
+
+
+def test_a_sum_that_the_data_tell_stays_known_in_every_draw():
+    """Of an arm and of the rotor that turns with it only the sum of their inertias."""
+    truth = {"hinge1.motor.shaft_inertia": 1e-3, "hinge1.viscous": 2e-3, "hinge2.viscous": 2e-4}
+    machine = FURUTA.set(truth)
+    torque = 0.2 * np.sin(0.15 * np.arange(200)) + 0.1 * np.sin(0.4 * np.arange(200))
+    recording = twin(machine, {"hinge2": 0.5}, 200, noise=1e-3, inputs={"u": torque})
+    names = ("arm.inertia.zz", "hinge1.motor.shaft_inertia", "hinge2.viscous")
+    estimate = fit(machine, recording, names)
+    told = next(one for one in estimate.base_parameters.combinations if names[0] in one.coefficients)
+    drawn = estimate.draw(500, red=True).to_dict()
+    total = sum(factor * drawn[name] for name, factor in told.coefficients.items())
+    assert np.mean(total) == pytest.approx(told.value, abs=0.3 * told.std)
+    assert np.std(total) == pytest.approx(told.std, rel=0.3)
+    assert np.std(drawn[names[0]]) > 5.0 * told.std

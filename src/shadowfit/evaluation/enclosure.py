@@ -9,16 +9,23 @@ enclose less. The states that simulations start from are taken to be known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from shadowfit.arrays import Float
-from shadowfit.errors import ShadowfitError
+from shadowfit.dynamics import State, Trajectory
+from shadowfit.dynamics.placement import closed
+from shadowfit.dynamics.simulate import simulate_many
+from shadowfit.errors import OpenJointError, SimulationError
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.posterior import Draws
-from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
+from shadowfit.evaluation.inputs import recorded_inputs
+from shadowfit.evaluation.rollout import fineness, start_states, stepping
 from shadowfit.evaluation.series import compare
+from shadowfit.mechanism import Mechanism
+from shadowfit.recordings import Recording
 
 LEVEL = 0.95
 # Draws whose extremes are such bands.
@@ -37,37 +44,51 @@ def enclosed(estimate: Estimate, draws: Draws, noise: Mapping[str, float]) -> di
         draws: possible machines, as many as ``DRAWS``.
         noise: standard deviation of each sensor's noise, in its unit.
     """
-    track = estimate.problem.tracks[0]
+    track, rng = estimate.problem.tracks[0], np.random.default_rng(SEED)
     steps = min(STEPS, track.steps - 2)
-    rng = np.random.default_rng(SEED)
+    firsts = np.unique(np.linspace(0, track.steps - 1 - steps, PIECES).astype(int)).tolist()
+    along = start_states(estimate)
+    starts = [along[first] for first in firsts]
+    runs = [_residuals(estimate, draws.mechanism(number), starts, firsts, steps) for number in range(len(draws))]
     inside: dict[str, list[Float[np.ndarray, " k"]]] = {name: [] for name in noise}
-    for first in np.unique(np.linspace(0, track.steps - 1 - steps, PIECES).astype(int)).tolist():
-        runs = [_residuals(estimate, draws, number, first, steps) for number in range(len(draws))]
+    for piece in zip(*(run for run in runs if run), strict=True):
         for name, std in noise.items():
-            errors = np.array([run[name] for run in runs if name in run])
+            errors = np.array([residuals[name] for residuals in piece])
             spread = errors + std * rng.standard_normal(errors.shape)
-            known = np.isfinite(spread).all(axis=0) if len(spread) else np.zeros(0, bool)
+            known = np.isfinite(spread).all(axis=0)
             inside[name].append((spread.min(axis=0) <= 0.0)[known] & (spread.max(axis=0) >= 0.0)[known])
-    joined = {name: np.concatenate(parts) for name, parts in inside.items()}
+    joined = {name: np.concatenate([np.zeros(0, bool), *parts]) for name, parts in inside.items()}
     return {name: float(np.mean(part)) if len(part) else float("nan") for name, part in joined.items()}
 
 
 def _residuals(
-    estimate: Estimate, draws: Draws, number: int, first: int, steps: int
-) -> dict[str, Float[np.ndarray, "n e"]]:
-    """Sensor → simulated less measured, at the samples of a piece; none where the machine cannot be simulated."""
-    track, finer, mechanism = estimate.problem.tracks[0], fineness(estimate), draws.mechanism(number)
+    estimate: Estimate, mechanism: Mechanism, starts: Sequence[State], firsts: Sequence[int], steps: int
+) -> list[dict[str, Float[np.ndarray, "n e"]]]:
+    """Of each piece, sensor → simulated less measured at the samples; none where the machine cannot be simulated."""
+    track, finer = estimate.problem.tracks[0], fineness(estimate)
+    how = stepping(estimate, finer)
+    signals = recorded_inputs(mechanism, track.recording, how.timestep, (firsts[-1] + steps) * finer)
+    inputs = [
+        {name: values[first * finer : (first + steps) * finer] for name, values in signals.items()} for first in firsts
+    ]
+
+    def simulated(begin: Sequence[State]) -> list[Trajectory]:
+        return simulate_many(mechanism, begin, inputs, steps=steps * finer, substeps=1, **dataclasses.asdict(how))
+
     try:
-        run = roll_out(
-            mechanism,
-            start_states(estimate)[first],
-            track.recording,
-            stepping(estimate, finer),
-            steps=steps * finer,
-            first_step=first * finer,
-        )
-    except ShadowfitError:
-        return {}
-    time = track.times(estimate.problem.timestep)[first] + np.asarray(run.time)
+        try:
+            runs = simulated(starts)
+        except OpenJointError:
+            runs = simulated([closed(mechanism, start) for start in starts])
+    except SimulationError:
+        return []
+    times = track.times(estimate.problem.timestep)[list(firsts)]
+    return [_compared(mechanism, track.recording, begin, run) for begin, run in zip(times, runs, strict=True)]
+
+
+def _compared(
+    mechanism: Mechanism, recording: Recording, begin: float, run: Trajectory
+) -> dict[str, Float[np.ndarray, "n e"]]:
     readings = {name: np.asarray(values) for name, values in run.readings.items()}
-    return {name: one.residual for name, one in compare(mechanism, track.recording, time, readings).items()}
+    found = compare(mechanism, recording, begin + np.asarray(run.time), readings)
+    return {name: series.residual for name, series in found.items()}
