@@ -13,7 +13,5 @@ def test_frames_have_the_columns():
 
 
 def test_a_package_that_is_not_installed_is_named_with_its_command():
-    with pytest.raises(
-        MissingPackageError, match=r'package stagecraft; install it with pip install "shadowfit\[usd\]"'
-    ):
+    with pytest.raises(MissingPackageError, match=r'stagecraft; install it with pip install "shadowfit\[usd\]"'):
         optional("stagecraft.lights", "usd")

@@ -24,10 +24,10 @@ estimate = fit(read_model("my_rig.toml"), read_recording("run.csv"), ["hinge*.vi
 print(estimate.summary())
 ```
 
-Each command is one call: `check`, `fit`, `validate`, `advise`, `design`, `simulate`, `export`, `write_report`; `draw`
-is a method of an estimate and of a result. An estimate shows its verdict (`summary()`, and by itself in a notebook), its
-table as a frame (`to_polars()`, `to_pandas()`), and figures: `estimate.plot.fit()`, `.residuals()`, `.forces()`,
-`.forest()`, `.pairs()`, `.rollouts()`. Ctrl-C ends a fit at its best state so far, which is returned.
+Each command is one call: `check`, `fit`, `validate`, `advise`, `design`, `simulate`, `export`, `write_report`; an
+estimate and a result have `draw`. An estimate shows its verdict (`summary()`, and by itself in a notebook), its table
+as a frame (`to_polars()`, `to_pandas()`), and figures: `estimate.plot.fit()`, `.residuals()`, `.forces()`, `.forest()`,
+`.pairs()`, `.rollouts()`. Ctrl-C ends a fit at its best state so far, which is returned.
 
 ```python
 draws = estimate.draw(200)  # possible machines
