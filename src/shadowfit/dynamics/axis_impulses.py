@@ -6,15 +6,13 @@ import numpy as np
 
 from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import exact, rows, sliding
+from shadowfit.dynamics import balance, rows
 from shadowfit.dynamics.composites import column, composites_of, coordinate_bodies, dot, hanging, held_by
 from shadowfit.dynamics.elements import Elements, JointGroup
-from shadowfit.dynamics.state import Moving, with_world
+from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Hung, Tree
-from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
-from shadowfit.records import record
 
 
 class AxisImpulses(PyTree):
@@ -45,14 +43,13 @@ def axis_impulses(
     """
     size, count = tree.size, len(tree.links)
     command, timestep = step.command, step.timestep
-    whole, old = with_world(now.pose, step.velocity)
-    _, new = with_world(now.pose, step.new_velocity)
+    whole = step.with_world()
     impulse, slope = [jnp.zeros(())] * size, [jnp.zeros(())] * size
     by_wrench: list[Array] = [jnp.zeros(6)] * size
     axes: list[tuple[tuple[int, Array], ...]] = [()] * size
     by_group: list[Array] = []
     for group in elements.groups:
-        across = _across(tree, group, whole, now)
+        across = rows.load_rows(group, whole.pose)
         transmitted = jnp.stack([wrenches[tree.holding(joint).body] for joint in group.joints])
         loads = jnp.einsum("nmi,ni->nm", across, transmitted)
         # What hangs on frame a is pushed the other way.
@@ -60,18 +57,17 @@ def axis_impulses(
         if not group.has_axis:
             by_group.append(signs * loads)
             continue
-        geometry = rows.geometry(group, whole)
-        speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
-        new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
+        geometry = rows.geometry(group, whole.pose)
+        axis = balance.axis_motion(group, geometry, whole)
         places = [tree.coordinate(joint) for joint in group.joints]
-        act = _Axis(group, geometry.position, speed, mobility[np.array(places)], command, timestep).impulse
-        ones = jnp.ones(group.size)
-        limit, by_load = _limit(group, geometry.position, speed, loads, command, timestep)
-        total, by_speed = jax.jvp(lambda s, act=act, limit=limit: act(s, limit), (new_speed,), (ones,))
-        _, by_limit = jax.jvp(lambda x, act=act, s=new_speed: act(s, x), (limit,), (ones,))
+        limit = balance.friction_limit(group, axis, loads, command, timestep)
+        laws, dry, by_speed, by_limit = _slopes(group, axis, limit, mobility[np.array(places)], step)
+        total = laws + dry
+        by_load: Array = jnp.zeros_like(loads)
+        if group.friction is not None:
+            by_load = rows.friction_limits(group, axis.position, axis.speed, command)[0] * jnp.sign(loads)
         turned = jnp.einsum("n,nm,nmi->ni", by_limit, by_load, across)
-        laws = act(new_speed, jnp.zeros(group.size))
-        rubbing = [] if group.friction is None else [(total - laws)[:, None]]
+        rubbing = [] if group.friction is None else [dry[:, None]]
         by_group.append(jnp.concatenate([signs * loads, laws[:, None], *rubbing], axis=1))
         for member, place in enumerate(places):
             impulse[place], slope[place], by_wrench[place] = total[member], by_speed[member], turned[member]
@@ -86,43 +82,20 @@ def axis_impulses(
     )
 
 
-def _limit(
-    group: JointGroup, position: Array, speed: Array, loads: Array, command: Array, timestep: Array
-) -> tuple[Array, Array]:
-    """Largest impulse of dry friction of each joint, and its derivative by the loads."""
-    if group.friction is None:
-        return jnp.zeros(group.size), jnp.zeros_like(loads)
-    weights, level = rows.friction_limits(group, position, speed, command)
-    return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level, weights * jnp.sign(loads)
+def _slopes(
+    group: JointGroup, axis: balance.AxisMotion, limit: Float[Array, "n"], mobility: Float[Array, "n"], step: Moving
+) -> tuple[Float[Array, "n"], Float[Array, "n"], Float[Array, "n"], Float[Array, "n"]]:
+    """Laws and dry friction along the axes, and how they change with new speeds and largest friction."""
 
+    def act(new_speed: Array, limit: Array) -> tuple[Array, Array]:
+        moving, turning = axis._replace(new_speed=new_speed), balance.Turning(mobility)
+        laws = balance.law_impulse(group, moving, step.command, step.timestep, "exact")
+        return laws, balance.dry_friction(group, moving, limit, turning, step.timestep)
 
-@record(frozen=True)
-class _Axis:
-    """Axes of a group's joints in a step."""
-
-    group: JointGroup
-    position: Float[Array, "n"]
-    speed: Float[Array, "n"]
-    mobility: Float[Array, "n"]
-    command: Float[Array, "inputs"]
-    timestep: Float[Array, ""]
-
-    def impulse(self, new_speed: Float[Array, "n"], limit: Float[Array, "n"]) -> Float[Array, "n"]:
-        """Impulses along them, with dry friction of a largest impulse."""
-        laws = exact.axis_impulse(self.group, self.position, self.speed, new_speed, self.command, self.timestep)
-        if self.group.friction is None:
-            return laws
-        width = sliding.stick_width(self.group.friction.stick_time, self.mobility * limit, self.timestep)
-        return laws - limit * sliding.mean_direction(self.speed, new_speed, width)
-
-
-def _across(tree: Tree, group: JointGroup, whole: Pose, now: Hung) -> Float[Array, "n m 6"]:
-    """Rows of the joints' gaps (which are orthonormal for frame b) for wrenches about the origin."""
-    frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
-    across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
-    center = jnp.stack([now.centers[tree.holding(joint).body] for joint in group.joints])
-    linear, angular = across[..., :3], across[..., 3:]
-    return jnp.concatenate([linear + jnp.cross(center[:, None], angular), angular], axis=-1)
+    ones = jnp.ones(group.size)
+    (laws, dry), by_speed = jax.jvp(lambda s: act(s, limit), (axis.new_speed,), (ones,))
+    _, by_limit = jax.jvp(lambda x: act(axis.new_speed, x)[1], (limit,), (ones,))
+    return laws, dry, by_speed[0] + by_speed[1], by_limit
 
 
 def mass_of(tree: Tree, elements: Elements, now: Hung) -> Float[Array, "d d"]:

@@ -156,10 +156,16 @@ def friction_impulse(
     timestep: Float[Array, ""],
 ) -> Float[Array, "n"]:
     """Dry friction of a largest impulse ``Σ U |λ| + h·level``, as ``rubbing`` says."""
+    return dry_friction(group, axis, friction_limit(group, axis, loads, command, timestep), rubbing, timestep)
+
+
+def dry_friction(
+    group: JointGroup, axis: AxisMotion, limit: Float[Array, "n"], rubbing: Rubbing, timestep: Float[Array, ""]
+) -> Float[Array, "n"]:
+    """Dry friction of a largest impulse L."""
     if group.friction is None:
         return jnp.zeros(group.size)
     _, speed, new_speed = axis
-    limit = friction_limit(group, axis, loads, command, timestep)
     if isinstance(rubbing, Turning):
         width = rubbing.width(group.friction.stick_time, limit, timestep)
         return -limit * sliding.mean_direction(speed, new_speed, width)
@@ -182,6 +188,35 @@ def friction_limit(
     position, speed, _ = axis
     weights, level = rows.friction_limits(group, position, speed, command)
     return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
+
+
+class AxisImpulse(NamedTuple):
+    """Impulses along the free axes of rigid joints [N m s, N s]."""
+
+    laws: Float[Array, "n"]
+    dry: Float[Array, "n"]
+    limit: Float[Array, "n"]
+    """Largest dry friction, L."""
+
+
+def axis_motion(group: JointGroup, geometry: rows.Geometry, whole: Moving) -> AxisMotion:
+    """Free axes in a step that includes the world."""
+    speeds = (rows.apply(geometry.axis_a, geometry.axis_b, group, v) for v in (whole.velocity, whole.new_velocity))
+    return AxisMotion(geometry.position, *speeds)
+
+
+def axis_impulse(
+    group: JointGroup,
+    axis: AxisMotion,
+    loads: Float[Array, "n m"],
+    rubbing: Rubbing,
+    command: Float[Array, "inputs"],
+    timestep: Float[Array, ""],
+) -> AxisImpulse:
+    """Laws and dry friction of joints that transmit impulses ``loads`` along their gap rows."""
+    limit = friction_limit(group, axis, loads, command, timestep)
+    laws = law_impulse(group, axis, command, timestep, "exact")
+    return AxisImpulse(laws, dry_friction(group, axis, limit, rubbing, timestep), limit)
 
 
 def joint_impulse(

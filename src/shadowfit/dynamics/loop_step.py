@@ -118,8 +118,7 @@ def acting(
 ) -> Acting:
     """At given impulses λ; ``response`` is how impulses along the coordinates change their rates."""
     closers = loops.closing(tree, mechanism)
-    by_coordinates = velocities_by(tree, now.twists, now.pose.position).reshape(-1, tree.size)
-    mobility = loops.axis_mobility(closers, now.pose, by_coordinates @ response @ by_coordinates.T)
+    mobility = own_mobility(tree, mechanism, now, response)
 
     def held(reaction: Array) -> tuple[Array, loops.AxisRows]:
         axes = loops.along_axes(closers, moving, reaction, balance.Turning(mobility))
@@ -128,6 +127,12 @@ def acting(
     by_reaction, _ = jax.jacfwd(held, has_aux=True)(reaction)
     impulses, axes = held(reaction)
     return Acting(closers, loop_law(tree, closers, moving.timestep), now.pose, axes, impulses, by_reaction)
+
+
+def own_mobility(tree: Tree, mechanism: Mechanism, now: Hung, response: Float[Array, "d d"]) -> Float[Array, "n"]:
+    """Changes of the speeds of the loops' own axes by impulses along them."""
+    by_coordinates = velocities_by(tree, now.twists, now.pose.position).reshape(-1, tree.size)
+    return loops.axis_mobility(loops.closing(tree, mechanism), now.pose, by_coordinates @ response @ by_coordinates.T)
 
 
 def response(

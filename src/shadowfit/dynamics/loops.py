@@ -113,8 +113,7 @@ def axis_mobility(closers: Elements, pose: Pose, response: Float[Array, "bodies*
 
 def along_axes(closers: Elements, step: Moving, reaction: Float[Array, "m"], turning: balance.Turning) -> AxisRows:
     """Laws and dry friction along the axes, by their mobilities in the closed mechanism or held widths."""
-    whole, old = with_world(step.pose, step.velocity)
-    _, new = with_world(step.pose, step.new_velocity)
+    whole = step.with_world()
     loads = by_group(closers, reaction)
     impulse, slope = [jnp.zeros(0)], [jnp.zeros(0)]
     limit: list[Array] = [jnp.zeros(0)]
@@ -126,33 +125,29 @@ def along_axes(closers: Elements, step: Moving, reaction: Float[Array, "m"], tur
         if not group.has_axis:
             separate.append(load)
             continue
-        geometry = rows.geometry(group, whole)
-        speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
-        new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
+        geometry = rows.geometry(group, whole.pose)
+        axis = balance.axis_motion(group, geometry, whole)
         wide = _wide(group, geometry, closers.body_count)
         rubbing = turning if group.friction is None else turning.part(np.arange(done, done + group.size))
         done += group.size
 
         def act(
-            fast: Array,
+            new_speed: Array,
             group: JointGroup = group,
-            speed: Array = speed,
+            axis: balance.AxisMotion = axis,
             load: Array = load,
             rubbing: balance.Turning = rubbing,
-            position: Array = geometry.position,
-        ) -> tuple[Array, Array]:
-            axis = balance.AxisMotion(position, speed, fast)
-            laws = balance.law_impulse(group, axis, step.command, step.timestep, "exact")
-            return laws, balance.friction_impulse(group, axis, load, rubbing, step.command, step.timestep)
+        ) -> balance.AxisImpulse:
+            moving = axis._replace(new_speed=new_speed)
+            return balance.axis_impulse(group, moving, load, rubbing, step.command, step.timestep)
 
-        (laws, dry), by_speed = jax.jvp(act, (new_speed,), (jnp.ones(group.size),))
-        axis = balance.AxisMotion(geometry.position, speed, new_speed)
-        impulse.append(laws + dry)
-        slope.append(by_speed[0] + by_speed[1])
+        found, by_speed = jax.jvp(act, (axis.new_speed,), (jnp.ones(group.size),))
+        impulse.append(found.laws + found.dry)
+        slope.append(by_speed.laws + by_speed.dry)
         row.append(wide)
-        before.append(speed)
-        limit.append(balance.friction_limit(group, axis, load, step.command, step.timestep))
-        parts = [laws[:, None], *([] if group.friction is None else [dry[:, None]])]
+        before.append(axis.speed)
+        limit.append(found.limit)
+        parts = [found.laws[:, None], *([] if group.friction is None else [found.dry[:, None]])]
         separate.append(jnp.concatenate([load, *parts], axis=1))
     every = jnp.concatenate
     return AxisRows(every(impulse), every(slope), every(row), every(limit), every(before), separate)

@@ -122,8 +122,8 @@ def step(
     new_velocity = rate * after.pose.minus(now.pose)
     moving = Moving(now.pose, velocity, new_velocity, command, timestep)
     links, elements = _opened(tree, mechanism)
-    response = _response(tree, mechanism, (links, elements), now, timestep)
-    closing = loop_step.acting(tree, mechanism, now, moving, trial.reaction, response) if tree.loops else None
+    mobility = response(tree, mechanism, now, timestep)
+    closing = loop_step.acting(tree, mechanism, now, moving, trial.reaction, mobility) if tree.loops else None
     twists = _turned(tree, after.twists, trial.increment)
     maps = VelocityMaps.at(after.pose, new_velocity, timestep)
     touching = None
@@ -132,14 +132,14 @@ def step(
         touching = Touching.at(assemble(mechanism), tree, moving, now, (twists, maps), rates)
     wrenches = _missing(links, elements, moving, closing)
     transmitted = _transmitted(tree, mechanism, moving, wrenches, trial.contacts)
-    along = axis_impulses(links, elements, now, transmitted, moving, jnp.diag(response))
+    along = axis_impulses(links, elements, now, transmitted, moving, jnp.diag(mobility))
     composites = hanging(tree, composites_of(elements, now.pose, after.pose, velocity, new_velocity, timestep))
     matrix = _matrix(tree, now, twists, composites, along, maps)
     impulse = [dot(s, wrenches[b]) for s, b in zip(now.twists, coordinate_bodies(tree), strict=True)]
     right = jnp.stack(impulse) - along.impulse if impulse else along.impulse
     if len(mechanism.shafts):
         before, later = carried.last / timestep, trial.increment / timestep
-        stopped = shafts.stopped_along(tree, mechanism, jnp.diag(response), timestep)
+        stopped = shafts.stopped_along(tree, mechanism, jnp.diag(mobility), timestep)
         widths = sliding.stick_width(jnp.zeros(len(mechanism.shafts)), stopped, timestep)
         turned, by_rates = shafts.along(tree, mechanism, before, later, widths, timestep)
         right, matrix = right - turned, matrix - by_rates
@@ -201,13 +201,11 @@ def _opened(tree: Tree, mechanism: Mechanism) -> tuple[Tree, Elements]:
     return links, assemble(rest)
 
 
-def _response(
-    tree: Tree, mechanism: Mechanism, opened: tuple[Tree, Elements], now: Hung, timestep: Float[Array, ""]
-) -> Float[Array, "d d"]:
+def response(tree: Tree, mechanism: Mechanism, now: Hung, timestep: Float[Array, ""]) -> Float[Array, "d d"]:
     """Changes of the rates by impulses along the coordinates; zeros in machines without dry friction."""
     if len(mechanism.shafts) == 0 and all(joint.friction is None for joint in mechanism.joints.values):
         return jnp.zeros((tree.size, tree.size))
-    mass = mass_of(*opened, now)
+    mass = mass_of(*_opened(tree, mechanism), now)
     return loop_step.response(tree, mechanism, now, mass, timestep) if tree.loops else inverse_of(mass)
 
 
@@ -244,10 +242,10 @@ def multipliers(
     """Impulses of a step, as `AxisImpulses.by_group`."""
     links, elements = _opened(tree, mechanism)
     now = hang(tree, mechanism, motions(tree, mechanism, moving.pose))
-    response = _response(tree, mechanism, (links, elements), now, moving.timestep)
-    closing = loop_step.acting(tree, mechanism, now, moving, reaction, response) if tree.loops else None
+    mobility = response(tree, mechanism, now, moving.timestep)
+    closing = loop_step.acting(tree, mechanism, now, moving, reaction, mobility) if tree.loops else None
     wrenches = _transmitted(tree, mechanism, moving, _missing(links, elements, moving, closing), contacts)
-    by_group = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(response)).by_group
+    by_group = axis_impulses(links, elements, now, wrenches, moving, jnp.diag(mobility)).by_group
     return by_group if closing is None else closing.among(tree, mechanism, elements, by_group)
 
 

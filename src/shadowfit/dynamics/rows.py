@@ -34,6 +34,17 @@ def frames(side: Attachments, pose: Pose) -> tuple[Frame, Float[Array, "n 3"]]:
     return Frame(pose.position[side.bodies] + lever, rotation @ side.frames), lever
 
 
+def load_rows(group: JointGroup, pose: Pose) -> Float[Array, "n m 6"]:
+    """Rows that turn wrenches about the origin, on what hangs on the joints, into impulses along the gap rows.
+
+    Gap rows are orthonormal for frame b.
+    """
+    frame_a, frame_b = frames(group.a, pose)[0], frames(group.b, pose)[0]
+    across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
+    linear, angular = across[..., :3], across[..., 3:]
+    return jnp.concatenate([linear + jnp.cross(frame_b.point[:, None], angular), angular], axis=-1)
+
+
 def _both_frames(group: JointGroup | _JoinedGroup, pose: Pose) -> tuple[Frame, Frame, Float[Array, "n 2 3"]]:
     """World frames of parents and children, and the levers of both; the two sides are computed as one."""
     frame, lever = frames(_concatenated([group.a, group.b]), pose)

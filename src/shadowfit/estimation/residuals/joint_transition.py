@@ -23,14 +23,12 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowfit.arrays import Array, Float
-from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, body_forces, loops, rows, shafts
+from shadowfit.dynamics import balance, loop_step, loops, rigid_step, rows, shafts
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
-from shadowfit.dynamics.state import Moving, with_world
-from shadowfit.dynamics.tree import Placed, Tree, forward_kinematics
-from shadowfit.dynamics.yielding import loop_law
+from shadowfit.dynamics.state import Moving
+from shadowfit.dynamics.tree import Tree, forward_kinematics, hang
 from shadowfit.geometry import Pose
-from shadowfit.lazy_jax import jax, jnp
+from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
 
 
@@ -75,15 +73,14 @@ def balance_of(
         axes = loops.along_axes(closers, step, reaction, balance.Turning(None, widths[along[tree.size :]]))
         missing = missing - loops.on_bodies(closers, now.pose, reaction, axes)
         limits, speeds = [axes.limit], [axes.speed]
-    impulses = _along_axes(links, elements, step, now, missing, widths[: tree.size])
-    acting = impulses.acting
+    acting, limit = _along_axes(links, elements, step, missing, widths[: tree.size])
     old, new = (jnp.asarray(tree.selection() @ motions[i + 1].minus(motions[i]).ravel()) / timestep for i in range(2))
     if len(mechanism.shafts):
         acting = acting + shafts.along(tree, mechanism, old, new, widths[shaft], timestep)[0]
         speeds.append(jnp.stack([shafts.ratios(tree, mechanism, one) @ old for one in mechanism.shafts.values]))
     return Balance(
         jnp.einsum("bid,bi->d", now.twists, missing) - acting,
-        jnp.concatenate([impulses.limit, *limits]),
+        jnp.concatenate([limit, *limits]),
         jnp.concatenate([old, *speeds]),
     )
 
@@ -102,60 +99,30 @@ def braked(
 
 def mobility(tree: Tree, mechanism: Mechanism, motion: Pose, timestep: Float[Array, ""]) -> Float[Array, "a"]:
     """Changes of the speeds of all axes but shafts by impulses along them."""
-    links, rest = loops.opened(tree, mechanism)
-    now = forward_kinematics(tree, mechanism, motion)
-    mass = _mass(links, assemble(rest), now)
-    if not tree.loops:
-        return jnp.diag(small_solve(mass, jnp.eye(links.size), definite=True))
-    closers, moving = loops.closing(tree, mechanism), now.twists.reshape(-1, links.size)
-    mass = mass + moving.T @ loops.shafts(closers, now.pose) @ moving
-    response = loops.response(mass, loops.jacobian(closers, now.pose, now.twists), loop_law(tree, closers, timestep))
-    own = loops.axis_mobility(closers, now.pose, moving @ response @ moving.T)
-    return jnp.concatenate([jnp.diag(response), own])
-
-
-def _mass(tree: Tree, elements: Elements, now: Placed) -> Float[Array, "d d"]:
-    """Inertia of the coordinates, shafts included."""
-    inertia = body_forces.mass_matrix(elements.bodies.mass, body_forces.world_inertia(elements, now.pose))
-    turning = on_axes(tree, elements, [rows.axis_inertia(group) for group in elements.groups])
-    return jnp.einsum("bid,bij,bje->de", now.twists, inertia, now.twists) + jnp.diag(turning)
-
-
-class _Impulses(NamedTuple):
-    """Impulses along the coordinates."""
-
-    acting: Float[Array, "d"]
-    """l, of laws and dry friction."""
-    limit: Float[Array, "d"]
-    """Largest impulse of dry friction."""
+    now = hang(tree, mechanism, motion)
+    response = rigid_step.response(tree, mechanism, now, timestep)
+    along = jnp.diag(response)
+    return jnp.concatenate([along, loop_step.own_mobility(tree, mechanism, now, response)]) if tree.loops else along
 
 
 def _along_axes(
-    tree: Tree,
-    elements: Elements,
-    step: Moving,
-    now: Placed,
-    missing: Float[Array, "bodies 6"],
-    widths: Float[Array, "d"],
-) -> _Impulses:
-    whole, old = with_world(step.pose, step.velocity)
-    _, new = with_world(step.pose, step.new_velocity)
-    acting: list[Array] = []
-    limits: list[Array] = []
+    tree: Tree, elements: Elements, step: Moving, missing: Float[Array, "bodies 6"], widths: Float[Array, "w"]
+) -> tuple[Float[Array, "d"], Float[Array, "d"]]:
+    """l, and the largest impulses of dry friction; ``widths`` of all coordinates, or none where nothing rubs."""
+    whole, acting, limits = step.with_world(), [], []
+    about = jnp.concatenate([missing[:, :3], missing[:, 3:] + jnp.cross(step.pose.position, missing[:, :3])], axis=1)
     for group in elements.groups:
-        geometry = rows.geometry(group, whole)
-        speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
-        new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-        axis = balance.AxisMotion(geometry.position, speed, new_speed)
-        laws = balance.law_impulse(group, axis, step.command, step.timestep, "exact")
-        if group.friction is None:
-            acting.append(laws)
-            limits.append(jnp.zeros(group.size))
-            continue
-        loads, rubbing = _loads(tree, group, whole, now, missing), balance.Turning(None, widths[_places(tree, group)])
-        limits.append(balance.friction_limit(group, axis, loads, step.command, step.timestep))
-        acting.append(laws + balance.friction_impulse(group, axis, loads, rubbing, step.command, step.timestep))
-    return _Impulses(on_axes(tree, elements, acting), on_axes(tree, elements, limits))
+        axis = balance.axis_motion(group, rows.geometry(group, whole.pose), whole)
+        loads, rubbing = jnp.zeros((group.size, group.gap_rows)), balance.Turning(None)
+        if group.friction is not None:
+            hanging = [np.array(tree.hanging_on(tree.holding(joint).body)) for joint in group.joints]
+            wrenches = jnp.stack([about[bodies].sum(0) for bodies in hanging])
+            loads = jnp.einsum("nmi,ni->nm", rows.load_rows(group, whole.pose), wrenches)
+            rubbing = balance.Turning(None, widths[_places(tree, group)])
+        found = balance.axis_impulse(group, axis, loads, rubbing, step.command, step.timestep)
+        acting.append(found.laws + found.dry)
+        limits.append(found.limit)
+    return on_axes(tree, elements, acting), on_axes(tree, elements, limits)
 
 
 def on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> Float[Array, "d"]:
@@ -170,19 +137,3 @@ def on_axes(tree: Tree, elements: Elements, values: list[Float[Array, "n"]]) -> 
 def _places(tree: Tree, group: JointGroup) -> np.ndarray:
     """Coordinates of a group's joints."""
     return np.array([tree.coordinate(joint) for joint in group.joints])
-
-
-def _loads(
-    tree: Tree, group: JointGroup, whole: Pose, now: Placed, missing: Float[Array, "bodies 6"]
-) -> Float[Array, "n m"]:
-    """Impulses that the joints of a group transmit, along their gap rows (which are orthonormal for frame b)."""
-    frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
-    across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
-    wrenches = []
-    for joint in group.joints:
-        link = tree.holding(joint)
-        hanging = np.array(tree.hanging_on(link.body))
-        force = missing[hanging, :3]
-        lever = now.pose.position[hanging] - now.centers[link.body]
-        wrenches.append(jnp.concatenate([force.sum(0), (missing[hanging, 3:] + jnp.cross(lever, force)).sum(0)]))
-    return jnp.einsum("nmi,ni->nm", across, jnp.stack(wrenches))

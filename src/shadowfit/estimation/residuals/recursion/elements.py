@@ -20,7 +20,7 @@ import numpy as np
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import balance, body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
-from shadowfit.dynamics.state import Moving, with_world
+from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Link, free_part, hang_on, twist
 from shadowfit.geometry import Pose, rotations
 from shadowfit.kernels import slopes
@@ -251,18 +251,9 @@ def _impulse(
     """l between three configurations of a link's bodies, and the largest impulse of dry friction."""
     before, now, after = poses
     (group,) = elements.groups
-    whole, old = with_world(now, now.minus(before) / timestep)
-    _, new = with_world(now, after.minus(now) / timestep)
-    geometry = rows.geometry(group, whole)
-    speed = rows.apply(geometry.axis_a, geometry.axis_b, group, old)
-    new_speed = rows.apply(geometry.axis_a, geometry.axis_b, group, new)
-    axis = balance.AxisMotion(geometry.position, speed, new_speed)
-    laws = balance.law_impulse(group, axis, command, timestep, "exact")
-    if group.friction is None:
-        return laws, jnp.zeros(1)
-    frame_a, frame_b = rows.frames(group.a, whole)[0], rows.frames(group.b, whole)[0]
-    across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
-    about = jnp.concatenate([wrench[:3], wrench[3:] - jnp.cross(frame_b.point[0], wrench[:3])])
-    loads = across @ about
-    limit = balance.friction_limit(group, axis, loads, command, timestep)
-    return laws + balance.friction_impulse(group, axis, loads, rubbing, command, timestep), limit
+    step = Moving(now, now.minus(before) / timestep, after.minus(now) / timestep, command, timestep).with_world()
+    axis = balance.axis_motion(group, rows.geometry(group, step.pose), step)
+    rubs = group.friction is not None
+    loads = rows.load_rows(group, step.pose) @ wrench if rubs else jnp.zeros((1, group.gap_rows))
+    found = balance.axis_impulse(group, axis, loads, rubbing, command, timestep)
+    return found.laws + found.dry, found.limit
