@@ -159,7 +159,9 @@ def test_trajectory_follows_the_readings(estimate, recording):
 
 def test_summary_says_how_it_ended_and_what_was_found(estimate):
     text = estimate.summary()
-    assert text.startswith(estimate.status.value)
+    verdict, status, *_ = text.splitlines()
+    assert verdict.startswith(("green", "amber", "red"))
+    assert status.startswith(estimate.status.value)
     for name in AWAY:
         assert name in text
     assert "kg m²" in text
