@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shadowfit import load_model, place, simulate
 from shadowfit.models.twins import furuta_swing_up
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -80,3 +81,14 @@ def test_friction_models(capsys):
     assert right < wrong
     assert right_unseen < wrong_unseen
     assert_printed(capsys.readouterr().out, {"hinge.viscous": 1e-4, "hinge.dry": 0.0025}, known_to=2.0)
+
+
+def test_possible_machines(capsys):
+    """The true machine, from the other start, ends where 95 % of those that were drawn do."""
+    example = load("06_possible_machines")
+    example.main()
+    low, high = map(float, re.search(r"are at (\S+) … (\S+) rad", capsys.readouterr().out).groups())
+    truth = load_model("pendulum").mechanism.set({"pendulum.inertia.yy": 0.00382, "hinge.viscous": 4e-4})
+    run = simulate(truth, place(truth, {"hinge": 2.0}), timestep=0.01, steps=500)
+    assert low < float(run.readings["theta"][-1]) < high
+    assert high - low < 0.3

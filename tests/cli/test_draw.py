@@ -2,6 +2,7 @@
 
 import io
 
+import numpy as np
 import polars
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 from shadowfit.cli.app import app
 from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import fit
+from shadowfit.evaluation import load_result
 from shadowfit.models import load_model
 from shadowfit.recordings import Recording
 
@@ -57,3 +59,30 @@ def test_what_cannot_be_drawn_is_a_sentence(results, result, options, sentence):
 
 def test_a_red_result_is_drawn_from_by_force(results):
     assert run(results / "red", "--force", "--count", "2").exit_code == 0
+
+
+def export(*arguments):
+    return CliRunner().invoke(app, ["export", *(str(argument) for argument in arguments)])
+
+
+def test_draws_go_into_copies_of_a_model_file(results, tmp_path):
+    model = tmp_path / "pendulum.toml"
+    model.write_text(load_model("pendulum").text, "utf-8")
+    told = export(results / "good", model, "--draws", "3", "--seed", "1", "--force")
+    assert told.exit_code == 0, told.output
+    drawn = load_result(results / "good").draw(3, 1, red=True).to_dict()["hinge.viscous"]
+    written = [load_model(tmp_path / f"pendulum.calibrated.{i}.toml").mechanism.get("hinge.viscous") for i in range(3)]
+    np.testing.assert_allclose(written, drawn, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [(("--ranges", "most"), "a percentage such as 95%"), (("--for", "mjlab"), "must be a file .xml")],
+)
+def test_what_cannot_be_exported_is_a_sentence(results, tmp_path, options, sentence):
+    model = tmp_path / "pendulum.toml"
+    model.write_text(load_model("pendulum").text, "utf-8")
+    told = export(results / "good", model, *options)
+    assert told.exit_code == 2
+    assert sentence in " ".join(told.stderr.split())
+    assert list(tmp_path.iterdir()) == [model]

@@ -139,6 +139,7 @@ def test_priors_are_added_as_information():
     np.testing.assert_allclose(with_prior(covariance, information), expected, rtol=1e-9)
     covariance[2], covariance[:, 2] = 0.0, 0.0
     assert not with_prior(covariance, information)[2].any()
+    assert np.isnan(with_prior(np.full((4, 4), np.nan), information)).all()
 
 
 def test_a_sum_that_the_data_tell_stays_known_in_every_draw():

@@ -168,8 +168,10 @@ def _excess(chart: Chart, std: Float[np.ndarray, " p"], steps: Float[np.ndarray,
 def with_prior(covariance: Float[np.ndarray, "p p"], information: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"]:
     """A covariance V with the information P of priors that it knows nothing of: ``(V⁻¹ + P)⁻¹``, V of any rank.
 
-    With ``P = A Aᵀ`` it is ``V − V A (1 + Aᵀ V A)⁻¹ Aᵀ V``.
+    With ``P = A Aᵀ`` it is ``V − V A (1 + Aᵀ V A)⁻¹ Aᵀ V``. What is not finite (of a fit that failed) stays so.
     """
+    if not (information.any() and np.all(np.isfinite(covariance))):
+        return covariance
     values, vectors = np.linalg.eigh(information)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     across = covariance @ root
