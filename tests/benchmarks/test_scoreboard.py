@@ -13,7 +13,7 @@ from benchmarks.peers import sticking, systems, truth
 from benchmarks.scoreboard import board, groups, outcomes, page
 from benchmarks.scoreboard.case import Case
 from benchmarks.scoreboard.measure import Metric, Tolerance
-from benchmarks.scoreboard.measures import real, right_wrong, speed, stability, twins
+from benchmarks.scoreboard.measures import real, right_wrong, robots, speed, stability, twins
 from benchmarks.scoreboard.programs import size
 from benchmarks.scoreboard.table import table
 
@@ -271,3 +271,20 @@ def test_numbers_set_by_hand_are_those_that_neither_algebra_nor_places_ask_for()
     text = "LIMIT = 30.0\ny = 0.5 * x[3] ** 2 - 1 + x[:, 4:7]\ndef f(n=11): return n > 1e-3 and True\n"
     assert sorted(size.numbers(text)) == [1e-3, 11.0, 30.0]
     assert list(size.constants("LIMIT, MORE = 3.0, -1\nNAME = 'x'\nsmall = 4\n")) == ["LIMIT", "MORE"]
+
+
+def test_halves_are_compared_on_their_bounds_too():
+    """A parameter on its bound has the half of its one-sided interval for a bar."""
+    first, second = ({**twin({"a": value}), "pairs": [["halves", "halves"]]} for value in (0.0, 3.0))
+    first["parameters"]["a"] |= {"std": None, "interval": [0.0, 1.96 * 4.0], "at_bound": True}
+    second["parameters"]["a"] |= {"std": 3.0}
+    assert robots.differences({"first half": first, "second half": second}) == {"a": pytest.approx(3.0 / 5.0)}
+
+
+def test_torques_are_compared_with_least_squares_and_bases_with_what_was_published():
+    fit = {**twin({"a": 0.0}), "iterations": 7, "torque error": 6.0, "bases": [["a + b", 1.0, 1.5, 0.25]]}
+    found = {"first 70 %": fit, "least squares": {"least squares": 8.0}}
+    values = {measure.metric.key: measure.of(found) for measure in robots.MEASURES}
+    assert values["over least squares"] == pytest.approx(0.75)
+    assert (values["bases, z"], values["bases within 3"]) == (pytest.approx(2.0), 100.0)
+    assert values["z, halves"] is None

@@ -78,11 +78,19 @@ MEASURES = (
         lambda outcomes: share([not warnings(found) for found in of(outcomes, wrong=False)]),
     ),
     Measure(
-        Metric("wrong, seen", "mistakes that are seen", "%", "higher", (100.0, None), Tolerance(12.0)),
+        Metric("wrong, seen", "mistakes that are seen", "%", "higher", (100.0, None), Tolerance(10.0), Tolerance(18.0)),
         lambda outcomes: share([seen(found, outcomes) for found in of(outcomes, wrong=True)]),
     ),
     Measure(
-        Metric("wrong, named", "mistakes that a sentence names", "%", "higher", (100.0, None), Tolerance(12.0)),
+        Metric(
+            "wrong, named",
+            "mistakes that a sentence names",
+            "%",
+            "higher",
+            (100.0, None),
+            Tolerance(10.0),
+            Tolerance(18.0),
+        ),
         lambda outcomes: share([named(found, outcomes) for found in of(outcomes, wrong=True)]),
     ),
     Measure(

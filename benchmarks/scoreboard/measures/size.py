@@ -21,7 +21,7 @@ def _counts() -> Iterator[Measure]:
         ("modules", "modules"),
         ("words", "words"),
     ):
-        metric = Metric(key, says, tolerance=Tolerance(relative=0.05))
+        metric = Metric(key, says, tolerance=Tolerance(relative=0.1))
         yield Measure(metric, lambda outcomes, key=key: only(outcomes, key))
 
 

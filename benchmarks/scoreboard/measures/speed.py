@@ -24,7 +24,9 @@ MEASURES = (
     ),
     Measure(Metric("seconds", "our processor time", "s", "report"), lambda outcomes: only(outcomes, "ours")),
     Measure(
-        Metric("memory", "largest of the process", "MB", tolerance=Tolerance(relative=0.3)),
+        Metric(
+            "memory", "largest of the process", "MB", tolerance=Tolerance(relative=0.3), quick=Tolerance(relative=0.5)
+        ),
         lambda outcomes: only(outcomes, "memory"),
     ),
     Measure(Metric("iterations", "of a fit", "", "report"), lambda outcomes: only(outcomes, "iterations")),
