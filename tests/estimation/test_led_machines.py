@@ -27,9 +27,9 @@ JOINTS, STEPS = 4, 300
 FREE = ("*.viscous", "*.coulomb", "*.shaft_inertia", "*.mass", "*.inertia.zz")
 
 
-def led(error):
+def led(error, joints=JOINTS):
     """An arm on a path, and a recording whose torques are wrong by slow errors of a standard deviation [N m]."""
-    mechanism = arm(JOINTS)
+    mechanism = arm(joints)
     recording = driven(mechanism, STEPS, noise=1e-5)
     rng = np.random.default_rng(3)
     channels = dict(recording.channels)
@@ -39,16 +39,22 @@ def led(error):
     return mechanism, dataclasses.replace(recording, channels=channels)
 
 
+def posed(joints):
+    mechanism, recording = led(0.3, joints)
+    start = {name: 1.5 * mechanism.get(name) for pattern in FREE for name in mechanism.expand(pattern)}
+    return build_problem(mechanism, [recording], parameter_set(mechanism, start), Options())
+
+
 @pytest.fixture(scope="module")
 def problem():
-    mechanism, recording = led(0.3)
-    start = {name: 1.5 * mechanism.get(name) for pattern in FREE for name in mechanism.expand(pattern)}
-    built = build_problem(mechanism, [recording], parameter_set(mechanism, start), Options())
+    built = posed(JOINTS)
     assert built.kernels.recursion is not None
     return built
 
 
-def test_gradient_is_that_of_the_cost(problem):
+@pytest.mark.parametrize("joints", [2, JOINTS], ids=["written out", "by recursion"])
+def test_gradient_is_that_of_the_cost(joints):
+    problem = posed(joints)
     start = start_point(problem)
     weights = first_weights(problem, start)
     point = objective.held(problem, start)

@@ -1,6 +1,9 @@
 """Compiled rows equal those of XLA, for every choice of residual, unknowns and sampling; own and foreign parts."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
 
+PATHS = {"PYTHONPATH": os.pathsep.join(sys.path)}
 FREE = ["arm.inertia.zz", "pendulum.com.x", "hinge1.viscous", "hinge2.dry", "hinge1.motor.gain", "gravity.tilt"]
 
 
@@ -64,3 +68,14 @@ def test_parts_from_outside_are_noticed():
     mechanism = builtin.furuta()
     joint = dataclasses.replace(mechanism.joints["hinge1"], friction=Outsider())
     assert not is_own(joint)
+
+
+def test_a_program_that_keeps_its_problem_ends_without_a_word():
+    program = (
+        "from estimation.scenes import blank, problem_of\n"
+        "from shadowfit.models import builtin\n"
+        "problem = problem_of(builtin.pendulum(), blank(builtin.pendulum()))\n"
+        "problem.kernels\n"
+    )
+    settings = {"env": {**os.environ, **PATHS}, "capture_output": True, "text": True, "check": True}
+    assert subprocess.run([sys.executable, "-c", program], **settings).stderr == ""

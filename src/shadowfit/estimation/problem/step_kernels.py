@@ -6,6 +6,7 @@ structure of the mechanism; mechanisms with parts from outside are traced anew i
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import functools
 import threading
@@ -275,6 +276,8 @@ class StepKernels:
 
 _shared: weakref.WeakValueDictionary[Any, StepKernels] = weakref.WeakValueDictionary()
 """Of the problems that there are, by what distinguishes them."""
+# Problems that live to the end of a program would else be taken out when what hashes them is gone.
+atexit.register(_shared.clear)
 
 
 def step_kernels(plan: Plan, mechanism: Mechanism) -> StepKernels:
