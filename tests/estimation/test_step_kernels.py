@@ -77,5 +77,5 @@ def test_a_program_that_keeps_its_problem_ends_without_a_word():
         "problem = problem_of(builtin.pendulum(), blank(builtin.pendulum()))\n"
         "problem.kernels\n"
     )
-    settings = {"env": {**os.environ, **PATHS}, "capture_output": True, "text": True, "check": True}
-    assert subprocess.run([sys.executable, "-c", program], **settings).stderr == ""
+    settings = {"env": {**os.environ, **PATHS}, "capture_output": True, "text": True}
+    assert subprocess.run([sys.executable, "-c", program], check=True, **settings).stderr == ""
