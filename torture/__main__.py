@@ -14,7 +14,7 @@ from pathlib import Path
 from torture.children import import_everything
 from torture.tally import Tally, report
 
-KINDS = ("processes", "inputs", "fits")
+KINDS = ("processes", "inputs", "hostile", "fits")
 
 
 def main() -> int:
@@ -81,6 +81,11 @@ def _attacks(folder: Path, chosen: argparse.Namespace) -> dict[str, dict[str, Ca
             "tables": lambda: here("reading", "generated_recordings", int(0.2 * inputs), number),
             "models": lambda: here("reading", "damaged_models", int(0.1 * inputs), number),
             "texts": lambda: here("reading", "generated_models", int(0.1 * inputs), number),
+        },
+        "hostile": {
+            "robots": lambda: here("hostile", "robots", max(inputs // 50, 1), number),
+            "archives": lambda: here("hostile", "archives", max(inputs // 50, 1), number),
+            "results": lambda: here("hostile", "results", max(inputs // 50, 1), number),
         },
         "fits": {
             "data": lambda: here("fits", "damaged_data", chosen.fits, number),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torture import fits, reading, wrong_data
+from torture import fits, hostile, reading, wrong_data
 from torture.mutation import mutated
 from torture.tally import HangError, Tally, deadline, report
 
@@ -30,6 +30,22 @@ def test_damaged_models(tmp_path):
 
 def test_generated_models(tmp_path):
     sound(reading.generated_models(tmp_path, 40, number=7), 20)
+
+
+def test_hostile_robots(tmp_path):
+    tally = hostile.robots(tmp_path, 40, number=7)
+    sound(tally, 40)
+    assert tally.answers > 2
+
+
+def test_hostile_archives(tmp_path):
+    tally = hostile.archives(tmp_path, 24, number=7)
+    sound(tally, 24)
+    assert tally.answers > 2
+
+
+def test_tampered_results(tmp_path):
+    sound(hostile.results(tmp_path, 14, number=7), 24)
 
 
 def test_fits_on_damaged_data(tmp_path):

@@ -7,10 +7,11 @@ it only has to follow strings, comments and brackets.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from shadowfit.files import parse_toml
 from shadowfit.models.errors import ModelFileError
@@ -65,9 +66,10 @@ def parse(text: str, source: str) -> tuple[dict, dict[Path, Place]]:
 
 def _scan(text: str) -> Iterator[tuple[Path, Place]]:
     header: Path = ()
+    line_of = _line_counter(text)
     at = _end(_BLANK, text, 0)
     while at < len(text):
-        line = text.count("\n", 0, at) + 1
+        line = line_of(at)
         if text[at] == "[":
             opening = 2 if text.startswith("[[", at) else 1
             close = _end(_KEY, text, at + opening)
@@ -76,7 +78,7 @@ def _scan(text: str) -> Iterator[tuple[Path, Place]]:
             yield header, Place(line, at, at, stop, header)
         else:
             path, start = _key_at(text, at)
-            for inner, place in _value(text, start, (*header, *path)):
+            for inner, place in _value(text, start, (*header, *path), line_of):
                 is_here = inner == (*header, *path)
                 yield inner, dataclasses.replace(place, line=line, key=at, header=header) if is_here else place
                 stop = place.stop
@@ -107,18 +109,24 @@ def _key_path(text: str) -> Path:
     return tuple(path)
 
 
-def _value(text: str, at: int, path: Path) -> Iterator[tuple[Path, Place]]:
+def _line_counter(text: str) -> Callable[[int], int]:
+    """The line of a character, from 1."""
+    ends = [match.start() for match in re.finditer("\n", text)]
+    return lambda at: bisect.bisect_left(ends, at) + 1
+
+
+def _value(text: str, at: int, path: Path, line_of: Callable[[int], int]) -> Iterator[tuple[Path, Place]]:
     """Places of the value that starts at a character: those inside it first, its own last."""
     key = at
     if text[at] in "[{":
         closing = "]" if text[at] == "[" else "}"
         index, stop = 0, _end(_BLANK, text, at + 1)
         while text[stop] != closing:
-            inner_key, line = stop, text.count("\n", 0, stop) + 1
+            inner_key, line = stop, line_of(stop)
             name: Path = (index,)
             if closing == "}":
                 name, stop = _key_at(text, stop)
-            for inner, place in _value(text, stop, (*path, *name)):
+            for inner, place in _value(text, stop, (*path, *name), line_of):
                 is_here = inner == (*path, *name)
                 yield inner, dataclasses.replace(place, line=line, key=inner_key) if is_here else place
                 stop = place.stop
@@ -128,4 +136,4 @@ def _value(text: str, at: int, path: Path) -> Iterator[tuple[Path, Place]]:
         stop += 1
     else:
         stop = _end(_STRING if text[at] in "\"'" else _BARE_VALUE, text, at)
-    yield path, Place(text.count("\n", 0, key) + 1, key, at, stop, None)
+    yield path, Place(line_of(key), key, at, stop, None)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomlkit
 
 from shadowfit import runtime
+from shadowfit.apart import LostError, apart
 from shadowfit.errors import ShadowfitError
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import ModelFile, load_model
@@ -82,7 +84,7 @@ class Desk:
             key = (project.model, project.weld, tuple(project.settings.items()), self._changed(project.model))
             if self._machine is None or self._machine[0] != key:
                 runtime.start_jax()
-                file = load_model(self.path_of_model(), weld=project.weld)
+                file = _apart(_load, self.path_of_model(), project.weld)
                 self._machine = key, Machine(file, file.mechanism.set(dict(project.settings)))
             return self._machine[1]
 
@@ -126,12 +128,11 @@ class Desk:
 
     def headings(self, recording: str) -> list[str]:
         """Headings of a recording's columns."""
-        return list(load_table(inside(self.folder, recording)).columns)
+        return _apart(_headings, str(inside(self.folder, recording)))
 
     def recording(self, recording: str) -> Recording:
         """A recording as a fit would see it."""
-        table = self.channel_table()
-        read = read_recording(inside(self.folder, recording), channels=table)
+        read = _apart(_read, str(inside(self.folder, recording)), self.channel_table())
         return matched(self.machine().mechanism, read) if self.project.model else read
 
     # ---- channels
@@ -166,3 +167,25 @@ def _inline(table: Mapping[str, Any]) -> Any:
     made = tomlkit.inline_table()
     made.update(table)
     return made
+
+
+# ---- what came from a browser is read in a process of its own: the page goes on whatever is in it
+
+
+def _apart(read: Callable[..., Any], path: str, *arguments: Any) -> Any:
+    try:
+        return apart(read, path, *arguments, size=os.path.getsize(path) if os.path.isfile(path) else 0.0)
+    except LostError as error:
+        raise ShadowfitError(f"{os.path.basename(path)}: {error}") from error
+
+
+def _load(path: str, weld: Sequence[str]) -> ModelFile:
+    return load_model(path, weld=weld)
+
+
+def _headings(path: str) -> list[str]:
+    return list(load_table(path).columns)
+
+
+def _read(path: str, table: ChannelTable) -> Recording:
+    return read_recording(path, channels=table)
