@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.versions import lowest
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = ("bags", "hdf5", "mjcf", "plots", "web")
@@ -44,6 +46,13 @@ def test_every_import_is_declared():
     for extra, needs in PROJECT["optional-dependencies"].items():
         declared |= names(needs) if extra not in ("test", "docs", "dev", "bench") else set()
     assert imported() <= declared
+
+
+def test_every_package_has_a_lowest_version():
+    """`make test-versions` tries these, and the newest there are."""
+    wanted = [*PROJECT["dependencies"], *(text for extra in EXTRAS for text in PROJECT["optional-dependencies"][extra])]
+    assert [text for text in wanted if not re.match(r"[\w-]+>=[\d.]+", text)] == []
+    assert {text.partition(",")[0].replace(">=", "==") for text in wanted} <= set(lowest())
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

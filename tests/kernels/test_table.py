@@ -149,7 +149,9 @@ def test_operations_on_numbers(tried, name):
     count = OPERANDS.get(name, 1)
     ours, theirs = tried[count][name]
     for numbers, a, b in zip(grid(count), ours, theirs, strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-12, atol=1e-15, err_msg=f"{name}{tuple(numbers)}")
+        # Where a function has no value it has no slopes, whatever a version of JAX makes of them.
+        size = 1 if np.isnan(b[0]) else len(b)
+        np.testing.assert_allclose(a[:size], b[:size], rtol=2e-12, atol=1e-15, err_msg=f"{name}{tuple(numbers)}")
 
 
 @pytest.mark.parametrize("name", [name for name in ENTRIES if TABLE[name].fold is not None])

@@ -88,16 +88,21 @@ def _slopes_of_call(
 
 
 def scan(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> list[Value]:
-    """A loop of known length."""
-    parameters = equation.params
-    fixed, carried = parameters["num_consts"], parameters["num_carry"]
-    consts, carry = list(arguments[:fixed]), list(arguments[fixed : fixed + carried])
-    sequences = arguments[fixed + carried :]
+    """A loop of known length.
+
+    Which arguments and results are sequences is seen by the axis that they have beside those of a round: each version
+    of JAX says it by other parameters.
+    """
+    parameters, inner = equation.params, equation.params["jaxpr"]
+    carried = sum(map(_alike, equation.outvars, inner.out_avals))
+    begins = sum(map(_alike, equation.invars, inner.in_avals))
+    consts, carry = list(arguments[: begins - carried]), list(arguments[begins - carried : begins])
+    sequences = arguments[begins:]
     rounds: list[list[Value]] = []
     order = range(parameters["length"])
     for i in reversed(order) if parameters["reverse"] else order:
         slices = [NodeArray(x.entries[i]) if isinstance(x, NodeArray) else np.asarray(x)[i] for x in sequences]
-        outputs = unrolling.run_closed(parameters["jaxpr"], [*consts, *carry, *slices])
+        outputs = unrolling.run_closed(inner, [*consts, *carry, *slices])
         carry = outputs[:carried]
         rounds.append(outputs[carried:])
     if parameters["reverse"]:
@@ -107,6 +112,11 @@ def scan(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> lis
         entries = [entries_of(unrolling.scalars, outputs[i]) for outputs in rounds]
         stacked.append(NodeArray(np.array(entries, dtype=np.int64).reshape(variable.aval.shape)))
     return [*carry, *stacked]
+
+
+def _alike(outside: Any, inside: Any) -> bool:
+    """Whether a value has the same axes around a loop as in a round of it."""
+    return len(outside.aval.shape) == len(inside.shape)
 
 
 def while_loop(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> list[Value]:
