@@ -215,3 +215,16 @@ def test_what_does_not_go_together_is_a_sentence(leg, framework, options, messag
 def test_every_framework_is_documented():
     text = (Path(__file__).parents[2] / "docs" / "robots.md").read_text("utf-8")
     assert all(f"`{name}`" in text for name in FRAMEWORKS)
+
+
+def test_inertias_are_turned_into_the_frames_of_genesis(place_for_files):
+    """Its links keep the inertial frame of their file: a quaternion there gives the same inertia in the link's axes."""
+    file, result = place_for_files
+    (path,) = export(result, file, "genesis").paths
+    space: dict = {}
+    exec(compile(path.read_text("utf-8"), path, "exec"), space)
+    quat = np.array([0.5, -0.1, 0.7, 0.2])
+    quat /= np.linalg.norm(quat)
+    expected = np.zeros(9)
+    mujoco.mju_quat2Mat(expected, quat)
+    np.testing.assert_allclose(space["rotation"](quat), expected.reshape(3, 3), atol=1e-12)

@@ -87,10 +87,19 @@ def apply(robot, number=0, envs_idx=None):
         for word, values in words.items():
             setters[word](np.array([values[number]]), places, envs_idx)
     for name, words in LINKS.items():
-        place = [robot.get_link(name).idx_local]
+        link = robot.get_link(name)
+        place, turned = [link.idx_local], rotation(link.desc.inertial_quat)
+        inertia = turned.T @ np.array(words["inertia"][number]) @ turned
         robot.set_links_mass(np.array([words["mass"][number]]), place, envs_idx)
         robot.set_links_COM(np.array([words["com"][number]]), place, envs_idx)
-        robot.set_links_inertia(np.array([words["inertia"][number]]), place, envs_idx)
+        robot.set_links_inertia(inertia[None], place, envs_idx)
+
+
+def rotation(quat):
+    """Matrix of a quaternion (w, x, y, z): inertias are given in the frame that the robot's file states them in."""
+    w, (x, y, z) = quat[0], quat[1:]
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross
 '''
 
 NEWTON = '''import warp as wp
