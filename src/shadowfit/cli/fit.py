@@ -205,7 +205,7 @@ def fit(
             "(gauss-newton); the size of the residuals (residual); their correlations (robust); the paper's.",
             rich_help_panel=METHOD,
         ),
-    ] = Intervals.blocks,
+    ] = Intervals.robust,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for the result.", rich_help_panel=OUTPUT)
     ] = Path("result"),

@@ -142,11 +142,10 @@ class Correction(enum.StrEnum):
 class Intervals(enum.StrEnum):
     """What the error bars of parameters take the errors of the data to be."""
 
-    blocks = "blocks"
-    gauss_newton = "gauss-newton"
-    paper = "paper"
-    residual = "residual"
     robust = "robust"
+    gauss_newton = "gauss-newton"
+    residual = "residual"
+    paper = "paper"
 
 
 class OptionError(ShadowfitError):

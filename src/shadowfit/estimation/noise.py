@@ -14,8 +14,8 @@ of what the model file states, unless their readings are smoother than that (:mo
 read while a loop held the path. The likelihood of the former has a determinant (:mod:`uncertainty.determinant`) that
 matters for inertias, as far as errors are not in the known forces themselves.
 
-**How useful.** Errors of a real machine are seldom white, and weights that make a model predict well are not those of
-its errors (:mod:`weight_search`). Error bars follow from the most likely levels, not from the weights.
+**How useful.** Errors of a real machine are seldom white, and the parameters that make simulations follow are those of
+equations that hold exactly (:mod:`constraints`). Error bars follow from what these leave.
 
 **The model file.** Bodies all of whose numbers are free have a prior about the file's, as wide as the data say
 (:mod:`uncertainty.file_prior`).
@@ -34,6 +34,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from shadowfit.arrays import Float
+from shadowfit.estimation.constraints import constrained
 from shadowfit.estimation.problem.drives import is_led, is_read, passes_rest
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -50,19 +51,19 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Progress,
     Status,
 )
-from shadowfit.estimation.solve.prediction import Prediction
+from shadowfit.estimation.solve.prediction import Prediction, predict_as_fitted
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.solve.turned_gains import turned
 from shadowfit.estimation.solve.undriven import proportioned
 from shadowfit.estimation.uncertainty.delays import caught_up
 from shadowfit.estimation.uncertainty.determinant import acting_share, pull
+from shadowfit.estimation.uncertainty.evidence import EXACT
 from shadowfit.estimation.uncertainty.file_prior import file_spread, settled
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.estimation.uncertainty.near_rest import creeping
 from shadowfit.estimation.uncertainty.start_levels import EVIDENCE, STRIDE, levels_at_start, within
-from shadowfit.estimation.weight_search import RIGID, predictive
 from shadowfit.records import record
 
 # Of two values of κ whose −2 log L differs by less than this the larger one is preferred: it leaves fewer unknowns.
@@ -85,15 +86,12 @@ class NoiseChoice:
 
     added_weight: float
     """Factor by which the equations of motion are weighed more (in κ) than their errors ask for."""
-    predictions: tuple[tuple[float, Prediction], ...]
-    """Added weight → what a model so fitted predicts; the first is that of the most likely levels. Empty where weights
-    were not compared: those of the noise already leave the equations of motion no freedom."""
+    prediction: Prediction | None
+    """What the fitted model predicts over short and long times; None where a controller leads the machine."""
     acting: bool | None
     """Whether errors are taken for white forces that act; False: for others; None: it makes no difference."""
     explanation: Explanation
     """What errors are: white ones, and functions of the motion, of time or of a reading."""
-    gain_by_chance: float
-    """How much better (in the logarithm of errors) a model would seem to predict by chance, where that was asked."""
     at_end: bool
     """Whether levels of the dynamics ended at a limit of their scan, and not by what the data say."""
     sensor_ratio: tuple[float, ...]
@@ -139,8 +137,9 @@ def estimate_noise(
     degrees = likely.evidence.noise[0].degrees
     likely, acting = _acting_or_read(scan, likely, degrees)
     explanation = explain(problem, likely.outcome.linearisation, likely.weights, likely.evidence)
-    search = predictive(scan, likely, degrees, led, explanation.smooth)
-    chosen = likely if search.chosen is likely else _with_unexplained(problem, likely, search.chosen)
+    chosen = constrained(scan, likely)
+    if chosen is not likely:
+        chosen = _with_unexplained(problem, likely, chosen)
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
     if not usable(outcome):
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
@@ -148,10 +147,11 @@ def estimate_noise(
     added = chosen.state_weight / likely.state_weight
     ended = cut_off and not at_peak
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
-    search_record = search.predictions, acting, explanation, search.by_chance
     creeps = problem.options.stick_time
     stick_time = (creeps if isinstance(creeps, Mapping) else {}) if passing and given.rubs else None
-    choice = NoiseChoice(added, *search_record, ended, tuple(ratio.tolist()), led, stick_time)
+    predicts = problem.plan.unknowns.reach == 3 and not led and usable(outcome)
+    prediction = predict_as_fitted(problem, likely.point, outcome.linearisation.point) if predicts else None
+    choice = NoiseChoice(added, prediction, acting, explanation, ended, tuple(ratio.tolist()), led, stick_time)
     return problem, dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 
@@ -273,7 +273,7 @@ def _at_levels(problem: Problem, weights: Weights, step: LevelStep) -> Weights:
 def _acting_or_read(scan: Scan, read: Candidate, degrees: float) -> tuple[Candidate, bool | None]:
     """The fit that takes errors for forces that act, as far as they are not in the forces that were read."""
     problem = scan.problem
-    if problem.plan.unknowns.reach != 3 or degrees < RIGID:
+    if problem.plan.unknowns.reach != 3 or degrees < EXACT:
         return read, None
     share = acting_share(problem, read.point, read.weights)
     read = _read_in_part(scan, read, share)

@@ -300,7 +300,7 @@ class Estimate(Ended):
         """Which increments sit on a bound of their box."""
         return self.evidence.at_bound
 
-    def uncertainty(self, kind: Kind = "blocks") -> Uncertainty:
+    def uncertainty(self, kind: Kind = "robust") -> Uncertainty:
         """Covariance, correlations and intervals of a kind (:mod:`uncertainty.covariance`)."""
         return self._uncertainty(self.evidence, kind)
 
@@ -314,7 +314,7 @@ class Estimate(Ended):
         """Gauss–Newton covariance of the increments with the weights of the fit; zero rows for those on a bound."""
         return self.uncertainty("gauss-newton").covariance
 
-    def covariance_of_data(self, kind: Kind = "blocks") -> Float[np.ndarray, "p p"]:
+    def covariance_of_data(self, kind: Kind = "robust") -> Float[np.ndarray, "p p"]:
         """Covariance by the data and what was given, without the model file's bodies (:mod:`file_prior`).
 
         With parameters that sit on a bound: their mean squares from there, and what others follow them by.
@@ -369,7 +369,7 @@ class Estimate(Ended):
         """The table of parameters; standard deviations know about disagreement between pieces of the data."""
         return self.table()
 
-    def table(self, kind: Kind = "blocks") -> tuple[ParameterEstimate, ...]:
+    def table(self, kind: Kind = "robust") -> tuple[ParameterEstimate, ...]:
         """The table of parameters with standard deviations of a kind."""
         with one_thread():
             uncertainty = self.uncertainty(kind)

@@ -63,11 +63,6 @@ class Candidate:
         """Relative errors of a simulation from its own first states."""
         return simulation_errors(self.problem, self.point)
 
-    @property
-    def simulation_error(self) -> float:
-        """Mean logarithm of them."""
-        return mean_logarithm(self.simulation_errors)
-
 
 @dataclasses.dataclass
 class Scan:
@@ -143,11 +138,6 @@ class Scan:
 def usable(outcome: Outcome) -> bool:
     """Whether a fit led anywhere."""
     return outcome.status not in (Status.NUMERICS, Status.STUCK, Status.INTERRUPTED)
-
-
-def mean_logarithm(errors: Float[np.ndarray, " sensors"]) -> float:
-    """Of relative errors; zero counts as the smallest number."""
-    return float(np.mean(np.log(np.maximum(errors, np.finfo(float).tiny))))
 
 
 def _rescaled(weights: Weights, scale: float) -> Weights:

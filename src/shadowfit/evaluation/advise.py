@@ -34,8 +34,8 @@ from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.deferred_correction import minimise_corrected
 from shadowfit.estimation.solve.prediction import predict
 from shadowfit.estimation.uncertainty.distributions import chi_square_tail
+from shadowfit.estimation.uncertainty.evidence import EXACT
 from shadowfit.estimation.uncertainty.missing import Release, releases
-from shadowfit.estimation.weight_search import RIGID, WORTHWHILE
 from shadowfit.evaluation.candidates import Candidate, extended
 from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.summary import as_json
@@ -46,6 +46,8 @@ from shadowfit.records import record
 SIGNIFICANT = 0.01
 # Factor from weight to weight (in κ) of the equations of motion, and the most weights that are tried.
 STRIDE, MOST = 1e4, 4
+# A candidate stays if the mean logarithm of the prediction errors falls by more than this (by 0.3 per cent).
+WORTHWHILE = 0.003
 SETTINGS = LevenbergMarquardt(start_damping=1e-6)
 
 
@@ -166,7 +168,7 @@ def advise(estimate: Estimate, refits: int = 3, progress: Callable[[str], None] 
 def _weighed(start: Estimate, say: Callable[[str], None]) -> list[Estimate]:
     """The fit, and with more and more weight on its equations of motion as long as that changes something."""
     fits = [start]
-    while len(fits) < MOST and fits[-1].evidence.noise[0].degrees >= RIGID:
+    while len(fits) < MOST and fits[-1].evidence.noise[0].degrees >= EXACT:
         last = fits[-1]
         weights = last.weights.believing(1.0).scaled(STRIDE)
         say(f"equations of motion weighed {weights.state_weight / start.state_weight:.0e} times as much")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from shadowfit.dynamics.rigid_joints import rigid_tree
 from shadowfit.errors import MechanismError
 from shadowfit.estimation.noise import NoiseChoice
@@ -82,7 +80,7 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
     kinds = "; ".join(described(estimate))
     reason = "most likely of smooth functions of speed, position, time and readings"
     made.append(Choice("errors that are not white", kinds or "none", f"{reason}, for error bars alone"))
-    made.append(_weight(estimate, choice))
+    made.append(_equations(estimate, choice))
     return made
 
 
@@ -101,32 +99,17 @@ def _why_unknowns(problem: Problem) -> str:
     return "they were asked for, or errors of bodies or equations that joint coordinates do not have"
 
 
-def _weight(estimate: Estimate, choice: NoiseChoice) -> Choice:
-    """The weight that was added to the equations of motion, by how well models predict."""
-    what = "weight added to the equations of motion"
+def _equations(estimate: Estimate, choice: NoiseChoice) -> Choice:
+    """Whether the equations of motion hold exactly."""
+    what = "equations of motion"
+    if choice.added_weight > 1.0:
+        return Choice(what, "hold exactly", "parameters are those whose simulations follow the recordings")
     if estimate.weights.proportion is not None:
         reason = "a joint that nothing drives is measured by its own forces, whose scale the torques of the others tell"
-        return Choice(what, "none", reason)
-    if is_read(estimate.problem):
+    elif is_read(estimate.problem):
         reason = "the drives' forces were measured, and a simulation would add up their errors: forces count"
-        return Choice(what, "none", reason)
-    if len(choice.predictions) < 2:
-        return Choice(
-            what, "none", "their errors look white, or are below what the sensors tell: the likelihood is right"
-        )
-    if choice.led and choice.added_weight == 1.0:
+    elif choice.led:
         reason = "the drives' torques are known, and no simulation from them alone follows the motion: forces count"
-        return Choice(what, "none", reason)
-    gain = choice.predictions[0][1].score - min(prediction.score for _, prediction in choice.predictions)
-    tried = f"predictions over long horizons would get better by {_percent(gain)}"
-    if choice.added_weight > 1.0:
-        at_most = f"{_percent(choice.gain_by_chance)} at most by chance"
-        why = f"and by {at_most}" if choice.gain_by_chance > 0.0 else "and errors are not white"
-        reason = f"{tried.replace('would get', 'get')}, {why}"
-        return Choice(what, f"{choice.added_weight:.3g} times as much", reason)
-    return Choice(what, "none", f"{tried}, and by {_percent(choice.gain_by_chance)} by chance alone")
-
-
-def _percent(gain: float) -> str:
-    """A difference of logarithms as a part of the error."""
-    return f"{-100.0 * math.expm1(-gain):.2g} %"
+    else:
+        reason = "forces that they lack are below what the sensors tell"
+    return Choice(what, "have their most likely errors", reason)

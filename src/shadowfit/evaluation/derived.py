@@ -55,7 +55,7 @@ def _name_and_unit(heading: str) -> tuple[str, str | None]:
 
 
 def derived(
-    estimate: Estimate, expressions: Mapping[str, Expression], kind: Kind = "blocks", level: float = 0.95
+    estimate: Estimate, expressions: Mapping[str, Expression], kind: Kind = "robust", level: float = 0.95
 ) -> dict[str, dict[str, Any]]:
     """Name → ``expression``, ``unit``, ``value``, ``std``, ``interval``, ``at_bound``, ``identifiable``, ``problem``.
 

@@ -82,11 +82,10 @@ def page(saved: SavedResult) -> str:
 
 # What error bars of a kind heed.
 BARS = {
-    "blocks": "those of the noise, wider where pieces of the data disagree or errors are not noise",
+    "robust": "as large as the residuals and their correlations, wider where pieces of the data disagree",
     "gauss-newton": "those of the noise alone",
-    "paper": "the paper's",
     "residual": "as large as the residuals",
-    "robust": "as large as the residuals and their correlations",
+    "paper": "the paper's",
 }
 
 

@@ -47,7 +47,7 @@ class Details:
     """True values of rows of the parameter table, where they are known."""
     warnings: Sequence[str] = ()
     """Sentences that a reader of the result should see."""
-    kind: Kind = "blocks"
+    kind: Kind = "robust"
     """Of the standard deviations and intervals."""
     derived: Mapping[str, Expression] | None = None
     """Quantities that follow from the parameters, to be reported with error bars."""
@@ -89,7 +89,7 @@ def summarise(
             "noise_choice": _noise_choice(estimate),
             "latent_errors": _latent_errors(estimate),
             "choices": [dataclasses.asdict(choice) for choice in choices(estimate)],
-            "disagreement": forest.as_fields(estimate) if kind == "blocks" else None,
+            "disagreement": forest.as_fields(estimate) if kind == "robust" else None,
             "uncertainty": {
                 "kind": kind,
                 "level": LEVEL,
@@ -164,23 +164,15 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
     choice = estimate.noise_choice
     if choice is None:
         return None
-    predictions = [
-        {
-            "added_weight": added,
-            "steps": prediction.steps,
-            "errors": prediction.errors.tolist(),
-            "score": prediction.score,
-        }
-        for added, prediction in choice.predictions
-    ]
     return {
         "added_weight": choice.added_weight,
         "at_end": choice.at_end,
         "sensor_ratio": dict(zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)),
-        "predictions": predictions,
+        "prediction": None
+        if choice.prediction is None
+        else {"steps": choice.prediction.steps, "errors": choice.prediction.errors.tolist()},
         "acting": choice.acting,
         "white": not choice.explanation.smooth,
-        "gain_by_chance": choice.gain_by_chance,
         "stick_time": choice.stick_time,
     }
 

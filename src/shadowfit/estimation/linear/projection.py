@@ -135,6 +135,13 @@ class Projection:
         with one_thread():
             return self.find_leverages()
 
+    @property
+    def step_scores(self) -> Float[np.ndarray, "n p"]:
+        """``T_kᵀ r_k`` of each step, that of the first states with the first one."""
+        scores = np.matmul(self.residual[:, None], self.rows)[:, 0]
+        scores[:1] += self.start_residual @ self.start_rows
+        return scores
+
     @functools.cached_property
     def scores(self) -> Float[np.ndarray, "blocks p"]:
         """Contribution of each block of steps to ``Tᵀr``, by its innovations; found when first needed."""

@@ -92,12 +92,12 @@ class BaseParameters:
 
 
 def base_parameters(
-    evidence: Evidence, values: Float[np.ndarray, " p"], units: Sequence[str], kind: Kind = "blocks"
+    evidence: Evidence, values: Float[np.ndarray, " p"], units: Sequence[str], kind: Kind = "robust"
 ) -> BaseParameters:
     """Base parameters of the data alone, priors left out; parameters on a bound are held there."""
     free = ~evidence.at_bound
     square = evidence.reference**2
-    meat = evidence.meat(kind, free)[0] + (evidence.latent.variance if kind == "blocks" else 0.0)
+    meat = evidence.meat(kind, free)[0] + (evidence.latent.variance if kind == "robust" else 0.0)
     variance = (meat - evidence.prior * square) / square**2
     linear = linear_parameters(evidence, values, units)
     back = linear.jacobian_inverse

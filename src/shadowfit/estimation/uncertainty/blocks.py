@@ -17,15 +17,20 @@ but by no larger factor than theirs. (Short pieces of a machine with many parame
 share, and what they add to the variance of *their* mean says little about a fit that knows more.)
 
 Errors of a model change slowly (with the amplitude of a decaying swing, say), so that neighbours agree by chance: the
-data are cut into about two, four and eight pieces, and the largest disagreement that is no coincidence counts. A trend
-over the pieces of a recording, χ_b = χ + β (t_b − t̄), is looked for by itself: it shows where no two neighbours differ,
-and does not average out, so that all of its variance β² var(t) counts. Where all pieces agree nothing is added.
+data are cut into about two, four and eight pieces, and the largest disagreement counts. A trend over the pieces of a
+recording, χ_b = χ + β (t_b − t̄), is looked for by itself: it shows where no two neighbours differ, and does not average
+out, so that all of its variance β² var(t) counts.
+
+Pieces that agree scatter, too. So both are averaged, a model by which they agree and one by which they do not: what is
+added counts with the probability that they do not, by its odds and how much less likely a Q of ν degrees of freedom is
+without, ``2 log L = Q − ν − ν log(Q/ν)``. Nothing is chosen, and little noise in the data changes little.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -40,7 +45,6 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import RecordingRows, chunk_length
-from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 from shadowfit.estimation.uncertainty.residual_covariance import score_variance
 from shadowfit.records import record
 from shadowfit.trees import map_leaves
@@ -49,9 +53,8 @@ from shadowfit.trees import map_leaves
 COUNTS = (2, 4, 8)
 # A piece has at least this many time steps for each of its unknowns (parameters and first states).
 STEPS_PER_UNKNOWN = 4
-# Disagreement at a scale is believed if pieces that agree would show it with less than this probability: at one of the
-# three scales, then, once in a hundred parameters.
-COINCIDENCE = 0.003
+# Odds, before looking at the data, that a parameter of a model differs from piece to piece.
+ODDS = 0.004
 # Pieces hold on to the estimate of all by this fraction of what all pieces tell: what one cannot tell stays.
 HOLD = 1e-3
 # Fewer pieces show no trend.
@@ -168,10 +171,11 @@ def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         mean = np.sum(weight * values) / np.sum(weight)
         cochran, degrees = float(np.sum(weight * (values - mean) ** 2)), len(values) - 1
-        if not _is_no_coincidence(cochran, degrees):
+        if not cochran > degrees:
             return Scatter()
         effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
         growth = float(np.sum(weight) / np.sum(1.0 / (1.0 / weight + effect)) - 1.0)
+        growth *= _no_coincidence(cochran, degrees)
         scatter = Scatter(growth, float(1.0 / np.sum(weight)), float(np.sqrt(effect)), degrees)
     return scatter if np.isfinite(growth) else Scatter()
 
@@ -188,9 +192,9 @@ def trend(times: Float[np.ndarray, " b"], values: Float[np.ndarray, " b"], std: 
         slope, total = float(share @ (centred * values)) / leverage, float(np.sum(weight))
         # β²/var(β) with var(β) = 1/(Σw var(t)).
         evidence = slope**2 * leverage * total
-        if not _is_no_coincidence(evidence, 1):
+        if not 1.0 < evidence < np.inf:
             return Scatter()
-        variance = (1.0 - 1.0 / evidence) * slope**2 * leverage
+        variance = (1.0 - 1.0 / evidence) * slope**2 * leverage * _no_coincidence(evidence, 1)
     return Scatter(variance * total, 1.0 / total, float(np.sqrt(variance)), len(values) - 2)
 
 
@@ -204,8 +208,10 @@ def _with_a_say(
     return (values[known], weight[known], *(other[known] for other in others))
 
 
-def _is_no_coincidence(squares: float, degrees: int) -> bool:
-    return bool(np.isfinite(squares) and chi_square_tail(degrees, squares) < COINCIDENCE)
+def _no_coincidence(squares: float, degrees: int) -> float:
+    """Probability that squares of so many degrees of freedom have more than their own variance."""
+    gain = squares - degrees - degrees * math.log(squares / degrees)
+    return 1.0 / (1.0 + math.exp(-0.5 * gain) / ODDS)
 
 
 def _trends(pieces: Sequence[Piece], parameter: int) -> Scatter:

@@ -10,12 +10,14 @@ the parameters integrated out and ``θ_g = s_g²/σ²``, Θ their diagonal over 
     −2 log L = ν log σ̂² + log det(1 + Θ½ M Θ½),      σ̂² = (y − bᵀ K b)/ν,     K = (M + Θ⁻¹)⁻¹,
 
 with ``M = Zᵀ(1 − P)Z``, ``b = Zᵀ(1 − P)r``, ``y = rᵀ(1 − P)r`` and P the projection on T: restricted maximum likelihood
-of variance components. Groups are taken in one after another, the one that gains most first, as long as −2 log L falls
-by more than chance would make it. What is not there has the size zero.
+of variance components. Groups are taken in one after another, the one that gains most first, as long as they may well
+be there. Both is averaged, that it is there and that it is not: its variance counts with the probability of the former
+(:func:`probability`), so that little noise in the data changes little. What is not there has the size zero.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -24,8 +26,10 @@ from shadowfit.arrays import Float
 from shadowfit.estimation.linear import substitution
 from shadowfit.records import record
 
-# −2 log L must fall by this for a group to be taken in: by chance, in one of a thousand groups that are not there.
-EVIDENCE = 11.0
+# Odds, before looking at the data, that a group is there; and those after, below which it is left out.
+ODDS, NEGLIGIBLE = 0.004, 0.05
+# By how much −2 log L falls then.
+EVIDENCE = 2.0 * math.log(NEGLIGIBLE / ODDS)
 # Values of log10 θ that are tried, relative to where a group's columns are as large as the errors; then finer ones.
 # (Further up, products of columns that hardly differ are rounding.)
 COARSE, FINE = np.arange(-4.0, 9.5, 1.0), np.array([-0.6, -0.3, 0.0, 0.3, 0.6])
@@ -70,6 +74,11 @@ class Sizes:
     def present(self) -> tuple[int, ...]:
         """Numbers of the groups that are there."""
         return tuple(np.flatnonzero(self.ratio > 0.0).tolist())
+
+
+def probability(gain: float) -> float:
+    """That a group is there by which −2 log L falls by so much."""
+    return 1.0 / (1.0 + math.exp(-0.5 * gain) / ODDS)
 
 
 def projected(

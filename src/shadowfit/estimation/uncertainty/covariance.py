@@ -1,23 +1,23 @@
-"""How sure the parameters are, in five senses.
+"""How sure the parameters are, in four senses.
 
 Near the minimum an error ``e`` of the residuals moves the estimate by ``−H⁻¹ Tᵀe`` with ``H = TᵀT`` (plus priors). The
 kinds differ in what they take the errors to be:
 
+* ``robust`` (default): anything that averages out, correlated in time or of changing size: the variance of ``Tᵀe`` is
+  that of a sum of correlated contributions, one of each step (:mod:`long_run`); and what a model lacks, functions of
+  the motion or of a reading (:mod:`latent_search`), and disagreement of recordings or pieces (:mod:`blocks`).
 * ``gauss-newton``: independent of each other, as large as the noise behind the fit's weights: ``σ₀² H⁻¹`` where the
   weights are those of the noise, ``H⁻¹ [Σ_k T_kᵀ C T_k] H⁻¹`` with its levels C where they are not.
-* ``blocks`` (default): the same, but as long alike as the residuals show (:mod:`memory`), and where recordings or
-  pieces of them disagree by more than that, wider (:mod:`blocks`).
-* ``paper``: constant covariances Ω and R, estimated by ``Σ r rᵀ/(n − 1)`` (the paper's Section 3.7).
-* ``residual``: the same, with the degrees of freedom that the residuals really have (:mod:`residual_covariance`).
-* ``robust``: anything that averages out, correlated in time or of changing size: the variance of ``Tᵀe`` is that of a
-  sum of correlated contributions (:mod:`long_run`), the innovations' scores (:mod:`projection`).
+* ``residual``: constant covariances Ω and R, estimated with the degrees of freedom that the residuals really have
+  (:mod:`residual_covariance`).
+* ``paper``: the same, estimated by ``Σ r rᵀ/(n − 1)`` (the paper's Section 3.7).
 
 Parameters on a bound are held there, and covariances of all others are *conditional* on it. Their standard deviations
 are not: the truth lies inside, at a distance x from the bound that the data say something about. If a parameter b were
 free it would be found at ``−d ± s`` beyond the bound, and where the bound is known to hold its truth is that normal
 variable's part inside. Others, which follow it by ``g = −H⁻¹H_b``, are off by as much: ``g² E[x²]`` is added to their
 variances. (Intervals also span the estimate without bounds, see :meth:`Uncertainty.intervals`.) The truth inside also
-says how wrong the model is (``blocks``, which counts what models lack): of the square of d noise explains s², and what
+says how wrong the model is (``robust``, which counts what models lack): of the square of d noise explains s², and what
 is left, ``d² − s²``, is the model's. Noise or model, the larger of both is the spread of the free estimate. (d itself,
 the scale that makes a truth on the bound most likely, widens bars of white twins by 1 to 2 %, this one by 0.2 %;
 to wait until d is three bars leaves most truths outside where friction is of another kind: docs/uncertainty.md.)
@@ -91,10 +91,10 @@ class Uncertainty:
         """The least variances where inputs are held; zero if there is no reason for it.
 
         A staircase has a minimum in every step: bars are those of the one that was found, or of the way to the next if
-        that is wider (``blocks``, which counts what models lack).
+        that is wider (``robust``, which counts what models lack).
         """
         seen = self.evidence.over_stairs
-        if seen is None or self.kind != "blocks":
+        if seen is None or self.kind != "robust":
             return np.zeros(len(self.labels))
         return np.diagonal(seen.covariance(self.kind, free)[0])
 
@@ -155,8 +155,8 @@ class Uncertainty:
 
     @functools.cached_property
     def _std_beyond(self) -> Float[np.ndarray, " p"]:
-        """The same, or what the model is wrong by where that is more (``blocks``)."""
-        if self.kind != "blocks":
+        """The same, or what the model is wrong by where that is more (``robust``)."""
+        if self.kind != "robust":
             return self._noise_beyond
         wrong = np.sqrt(np.maximum(self._beyond**2 - self._noise_beyond**2, 0.0))
         return np.maximum(self._noise_beyond, wrong)
@@ -214,7 +214,7 @@ class Uncertainty:
         While no parameter sits on a bound, and no body on the edge of what a body can have, they are symmetric.
         Otherwise the truth may well lie inside, and others would have answered to that: intervals then also span those
         of the estimate without bounds, as the quadratic model has it. For a parameter on a bound this begins there, and
-        may be that single value, but for ``blocks``.
+        may be that single value, but for ``robust``.
         """
         if not 0.0 < level < 1.0:
             raise UnknownNameError(f"the level of an interval is {level}; it must lie between 0 and 1, such as 0.95")

@@ -24,12 +24,11 @@ from shadowfit.estimation.uncertainty.blocks import Disagreement, Noise, Pieces
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding, findings
 from shadowfit.estimation.uncertainty.latent import Latents
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
-from shadowfit.estimation.uncertainty.memory import added_variance, row_variances
-from shadowfit.estimation.uncertainty.misfit import Misfit, misfit
+from shadowfit.estimation.uncertainty.misfit import Misfit, misfit, row_variances
 from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated, score_variance
 from shadowfit.records import record
 
-Kind = Literal["gauss-newton", "blocks", "paper", "residual", "robust"]
+Kind = Literal["robust", "gauss-newton", "residual", "paper"]
 
 # Components of an unidentified direction below this are rounding.
 UNRELATED = 1e-4
@@ -42,7 +41,9 @@ LEAST_INFORMATION = 1e-2
 HARDLY_ANY = 1e-4
 # A value within this fraction of its typical size from a bound sits on it.
 AT_BOUND = 1e-9
-
+# Degrees of freedom of the missing forces below which the equations of motion hold exactly: states follow from the
+# first ones and the parameters.
+EXACT = 0.1
 
 # Largest part of the information that acting forces may take away.
 MOST_PULLED = 0.99
@@ -190,8 +191,8 @@ class Evidence:
 
     def _disagreement_about(self, free: Bool[np.ndarray, " p"]) -> Disagreement:
         """The same with these parameters free: pieces may well disagree about what all of them put on a bound."""
-        bread, white = self.bread(free), self._believed()
-        plain, whole = (np.diagonal(bread @ meat @ bread) for meat in (white, white + self._added_by_memory))
+        bread = self.bread(free)
+        plain, whole = (np.diagonal(bread @ self.meat(kind, free)[0] @ bread) for kind in ("gauss-newton", "robust"))
         known = plain > 0.0
         wider = np.sqrt(np.maximum(np.divide(whole, plain, out=np.ones_like(plain), where=known), 1.0))
         return self.compare_pieces(free, Noise(whole, wider, self.ratio))
@@ -253,28 +254,14 @@ class Evidence:
         ]
         return self.prior * assumed + self._joined(parts)
 
-    @functools.cached_property
-    def _added_by_memory(self) -> Float[np.ndarray, "p p"]:
-        """What the correlation in time of errors adds to it, as far as no functions say what they are."""
-        projections, found = self.projections, self.latent
-        if found.errors and not found.left:
-            return np.zeros((len(self.labels), len(self.labels)))
-        if found.errors:
-            pairs = zip(projections, found.left, strict=True)
-            projections = tuple(dataclasses.replace(one, residual=left) for one, left in pairs)
-        variances = self._row_variances(self.ratio)
-        return self._joined([added_variance(*each) for each in zip(projections, variances, strict=True)])
-
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
         """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""
         known = self.prior * self.reference**2
         if kind == "gauss-newton":
             return self._believed(), np.inf
-        if kind == "blocks":
-            return self._believed() + self._added_by_memory, self.misfit.degrees
         if kind == "robust":
-            runs = self._long_runs(free)
-            return known + self._joined([run.covariance for run in runs]), sum(run.degrees for run in runs)
+            run = self._long_run(free)
+            return known + run.covariance, run.degrees
         assumed = self.reference**2
         spread = [noise.plain() if kind == "paper" else noise.covariance(assumed) for noise in self.noise]
         parts = [
@@ -284,20 +271,36 @@ class Evidence:
         degrees = np.inf if kind == "paper" else max(sum(noise.degrees for noise in self.noise), 1.0)
         return known + self._joined(parts), degrees
 
-    def _long_runs(self, free: Bool[np.ndarray, " p"]) -> list[LongRun]:
-        """Long-run covariances of each recording's scores, made comparable by the information's own directions."""
+    def _long_run(self, free: Bool[np.ndarray, " p"]) -> LongRun:
+        """Long-run covariance of the scores of all steps, made comparable by the information's own directions."""
         strong, values, _, _ = self._directions(free)
-        root = np.zeros((len(free), strong.shape[1]))
+        root, back = np.zeros((2, len(free), strong.shape[1]))
         root[free] = self.scale[free, None] * strong / np.sqrt(values)
-        back = np.zeros((len(free), strong.shape[1]))
         back[free] = strong * np.sqrt(values) / self.scale[free, None]
-        runs = []
-        for place, recording in zip(self.places, self.projections, strict=True):
-            # Weights of 1e300 overflow here, and their error bars are then unknown.
-            with np.errstate(over="ignore", invalid="ignore"):
-                run = long_run_covariance(recording.scores @ root[place])
-                runs.append(dataclasses.replace(run, covariance=back[place] @ run.covariance @ back[place].T))
-        return runs
+        # Weights of 1e300 overflow here, and their error bars are then unknown.
+        with np.errstate(over="ignore", invalid="ignore"):
+            run = long_run_covariance(self._scores @ root)
+            return dataclasses.replace(run, covariance=back @ run.covariance @ back.T)
+
+    @functools.cached_property
+    def _scores(self) -> Float[np.ndarray, "k p"]:
+        """What one step after another, or block of steps, tells about the parameters: contributions to ``Tᵀr``.
+
+        Those of innovations, which do not know the future; where the equations hold exactly the residuals are these,
+        and what states have learnt from other steps would be the difference of equal numbers. Without what functions
+        explain, which counts by itself.
+        """
+        projections = self.projections
+        if self.latent.left:
+            pairs = zip(projections, self.latent.left, strict=True)
+            projections = tuple(dataclasses.replace(one, residual=left) for one, left in pairs)
+        exact = self.noise[0].degrees < EXACT
+        parts = []
+        for place, one in zip(self.places, projections, strict=True):
+            part = one.step_scores if exact else one.scores
+            parts.append(np.zeros((len(part), len(self.labels))))
+            parts[-1][:, place] = part
+        return np.concatenate(parts)
 
     def covariance(
         self, kind: Kind, free: Bool[np.ndarray, " p"] | None = None
@@ -310,7 +313,7 @@ class Evidence:
         with np.errstate(over="ignore", invalid="ignore"):
             plain = bread @ meat @ bread
         covariance = self._less_pulled(plain, free) + ignorance
-        if kind != "blocks":
+        if kind != "robust":
             return covariance, np.full(len(free), degrees)
         return self._widened(covariance, bread @ self.latent.variance @ bread, free, degrees)
 

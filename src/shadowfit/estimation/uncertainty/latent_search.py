@@ -56,6 +56,8 @@ SETTLED, PASSES = 1e-6, 5
 WORST = 10
 # Factor from weight to weight (in κ), and how much more likely the next one has to be (−2 log L).
 STRIDE, EVIDENCE = 100.0, 2.0
+# Functions are named that are rather there than not.
+EVEN = 0.5
 # Largest part of a function's variance that parameters may stand in for.
 HIDDEN = 0.75
 
@@ -138,7 +140,7 @@ class Explanation:
         (Random forces that are white within a step, too, look slow to some extent; and they turn the machine where
         they are large, so that a function of the way since then does not tell them from friction.)
         """
-        kinds = {function.candidate.kind for function in self.functions}
+        kinds = {one.candidate.kind for one in self.functions if components.probability(one.gain) > EVEN}
         return self.white < STRIDE**-0.25 or bool(kinds & {"speed", "position", "scale"})
 
     def added(self, weights: Weights, evidence: Evidence) -> Latents:
@@ -152,7 +154,7 @@ class Explanation:
         columns = [linear.columns(listed, i, one.follower()) for i, one in enumerate(linear.projections)]
         sums = _Sums.of(linear, columns, size)
         left = np.diagonal(sums.squares) - np.sum(sums.across * (evidence.bread(linear.free) @ sums.across), axis=0)
-        told = _told(function.latent() for function in self.functions)
+        told = _told(one.latent() for one in self.functions if components.probability(one.gain) > EVEN)
         energy = float(variances @ np.maximum(left, 0.0))
         unexplained = self._unexplained(linear, evidence, columns, sums, variances) if weights.believed else ()
         return Latents(told, (sums.across * variances) @ sums.across.T, energy, unexplained)
@@ -320,7 +322,8 @@ def _explained(
     if white - components.most_fall(compared) >= beyond:
         return Explanation(white)
     sizes = components.chosen(compared)
-    there = tuple(_Function(asked[g], sizes.ratio[g] * sizes.variance, sizes.gain[g]) for g in sizes.present)
+    variance = {g: components.probability(sizes.gain[g]) * sizes.ratio[g] * sizes.variance for g in sizes.present}
+    there = tuple(_Function(asked[g], variance[g], sizes.gain[g]) for g in sizes.present)
     level = float(np.sqrt(sizes.variance)) / linear.weights.reference if there else 1.0
     return Explanation(white - sizes.fall, there, level)
 

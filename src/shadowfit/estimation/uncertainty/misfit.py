@@ -67,3 +67,11 @@ def misfit(
     if not (np.isfinite(expected) and expected > 0.0 and np.isfinite(squares)):
         return Misfit(1.0, np.inf)
     return Misfit(squares / expected, float(2.0 * np.mean(drawn) ** 2 / np.var(drawn, ddof=1)))
+
+
+def row_variances(
+    impulses: int, impulse_ratio: Float[np.ndarray, " r"], count: int, assumed: float
+) -> Float[np.ndarray, " m"]:
+    """Variance of each row of a step: of impulses by their estimated levels, of samples as assumed."""
+    ratio = np.tile(impulse_ratio, impulses // len(impulse_ratio))
+    return assumed * np.concatenate([ratio**2, np.ones(count - impulses)])

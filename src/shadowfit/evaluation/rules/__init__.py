@@ -12,7 +12,7 @@ from shadowfit.estimation import Estimate
 from shadowfit.evaluation.notices import Notice, ordered
 from shadowfit.evaluation.rules.disagreement import pieces
 from shadowfit.evaluation.rules.endings import digits, edges, ending
-from shadowfit.evaluation.rules.followed_readings import colours, levels, sensors, unlike_noise
+from shadowfit.evaluation.rules.followed_readings import levels, sensors, unlike_noise
 from shadowfit.evaluation.rules.force_scale import known_forces
 from shadowfit.evaluation.rules.missing_forces import forces
 from shadowfit.evaluation.rules.possible_bodies import bodies, joints
@@ -22,7 +22,7 @@ Rule = Callable[[Estimate], Iterator[Notice]]
 
 RULES: tuple[Rule, ...] = (
     *(forces, known_forces, sensors, ending, digits, edges, levels, unlike_noise, pieces),
-    *(colours, parameters, directions, pairs, bodies, joints),
+    *(parameters, directions, pairs, bodies, joints),
 )
 
 

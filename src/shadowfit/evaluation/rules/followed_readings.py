@@ -21,8 +21,6 @@ from shadowfit.records import record
 # it, and a fifth.
 LOUD = 3.0
 OFF, ONLY_NOISE = 0.05, 0.2
-# Standard deviations that heed the residuals' correlations, over those that do not.
-COLOURED, STRONGLY_COLOURED = 2.0, 10.0
 # Correlation of a sensor's residuals with the sample before.
 NOT_WHITE = 0.5
 
@@ -95,25 +93,6 @@ def _following(left: _Left, sensor: Sensor, name: str) -> Iterator[Notice]:
 
 def _percent(share: float) -> str:
     return f"{100.0 * share:.2g} %"
-
-
-def colours(estimate: Estimate) -> Iterator[Notice]:
-    """Error bars that take residuals for white noise, where they are not."""
-    if not estimate.parameters or not np.isfinite(estimate.cost) or not estimate.weights.believed:
-        return
-    plain, robust = estimate.uncertainty().std, estimate.uncertainty("robust").std
-    known = np.array([row.identifiable and not row.at_bound for row in estimate.parameters])
-    ratio = np.where(known, robust / np.where(plain > 0.0, plain, np.nan), np.nan)
-    if not np.any(ratio > COLOURED):
-        return
-    worst = int(np.nanargmax(ratio))
-    severity: Severity = "red" if ratio[worst] > STRONGLY_COLOURED else "amber"
-    yield Notice(
-        severity,
-        f"residuals are correlated in time or larger than assumed: heeding that, the standard deviation of "
-        f"{estimate.parameters[worst].name} is {ratio[worst]:.1f} times the stated one",
-        "Use `--intervals robust`, and look for what the model lacks",
-    )
 
 
 def levels(estimate: Estimate) -> Iterator[Notice]:
