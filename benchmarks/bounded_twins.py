@@ -65,7 +65,7 @@ def swing(more: float, speed: float) -> np.ndarray:
 
 def bars(estimate: Estimate) -> dict[str, np.ndarray]:
     """Standard deviations of all parameters by each rule."""
-    found, by_rule = estimate.uncertainty("blocks"), {}
+    found, by_rule = estimate.uncertainty("robust"), {}
     for name, rule in RULES.items():
         own = dataclasses.replace(found)
         # A cached property of the copy, before anything follows from it.

@@ -55,7 +55,9 @@ def test_planted_group_is_found_with_its_size_and_the_other_is_not_there():
 
 
 def test_nothing_is_found_where_nothing_is():
-    assert all(components.chosen(rows_of(*tables(seed, 0.0, 0.0))).present == () for seed in range(30))
+    gains = [components.chosen(rows_of(*tables(seed, 0.0, 0.0))).gain.max() for seed in range(30)]
+    assert max(components.probability(gain) for gain in gains) < 0.5
+    assert np.mean([components.probability(gain) for gain in gains if gain > 0.0] or [0.0]) < 0.2
 
 
 def test_what_is_gained_is_the_fall_of_the_likelihood():

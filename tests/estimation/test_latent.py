@@ -82,11 +82,11 @@ def kinds(estimate):
     return {one.kind for one in estimate.evidence.latent.errors}
 
 
-def test_a_right_model_has_white_errors_and_the_same_digits():
+def test_a_right_model_has_white_errors():
     estimate = fitted("nothing")
     assert estimate.evidence.latent.errors == ()
-    assert not estimate.evidence.latent.variance.any()
-    assert np.array_equal(estimate.uncertainty("blocks").std, estimate.uncertainty("gauss-newton").std)
+    ratio = estimate.uncertainty("robust").std / estimate.uncertainty("gauss-newton").std
+    assert np.all((ratio >= 1.0) & (ratio < 1.1))
 
 
 def test_weights_that_were_given_say_nothing_about_errors():

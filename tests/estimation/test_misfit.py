@@ -1,12 +1,32 @@
 """Residuals against those that errors would leave: errors as believed give one, others their variance."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from estimation.test_memory import STEPS, regression
+from shadowfit.estimation.linear.projection import Leverages, Projection
 from shadowfit.estimation.uncertainty.misfit import misfit
 
+STEPS = 2000
+
 ROWS = np.stack([np.ones(STEPS), np.sin(0.01 * np.arange(STEPS))], axis=1)
+
+
+def regression(rows, residual, left):
+    """A problem of one row a step; ``left``: what states leave of errors."""
+    steps, parameters = rows.shape
+    return Projection(
+        rows[:, None],
+        residual[:, None],
+        np.zeros((0, parameters)),
+        np.zeros(0),
+        0.0,
+        True,
+        lambda: Leverages(np.zeros((steps, 1)), np.zeros((1, 1))),
+        lambda own: np.zeros((0, parameters)),
+        lambda: SimpleNamespace(left_of=left),
+    )
 
 
 def compared(size, functions=0.0, left=lambda errors: errors):

@@ -117,13 +117,12 @@ def test_friction_that_holds_at_rest_is_no_force_of_the_motion(monkeypatch):
 
 
 def test_forces_that_were_measured_are_no_simulation():
-    """Friction larger near rest, with which simulations follow the path: weight is added to commands alone."""
+    """Friction larger near rest, with which simulations follow the path: equations hold exactly by commands alone."""
     read, given = (fit(drive(hold), swinging(0.4), list(TRUTH)) for hold in ("linear", "zero"))
     assert is_read(read.problem)
     assert not is_read(given.problem)
     assert read.noise_choice.added_weight == 1.0
-    assert len(read.noise_choice.predictions) == 1
-    assert len(given.noise_choice.predictions) > 1
+    assert given.noise_choice.added_weight > 1.0
 
 
 @functools.cache

@@ -63,8 +63,9 @@ def test_covariance_is_the_inverse_of_the_full_information(recording, state_weig
     rows = all_rows(estimate.problem, estimate.outcome.linearisation.point, estimate.weights)
     left, _ = projected(rows)
     expected = np.linalg.inv(left.T @ left) * estimate.weights.reference**2
-    assert_same_covariance(estimate.covariance, expected)
-    np.testing.assert_allclose([row.std for row in estimate.parameters], np.sqrt(np.diagonal(expected)), rtol=1e-8)
+    assert_same_covariance(estimate.uncertainty("gauss-newton").covariance, expected)
+    std = [row.std for row in estimate.table("gauss-newton")]
+    np.testing.assert_allclose(std, np.sqrt(np.diagonal(expected)), rtol=1e-8)
 
 
 def test_residual_covariances_equal_the_dense_computation(estimate):

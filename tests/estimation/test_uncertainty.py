@@ -10,6 +10,7 @@ from scipy import stats
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.linear.projection import Leverages, Projection
 from shadowfit.estimation.problem.rows import Group
+from shadowfit.estimation.uncertainty.blocks import Disagreement
 from shadowfit.estimation.uncertainty.covariance import Uncertainty, check_kind
 from shadowfit.estimation.uncertainty.evidence import Evidence
 
@@ -27,8 +28,9 @@ def regression(seed=0, std=REFERENCE, design=None):
     return table, left
 
 
-def no_pieces(*_):
-    raise AssertionError("these kinds do not compare pieces of the data")
+def agreeing(*_):
+    """Pieces of the data that say the same."""
+    return Disagreement((), np.zeros(3), np.full(3, np.inf), np.zeros(3))
 
 
 def evidence(table, left, **changes):
@@ -41,7 +43,7 @@ def evidence(table, left, **changes):
     plain = Evidence(
         LABELS, SCALE, REFERENCE, np.zeros((3, 3)), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3, bool),
         (projection,), (np.arange(3),), ((Group("y", 0, 1, 1),),), (np.ones((len(left), 1), bool),), np.ones(0),
-        no_pieces,
+        agreeing,
     )  # fmt: skip
     return dataclasses.replace(plain, **changes)
 
@@ -148,7 +150,7 @@ def test_data_that_push_hard_against_a_bound_say_how_wrong_the_model_is(bars_bey
         gradient=np.array([0.0, 0.0, distance / inverse[2, 2]]),
         covariance=lambda _, free=~held: (REFERENCE**2 * bread(free), np.full(3, np.inf)),
     )  # fmt: skip
-    found = uncertainty(known, "blocks", values=(1.0, 1.0, 0.0), lower=0.0)
+    found = uncertainty(known, "robust", values=(1.0, 1.0, 0.0), lower=0.0)
     wrong = bars_beyond > np.sqrt(2.0)
     spread = np.sqrt(distance**2 - bar**2) if wrong else bar
     assert found.freed_std[2] == pytest.approx(spread)

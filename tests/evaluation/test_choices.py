@@ -25,7 +25,7 @@ def test_every_choice_has_a_reason(recording):
     told = {choice.what: choice.chosen for choice in made}
     assert told["time-step"] == "20 ms"
     assert told["unknowns"] == "joint coordinates"
-    assert told["weight added to the equations of motion"] == "none"
+    assert told["equations of motion"] == "have their most likely errors"
     assert all(choice.reason for choice in made)
 
 

@@ -24,7 +24,7 @@ def rows(estimate):
 
 
 def test_a_parameter_itself_has_its_own_error_bars(rows, estimate):
-    spread = estimate.uncertainty("blocks")
+    spread = estimate.uncertainty("robust")
     place = spread.labels.index("pendulum.inertia.yy")
     assert rows["inertia"]["value"] == spread.values[place]
     assert rows["inertia"]["std"] == pytest.approx(spread.std[place], rel=1e-12)
@@ -33,14 +33,14 @@ def test_a_parameter_itself_has_its_own_error_bars(rows, estimate):
 
 
 def test_a_linear_function_scales_them(rows, estimate):
-    spread = estimate.uncertainty("blocks")
+    spread = estimate.uncertainty("robust")
     assert rows["twice"]["std"] == pytest.approx(2 * spread.std[spread.labels.index("hinge.viscous")], rel=1e-12)
     assert rows["fixed"]["std"] == 0.0
 
 
 def test_a_ratio_knows_the_correlation(rows, estimate):
     """The spread of a ratio over many draws from the joint covariance."""
-    spread = estimate.uncertainty("blocks")
+    spread = estimate.uncertainty("robust")
     draws = np.random.default_rng(0).multivariate_normal(spread.values, spread.covariance, 200_000)
     inertia, viscous = (draws[:, spread.labels.index(name)] for name in ("pendulum.inertia.yy", "hinge.viscous"))
     share = spread.std / spread.values

@@ -253,7 +253,7 @@ def test_friction_that_cannot_be_told_from_zero_is_information(estimate):
 def test_readings_that_drown_in_rounding_do_not_end_green(model, make_swing):
     found = judge(fit(model, make_swing(7, 2.0), FREE, options=Options(state_weight=9e49)))
     assert colour(found) == "red"
-    assert any("below the rounding" in notice.text for notice in found)
+    assert any("lost in rounding" in notice.text for notice in found)
 
 
 def test_pieces_have_no_say_about_what_is_not_identifiable(estimate, monkeypatch):

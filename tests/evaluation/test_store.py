@@ -47,7 +47,7 @@ def test_the_json_is_strict(saved):
 
 def test_arrays_come_back(saved, estimate):
     assert saved.labels == tuple(row.name for row in estimate.parameters)
-    np.testing.assert_array_equal(saved.covariance, estimate.covariance)
+    np.testing.assert_array_equal(saved.covariance, estimate.uncertainty().covariance)
     time, states = saved.states["swing"]
     expected = estimate.trajectory().states
     np.testing.assert_array_equal(time, estimate.trajectory().time)

@@ -45,9 +45,9 @@ def constrained(scan: Scan, likely: Candidate) -> Candidate:
             break
         if is_driven(problem, PositionMotor) and scan.unsettled(stiffer) > UNSETTLED:
             break
+        if is_led(problem) and not follows(stiffer):
+            return likely
         current = stiffer
-    if current is likely or (is_led(problem) and not follows(current)):
-        return likely
     return current
 
 

@@ -51,7 +51,6 @@ from shadowfit.estimation.solve.levenberg_marquardt import (
     Progress,
     Status,
 )
-from shadowfit.estimation.solve.prediction import Prediction, predict_as_fitted
 from shadowfit.estimation.solve.truncation import renewed
 from shadowfit.estimation.solve.turned_gains import turned
 from shadowfit.estimation.solve.undriven import proportioned
@@ -86,8 +85,6 @@ class NoiseChoice:
 
     added_weight: float
     """Factor by which the equations of motion are weighed more (in κ) than their errors ask for."""
-    prediction: Prediction | None
-    """What the fitted model predicts over short and long times; None where a controller leads the machine."""
     acting: bool | None
     """Whether errors are taken for white forces that act; False: for others; None: it makes no difference."""
     explanation: Explanation
@@ -149,9 +146,7 @@ def estimate_noise(
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     creeps = problem.options.stick_time
     stick_time = (creeps if isinstance(creeps, Mapping) else {}) if passing and given.rubs else None
-    predicts = problem.plan.unknowns.reach == 3 and not led and usable(outcome)
-    prediction = predict_as_fitted(problem, likely.point, outcome.linearisation.point) if predicts else None
-    choice = NoiseChoice(added, prediction, acting, explanation, ended, tuple(ratio.tolist()), led, stick_time)
+    choice = NoiseChoice(added, acting, explanation, ended, tuple(ratio.tolist()), led, stick_time)
     return problem, dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 

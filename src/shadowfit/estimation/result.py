@@ -402,7 +402,7 @@ class Estimate(Ended):
             self.problem, self.outcome.linearisation.point, self.mechanism(recording), recording
         )
 
-    def posterior(self, kind: Kind = "blocks") -> Posterior:
+    def posterior(self, kind: Kind = "robust") -> Posterior:
         """Which machines the data leave possible, with error bars of a kind."""
         untold = np.array([not row.identifiable and np.isinf(row.prior_std) for row in self.table(kind)], bool)
         of_file = self.evidence.file_prior / self.evidence.reference**2
@@ -411,7 +411,7 @@ class Estimate(Ended):
         values, degrees = self.outcome.linearisation.point.values, self.uncertainty(kind).degrees
         return Posterior(self.mechanism(), self.problem.parameters, values, covariance, degrees)
 
-    def draw(self, count: int, seed: int = 0, *, kind: Kind = "blocks", red: bool = False) -> Draws:
+    def draw(self, count: int, seed: int = 0, *, kind: Kind = "robust", red: bool = False) -> Draws:
         """Possible machines: for domain randomisation, or to see what the error bars mean for a simulation.
 
         Args:

@@ -168,9 +168,6 @@ def _noise_choice(estimate: Estimate) -> dict[str, Any] | None:
         "added_weight": choice.added_weight,
         "at_end": choice.at_end,
         "sensor_ratio": dict(zip(estimate.problem.sensors, choice.sensor_ratio, strict=True)),
-        "prediction": None
-        if choice.prediction is None
-        else {"steps": choice.prediction.steps, "errors": choice.prediction.errors.tolist()},
         "acting": choice.acting,
         "white": not choice.explanation.smooth,
         "stick_time": choice.stick_time,

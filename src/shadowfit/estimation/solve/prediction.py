@@ -17,7 +17,6 @@ decide where those say nothing. A difference of 0.01 is one per cent of the erro
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable
@@ -59,11 +58,6 @@ class Prediction:
         each = np.mean(np.log(np.maximum(self.errors, LEAST_ERROR)), axis=1)
         return float(np.average(each, weights=self.steps))
 
-    @property
-    def even(self) -> float:
-        """Mean logarithm of the errors, windows of all lengths counting alike."""
-        return float(np.mean(np.log(np.maximum(self.errors, LEAST_ERROR))))
-
 
 @record(frozen=True)
 class Motion:
@@ -85,28 +79,12 @@ class Motion:
         """Which readings there are."""
         return np.any(self.reading != 0.0, axis=(2, 3))
 
-    def between(self, first: int, last: int) -> Motion:
-        """Some steps of it."""
-        fields = (getattr(self, field.name)[first:last] for field in dataclasses.fields(self))
-        return Motion(*fields)
-
 
 def predict(problem: Problem, along: Point, values: Values) -> Prediction:
     """Predictions of the model with given parameter values, around states that follow the samples."""
-    return _around(problem, renewed(problem, problem.revalued(along, values)))
-
-
-def predict_as_fitted(problem: Problem, along: Point, fitted: Point) -> Prediction:
-    """The same for a fit, whose own states may be the better ones to linearise about over the whole recording.
-
-    The states of a fit that believes its equations of motion are a simulation already. Of a motion that is sensitive to
-    its first states a linearisation about others tells nothing, though there is a simulation that follows it.
-    """
-    along_readings = predict(problem, along, fitted.values)
-    along_fit = _around(problem, fitted, along_readings.steps[-1:])
-    errors = along_readings.errors.copy()
-    errors[-1] = np.minimum(errors[-1], along_fit.errors[-1])
-    return Prediction(along_readings.steps, errors)
+    point = renewed(problem, problem.revalued(along, values))
+    motions = (linearised(problem, point, i) for i in range(len(problem.tracks)))
+    return window_errors(problem, ((motion, motion.residual[..., None]) for motion in motions))[0]
 
 
 def simulation_errors(problem: Problem, fitted: Point) -> Float[np.ndarray, " sensors"]:
@@ -118,11 +96,6 @@ def simulation_errors(problem: Problem, fitted: Point) -> Float[np.ndarray, " se
         squares.append(_folded(error[..., :1], spread))
         counts.append(present)
     return _by_sensor(problem, np.sum(squares, axis=0)[None], np.sum(counts, axis=0)[None])[0, :, 0]
-
-
-def _around(problem: Problem, point: Point, steps: tuple[int, ...] | None = None) -> Prediction:
-    motions = (linearised(problem, point, i) for i in range(len(problem.tracks)))
-    return window_errors(problem, ((motion, motion.residual[..., None]) for motion in motions), steps)[0]
 
 
 def linearised(problem: Problem, point: Point, index: int) -> Motion:
@@ -137,16 +110,11 @@ def linearised(problem: Problem, point: Point, index: int) -> Motion:
 
 
 def window_errors(
-    problem: Problem,
-    recordings: Iterable[tuple[Motion, Float[np.ndarray, "n d+m c"]]],
-    steps: tuple[int, ...] | None = None,
+    problem: Problem, recordings: Iterable[tuple[Motion, Float[np.ndarray, "n d+m c"]]]
 ) -> list[Prediction]:
-    """Errors of predictions where impulses that steps lack and errors of readings are given, for each of c cases.
-
-    Over windows of so many steps, by default all up to the longest recording.
-    """
+    """Errors of predictions where impulses that steps lack and errors of readings are given, for each of c cases."""
     spread = _variation(problem)
-    steps = steps or horizons(max(track.steps for track in problem.tracks))
+    steps = horizons(max(track.steps for track in problem.tracks))
     forced = (_forced(motion, given) for motion, given in recordings)
     sums = [[_errors_over(one, spread, horizon) for horizon in steps] for one in forced]
     squares, counts = (np.sum([[pair[i] for pair in each] for each in sums], axis=0) for i in range(2))

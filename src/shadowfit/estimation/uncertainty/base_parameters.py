@@ -97,14 +97,16 @@ def base_parameters(
     """Base parameters of the data alone, priors left out; parameters on a bound are held there."""
     free = ~evidence.at_bound
     square = evidence.reference**2
-    meat = evidence.meat(kind, free)[0] + (evidence.latent.variance if kind == "robust" else 0.0)
-    variance = (meat - evidence.prior * square) / square**2
+    # Errors are as large as their levels at least, and what is not white is beside them.
+    kinds: tuple[Kind, ...] = ("gauss-newton", "robust") if kind == "robust" else (kind,)
+    added = (evidence.latent.variance if kind == "robust" else 0.0) - evidence.prior * square
+    variances = [(evidence.meat(each, free)[0] + added) / square**2 for each in kinds]
     linear = linear_parameters(evidence, values, units)
     back = linear.jacobian_inverse
     data = np.nan_to_num(evidence.data / square)
-    information, meat = (_symmetric(back.T @ table @ back) for table in (data, np.nan_to_num(variance)))
+    information, *meats = (_symmetric(back.T @ np.nan_to_num(table) @ back) for table in (data, *variances))
     before = np.diagonal(np.abs(back).T @ np.abs(data) @ np.abs(back)) * linear.scale**2
-    return _grouped(linear, information, meat, free, np.maximum(LEFT * before, THRESHOLD**-2))
+    return _grouped(linear, information, meats, free, np.maximum(LEFT * before, THRESHOLD**-2))
 
 
 @record(frozen=True)
@@ -161,7 +163,7 @@ def _entries(matrix: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "6"]:
 def _grouped(
     linear: LinearParameters,
     information: Float[np.ndarray, "p p"],
-    meat: Float[np.ndarray, "p p"],
+    meats: Sequence[Float[np.ndarray, "p p"]],
     free: Bool[np.ndarray, " p"],
     least: Float[np.ndarray, " p"],
 ) -> BaseParameters:
@@ -174,10 +176,12 @@ def _grouped(
     block = scaled[np.ix_(chosen, chosen)]
     inverse = np.linalg.pinv(block, hermitian=True) if len(chosen) else block
     regroup = inverse @ scaled[np.ix_(chosen, others)]
-    spread = inverse @ (meat * np.outer(linear.scale, linear.scale))[np.ix_(chosen, chosen)] @ inverse
+    units = np.outer(linear.scale, linear.scale)
+    spreads = [np.diagonal(inverse @ (meat * units)[np.ix_(chosen, chosen)] @ inverse) for meat in meats]
+    stds = np.sqrt(np.max(spreads, axis=0, initial=0.0))
     listed = []
     for row, i in enumerate(chosen.tolist()):
-        std = float(np.sqrt(max(spread[row, row], 0.0)))
+        std = float(stds[row])
         small = max(ROUNDING, NEGLIGIBLE * std)
         terms = [(i, 1.0)]
         terms += [(j, k) for j, k in zip(others.tolist(), regroup[row].tolist(), strict=True) if abs(k) > small]

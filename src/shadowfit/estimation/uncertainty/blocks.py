@@ -5,7 +5,7 @@ rows leave an information H_b and a gradient g_b, hence its own estimate and wha
 
     χ_b = χ − H_b⁻¹ g_b,     V_b = H_b⁻¹ M_b H_b⁻¹,
 
-with M_b the variance of g_b by the estimated levels of the noise (``M_b = H_b`` where the weights are those). Where the
+with M_b the variance of g_b by the levels of the weights, as much larger as the steps of all data tell. Where the
 model is right the χ_b scatter by V_b. Where it is not quite right, each piece prefers other parameters, and they
 scatter by more: random effects, ``χ_b ~ N(χ, V_b + τ²)``. As in metrology, where laboratories disagree, each
 parameter's τ² follows from Cochran's Q (DerSimonian and Laird 1986), and its variance grows by what τ² adds to that of
@@ -29,6 +29,7 @@ without, ``2 log L = Q − ν − ν log(Q/ν)``. Nothing is chosen, and little 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,13 +40,11 @@ import numpy as np
 from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads, one_thread
-from shadowfit.estimation.problem import rows
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import RecordingRows, chunk_length
-from shadowfit.estimation.uncertainty.residual_covariance import score_variance
 from shadowfit.records import record
 from shadowfit.trees import map_leaves
 
@@ -55,6 +54,8 @@ COUNTS = (2, 4, 8)
 STEPS_PER_UNKNOWN = 4
 # Odds, before looking at the data, that a parameter of a model differs from piece to piece.
 ODDS = 0.004
+# Disagreement is named where it is rather there than not.
+EVEN = 0.5
 # Pieces hold on to the estimate of all by this fraction of what all pieces tell: what one cannot tell stays.
 HOLD = 1e-3
 # Fewer pieces show no trend.
@@ -85,8 +86,6 @@ class Noise:
     """Of each, by all data."""
     wider: Float[np.ndarray, " p"]
     """Its root, over that of white errors."""
-    impulse_ratio: Float[np.ndarray, " r"]
-    """Standard deviation of each weighted impulse residual in units of ``σ₀``."""
 
 
 @record(frozen=True)
@@ -100,7 +99,7 @@ class Disagreement:
     degrees: Float[np.ndarray, " p"]
     """Degrees of freedom behind it: the largest number of pieces that differ, less one, or two for a trend; or ∞."""
     spread: Float[np.ndarray, " p"]
-    """τ: how much a parameter differs from piece to piece beyond noise."""
+    """τ: how much a parameter differs from piece to piece beyond noise; zero where they rather agree."""
 
 
 class Pieces:
@@ -109,18 +108,15 @@ class Pieces:
     def __init__(self, problem: Problem, point: Point, weights: Weights) -> None:
         self.problem, self.point, self.weights = problem, point, weights
         self.partitions = partitions(problem)
-        self._told: dict[bytes, dict[Cut, Statement]] = {}
 
     def compare(self, free: Bool[np.ndarray, " p"], noise: Noise) -> Disagreement:
         """How much they disagree."""
-        return disagreement(self.problem, self.partitions, self._statements(noise.impulse_ratio), free, noise)
+        return disagreement(self.problem, self.partitions, self._statements, free, noise)
 
-    def _statements(self, impulse_ratio: Float[np.ndarray, " r"]) -> dict[Cut, Statement]:
-        key = impulse_ratio.tobytes()
-        if key not in self._told:
-            cuts = [cut for cuts in self.partitions for cut in cuts]
-            self._told[key] = statements(self.problem, self.point, self.weights, cuts, impulse_ratio)
-        return self._told[key]
+    @functools.cached_property
+    def _statements(self) -> dict[Cut, Statement]:
+        cuts = [cut for cuts in self.partitions for cut in cuts]
+        return statements(self.problem, self.point, self.weights, cuts)
 
 
 def disagreement(
@@ -141,12 +137,12 @@ def disagreement(
         std = np.array([piece.std for piece in pieces])
         for i in np.flatnonzero(free).tolist():
             for scatter in (random_effects(difference[:, i], std[:, i]), _trends(pieces, i)):
-                extra = scatter.growth * min(scatter.variance, noise.variance[i])
+                extra = scatter.probability * scatter.growth * min(scatter.variance, noise.variance[i])
                 if extra > 0.0:
                     # Many pieces that differ as well make the size of what few of them show better known.
                     degrees[i] = scatter.degrees
                 if extra > added[i]:
-                    added[i], spread[i] = extra, scatter.effect
+                    added[i], spread[i] = extra, scatter.effect if scatter.probability > EVEN else 0.0
     return Disagreement(tuple(scales), added, degrees, spread)
 
 
@@ -161,6 +157,8 @@ class Scatter:
     effect: float = 0.0
     """τ: the standard deviation from piece to piece."""
     degrees: float = np.inf
+    probability: float = 0.0
+    """That they do not agree."""
 
 
 def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]) -> Scatter:
@@ -171,12 +169,12 @@ def random_effects(values: Float[np.ndarray, " b"], std: Float[np.ndarray, " b"]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         mean = np.sum(weight * values) / np.sum(weight)
         cochran, degrees = float(np.sum(weight * (values - mean) ** 2)), len(values) - 1
-        if not cochran > degrees:
+        if not degrees < cochran < np.inf:
             return Scatter()
         effect = (cochran - degrees) / (np.sum(weight) - np.sum(weight**2) / np.sum(weight))
         growth = float(np.sum(weight) / np.sum(1.0 / (1.0 / weight + effect)) - 1.0)
-        growth *= _no_coincidence(cochran, degrees)
-        scatter = Scatter(growth, float(1.0 / np.sum(weight)), float(np.sqrt(effect)), degrees)
+        probability = _no_coincidence(cochran, degrees)
+        scatter = Scatter(growth, float(1.0 / np.sum(weight)), float(np.sqrt(effect)), degrees, probability)
     return scatter if np.isfinite(growth) else Scatter()
 
 
@@ -194,8 +192,9 @@ def trend(times: Float[np.ndarray, " b"], values: Float[np.ndarray, " b"], std: 
         evidence = slope**2 * leverage * total
         if not 1.0 < evidence < np.inf:
             return Scatter()
-        variance = (1.0 - 1.0 / evidence) * slope**2 * leverage * _no_coincidence(evidence, 1)
-    return Scatter(variance * total, 1.0 / total, float(np.sqrt(variance)), len(values) - 2)
+        variance = (1.0 - 1.0 / evidence) * slope**2 * leverage
+    probability = _no_coincidence(evidence, 1)
+    return Scatter(variance * total, 1.0 / total, float(np.sqrt(variance)), len(values) - 2, probability)
 
 
 def _with_a_say(
@@ -273,9 +272,7 @@ def _pieces(
     return tuple(pieces)
 
 
-def statements(
-    problem: Problem, point: Point, weights: Weights, cuts: Iterable[Cut], impulse_ratio: Float[np.ndarray, " r"]
-) -> dict[Cut, Statement]:
+def statements(problem: Problem, point: Point, weights: Weights, cuts: Iterable[Cut]) -> dict[Cut, Statement]:
     """What pieces say, each with states of its own; the rows that they are cut from are evaluated once."""
     by_recording: dict[int, list[Cut]] = {}
     for cut in dict.fromkeys(cuts):
@@ -286,7 +283,7 @@ def statements(
             recorded = RecordingRows(problem, point, weights, index)
             chunks = zip(*in_threads(recorded.tables, recorded.starts), strict=True)
             tables = [front.joined(tables) for tables in chunks]
-            told |= {cut: _statement(problem, point, weights, cut, impulse_ratio, tables) for cut in listed}
+            told |= {cut: _statement(problem, point, weights, cut, tables) for cut in listed}
     return told
 
 
@@ -295,7 +292,6 @@ def _statement(
     point: Point,
     weights: Weights,
     cut: Cut,
-    impulse_ratio: Float[np.ndarray, " r"],
     tables: Sequence[front.RowTable],
 ) -> Statement:
     """What a piece says by the rows of its recording."""
@@ -316,13 +312,10 @@ def _statement(
         return in_threads(lambda one: work(one[0] - cut.first, front.merge(one[1], plan.window)), chunks)
 
     projected = projection.project(each_chunk, start, factor, steps, ridge)
-    information, gradient, variance = np.zeros((size, size)), np.zeros(size), np.zeros((size, size))
+    information, gradient = np.zeros((size, size)), np.zeros(size)
     np.add.at(information, np.ix_(place, place), projected.information)
     np.add.at(gradient, place, projected.gradient)
-    layout, assumed = rows.groups(problem, cut.recording), weights.reference**2
-    variance_here = score_variance(layout, projected, impulse_ratio, assumed)
-    np.add.at(variance, np.ix_(place, place), variance_here)
-    return Statement(information, gradient, variance)
+    return Statement(information, gradient, weights.reference**2 * information)
 
 
 def estimate_alone(

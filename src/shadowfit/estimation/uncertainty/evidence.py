@@ -20,12 +20,12 @@ from shadowfit.estimation.problem.rows import Group
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.objective import Linearisation
-from shadowfit.estimation.uncertainty.blocks import Disagreement, Noise, Pieces
+from shadowfit.estimation.uncertainty.blocks import HOLD, Disagreement, Noise, Pieces
 from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding, findings
 from shadowfit.estimation.uncertainty.latent import Latents
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
 from shadowfit.estimation.uncertainty.misfit import Misfit, misfit, row_variances
-from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated, score_variance
+from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated
 from shadowfit.records import record
 
 Kind = Literal["robust", "gauss-newton", "residual", "paper"]
@@ -191,11 +191,23 @@ class Evidence:
 
     def _disagreement_about(self, free: Bool[np.ndarray, " p"]) -> Disagreement:
         """The same with these parameters free: pieces may well disagree about what all of them put on a bound."""
+        variance, wider = self._wider(free)
+        return self.compare_pieces(free, Noise(wider**2 * variance, wider))
+
+    def _wider(self, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+        """Variances by white errors of the weights' levels, and how much wider bars are by what the steps tell.
+
+        Errors are as large as their levels at least: residuals of a short recording, or of a clean simulation, may be
+        smaller by chance or because nobody added noise.
+        """
         bread = self.bread(free)
-        plain, whole = (np.diagonal(bread @ self.meat(kind, free)[0] @ bread) for kind in ("gauss-newton", "robust"))
-        known = plain > 0.0
-        wider = np.sqrt(np.maximum(np.divide(whole, plain, out=np.ones_like(plain), where=known), 1.0))
-        return self.compare_pieces(free, Noise(whole, wider, self.ratio))
+        # Weights of 1e300 overflow here, and their error bars are then unknown.
+        with np.errstate(over="ignore", invalid="ignore"):
+            white, whole = (
+                np.diagonal(bread @ self.meat(kind, free)[0] @ bread) for kind in ("gauss-newton", "robust")
+            )
+            ratio = np.divide(whole, white, out=np.ones_like(white), where=white > 0.0)
+        return white, np.sqrt(np.maximum(ratio, 1.0))
 
     @functools.cached_property
     def latent(self) -> Latents:
@@ -231,11 +243,6 @@ class Evidence:
         """Whether the weights are those of the noise."""
         return bool(np.allclose(self.impulse_ratio, 1.0, rtol=1e-9, atol=0.0))
 
-    @property
-    def ratio(self) -> Float[np.ndarray, " r"]:
-        """Standard deviation of each weighted impulse residual in units of ``σ₀``, as large as the fit shows."""
-        return self.impulse_ratio * np.sqrt(self.misfit.ratio)
-
     def _row_variances(self, ratio: Float[np.ndarray, " r"]) -> list[Float[np.ndarray, " m"]]:
         """Variance of the rows of a step of each recording."""
         impulses, assumed = self.layouts[0][0].size, self.reference**2
@@ -243,25 +250,14 @@ class Evidence:
 
     # --- the variance of Tᵀe, in the scaling of the rows ---
 
-    def _believed(self) -> Float[np.ndarray, "p p"]:
-        """By the estimated levels of the noise, which the weights need not be."""
-        if self.believed:
-            return self.matrix * self.reference**2
-        assumed = self.reference**2
-        parts = [
-            score_variance(layout, recording, self.ratio, assumed)
-            for layout, recording in zip(self.layouts, self.projections, strict=True)
-        ]
-        return self.prior * assumed + self._joined(parts)
-
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
         """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""
         known = self.prior * self.reference**2
         if kind == "gauss-newton":
-            return self._believed(), np.inf
+            return self.matrix * self.reference**2, np.inf
         if kind == "robust":
-            run = self._long_run(free)
-            return known + run.covariance, run.degrees
+            runs = self._long_runs(free)
+            return known + self._joined([run.covariance for run in runs]), sum(run.degrees for run in runs)
         assumed = self.reference**2
         spread = [noise.plain() if kind == "paper" else noise.covariance(assumed) for noise in self.noise]
         parts = [
@@ -271,36 +267,49 @@ class Evidence:
         degrees = np.inf if kind == "paper" else max(sum(noise.degrees for noise in self.noise), 1.0)
         return known + self._joined(parts), degrees
 
-    def _long_run(self, free: Bool[np.ndarray, " p"]) -> LongRun:
-        """Long-run covariance of the scores of all steps, made comparable by the information's own directions."""
+    def _long_runs(self, free: Bool[np.ndarray, " p"]) -> list[LongRun]:
+        """Long-run covariances of each recording's scores, made comparable by the information's own directions."""
         strong, values, _, _ = self._directions(free)
         root, back = np.zeros((2, len(free), strong.shape[1]))
         root[free] = self.scale[free, None] * strong / np.sqrt(values)
         back[free] = strong * np.sqrt(values) / self.scale[free, None]
-        # Weights of 1e300 overflow here, and their error bars are then unknown.
-        with np.errstate(over="ignore", invalid="ignore"):
-            run = long_run_covariance(self._scores @ root)
-            return dataclasses.replace(run, covariance=back @ run.covariance @ back.T)
+        runs = []
+        for place, scores in zip(self.places, self._scores, strict=True):
+            # Weights of 1e300 overflow here, and their error bars are then unknown.
+            with np.errstate(over="ignore", invalid="ignore"):
+                run = long_run_covariance(scores @ root[place])
+                runs.append(dataclasses.replace(run, covariance=back[place] @ run.covariance @ back[place].T))
+        return runs
 
     @functools.cached_property
-    def _scores(self) -> Float[np.ndarray, "k p"]:
-        """What one step after another, or block of steps, tells about the parameters: contributions to ``Tᵀr``.
+    def _scores(self) -> list[Float[np.ndarray, "k q"]]:
+        """What one step after another, or block of steps, tells about each recording's parameters: parts of ``Tᵀr``.
 
         Those of innovations, which do not know the future; where the equations hold exactly the residuals are these,
         and what states have learnt from other steps would be the difference of equal numbers. Without what functions
-        explain, which counts by itself.
+        explain, and each recording by what it says itself: these, and disagreement of recordings, count beside it.
         """
         projections = self.projections
         if self.latent.left:
             pairs = zip(projections, self.latent.left, strict=True)
             projections = tuple(dataclasses.replace(one, residual=left) for one, left in pairs)
         exact = self.noise[0].degrees < EXACT
-        parts = []
-        for place, one in zip(self.places, projections, strict=True):
-            part = one.step_scores if exact else one.scores
-            parts.append(np.zeros((len(part), len(self.labels))))
-            parts[-1][:, place] = part
-        return np.concatenate(parts)
+        alone = [self._alone(*each) for each in zip(self.places, projections, strict=True)]
+        return [one.step_scores if exact else one.scores for one in alone]
+
+    def _alone(self, place: np.ndarray, projection: Projection) -> Projection:
+        """A recording with the residuals of its own estimate; what it cannot tell stays as all tell it."""
+        if len(self.projections) == 1 or not len(place):
+            return projection
+        information = projection.information + HOLD * self.matrix[np.ix_(place, place)]
+        size = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
+        inverse = np.linalg.pinv(information / np.outer(size, size), hermitian=True) / np.outer(size, size)
+        step = np.where(self.at_bound[place], 0.0, -inverse @ projection.gradient)
+        return dataclasses.replace(
+            projection,
+            residual=projection.residual + projection.rows @ step,
+            start_residual=projection.start_residual + projection.start_rows @ step,
+        )
 
     def covariance(
         self, kind: Kind, free: Bool[np.ndarray, " p"] | None = None
@@ -309,9 +318,12 @@ class Evidence:
         free = ~self.at_bound if free is None else free
         bread, ignorance = self.bread(free), self.ignorance(free)
         meat, degrees = self.meat(kind, free)
+        wider = np.ones(len(free))
+        if kind == "robust":
+            meat, wider = self.meat("gauss-newton", free)[0], self._wider(free)[1]
         # Weights of 1e300 overflow here, and their error bars are then unknown.
         with np.errstate(over="ignore", invalid="ignore"):
-            plain = bread @ meat @ bread
+            plain = bread @ meat @ bread * np.outer(wider, wider)
         covariance = self._less_pulled(plain, free) + ignorance
         if kind != "robust":
             return covariance, np.full(len(free), degrees)
