@@ -5,7 +5,7 @@ rows leave an information H_b and a gradient g_b, hence its own estimate and wha
 
     χ_b = χ − H_b⁻¹ g_b,     V_b = H_b⁻¹ M_b H_b⁻¹,
 
-with M_b the variance of g_b by the levels of the weights, as much larger as the steps of all data tell. Where the
+with M_b the variance of g_b by the estimated levels of the noise (``M_b = H_b`` where the weights are those). Where the
 model is right the χ_b scatter by V_b. Where it is not quite right, each piece prefers other parameters, and they
 scatter by more: random effects, ``χ_b ~ N(χ, V_b + τ²)``. As in metrology, where laboratories disagree, each
 parameter's τ² follows from Cochran's Q (DerSimonian and Laird 1986), and its variance grows by what τ² adds to that of
@@ -29,7 +29,6 @@ without, ``2 log L = Q − ν − ν log(Q/ν)``. Nothing is chosen, and little 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,11 +39,13 @@ import numpy as np
 from shadowfit.arrays import Bool, Float
 from shadowfit.estimation.linear import front, projection
 from shadowfit.estimation.linear.threads import in_threads, one_thread
+from shadowfit.estimation.problem import rows
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.chunks import RecordingRows, chunk_length
+from shadowfit.estimation.uncertainty.residual_covariance import score_variance
 from shadowfit.records import record
 from shadowfit.trees import map_leaves
 
@@ -86,6 +87,8 @@ class Noise:
     """Of each, by all data."""
     wider: Float[np.ndarray, " p"]
     """Its root, over that of white errors."""
+    impulse_ratio: Float[np.ndarray, " r"]
+    """Standard deviation of each weighted impulse residual in units of ``σ₀``."""
 
 
 @record(frozen=True)
@@ -108,15 +111,18 @@ class Pieces:
     def __init__(self, problem: Problem, point: Point, weights: Weights) -> None:
         self.problem, self.point, self.weights = problem, point, weights
         self.partitions = partitions(problem)
+        self._told: dict[bytes, dict[Cut, Statement]] = {}
 
     def compare(self, free: Bool[np.ndarray, " p"], noise: Noise) -> Disagreement:
         """How much they disagree."""
-        return disagreement(self.problem, self.partitions, self._statements, free, noise)
+        return disagreement(self.problem, self.partitions, self._statements(noise.impulse_ratio), free, noise)
 
-    @functools.cached_property
-    def _statements(self) -> dict[Cut, Statement]:
-        cuts = [cut for cuts in self.partitions for cut in cuts]
-        return statements(self.problem, self.point, self.weights, cuts)
+    def _statements(self, impulse_ratio: Float[np.ndarray, " r"]) -> dict[Cut, Statement]:
+        key = impulse_ratio.tobytes()
+        if key not in self._told:
+            cuts = [cut for cuts in self.partitions for cut in cuts]
+            self._told[key] = statements(self.problem, self.point, self.weights, cuts, impulse_ratio)
+        return self._told[key]
 
 
 def disagreement(
@@ -272,7 +278,9 @@ def _pieces(
     return tuple(pieces)
 
 
-def statements(problem: Problem, point: Point, weights: Weights, cuts: Iterable[Cut]) -> dict[Cut, Statement]:
+def statements(
+    problem: Problem, point: Point, weights: Weights, cuts: Iterable[Cut], impulse_ratio: Float[np.ndarray, " r"]
+) -> dict[Cut, Statement]:
     """What pieces say, each with states of its own; the rows that they are cut from are evaluated once."""
     by_recording: dict[int, list[Cut]] = {}
     for cut in dict.fromkeys(cuts):
@@ -283,7 +291,7 @@ def statements(problem: Problem, point: Point, weights: Weights, cuts: Iterable[
             recorded = RecordingRows(problem, point, weights, index)
             chunks = zip(*in_threads(recorded.tables, recorded.starts), strict=True)
             tables = [front.joined(tables) for tables in chunks]
-            told |= {cut: _statement(problem, point, weights, cut, tables) for cut in listed}
+            told |= {cut: _statement(problem, point, weights, cut, impulse_ratio, tables) for cut in listed}
     return told
 
 
@@ -292,6 +300,7 @@ def _statement(
     point: Point,
     weights: Weights,
     cut: Cut,
+    impulse_ratio: Float[np.ndarray, " r"],
     tables: Sequence[front.RowTable],
 ) -> Statement:
     """What a piece says by the rows of its recording."""
@@ -312,10 +321,13 @@ def _statement(
         return in_threads(lambda one: work(one[0] - cut.first, front.merge(one[1], plan.window)), chunks)
 
     projected = projection.project(each_chunk, start, factor, steps, ridge)
-    information, gradient = np.zeros((size, size)), np.zeros(size)
+    information, gradient, variance = np.zeros((size, size)), np.zeros(size), np.zeros((size, size))
     np.add.at(information, np.ix_(place, place), projected.information)
     np.add.at(gradient, place, projected.gradient)
-    return Statement(information, gradient, weights.reference**2 * information)
+    layout, assumed = rows.groups(problem, cut.recording), weights.reference**2
+    variance_here = score_variance(layout, projected, impulse_ratio, assumed)
+    np.add.at(variance, np.ix_(place, place), variance_here)
+    return Statement(information, gradient, variance)
 
 
 def estimate_alone(

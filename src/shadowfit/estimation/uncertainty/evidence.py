@@ -25,7 +25,7 @@ from shadowfit.estimation.uncertainty.identifiability import THRESHOLD, Finding,
 from shadowfit.estimation.uncertainty.latent import Latents
 from shadowfit.estimation.uncertainty.long_run import LongRun, long_run_covariance
 from shadowfit.estimation.uncertainty.misfit import Misfit, misfit, row_variances
-from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated
+from shadowfit.estimation.uncertainty.residual_covariance import GroupNoise, group_noise, propagated, score_variance
 from shadowfit.records import record
 
 Kind = Literal["robust", "gauss-newton", "residual", "paper"]
@@ -191,23 +191,22 @@ class Evidence:
 
     def _disagreement_about(self, free: Bool[np.ndarray, " p"]) -> Disagreement:
         """The same with these parameters free: pieces may well disagree about what all of them put on a bound."""
-        variance, wider = self._wider(free)
-        return self.compare_pieces(free, Noise(wider**2 * variance, wider))
+        levels = self._by_levels()
+        wider = self._wider(free, levels)
+        bread = self.bread(free)
+        return self.compare_pieces(free, Noise(wider**2 * np.diagonal(bread @ levels @ bread), wider, self.ratio))
 
-    def _wider(self, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-        """Variances by white errors of the weights' levels, and how much wider bars are by what the steps tell.
+    def _wider(self, free: Bool[np.ndarray, " p"], white: Float[np.ndarray, "p p"]) -> Float[np.ndarray, " p"]:
+        """How much wider bars are by what the steps tell than by white errors.
 
         Errors are as large as their levels at least: residuals of a short recording, or of a clean simulation, may be
         smaller by chance or because nobody added noise.
         """
-        bread = self.bread(free)
+        bread, steps = self.bread(free), self.meat("robust", free)[0]
         # Weights of 1e300 overflow here, and their error bars are then unknown.
         with np.errstate(over="ignore", invalid="ignore"):
-            white, whole = (
-                np.diagonal(bread @ self.meat(kind, free)[0] @ bread) for kind in ("gauss-newton", "robust")
-            )
-            ratio = np.divide(whole, white, out=np.ones_like(white), where=white > 0.0)
-        return white, np.sqrt(np.maximum(ratio, 1.0))
+            own, whole = (np.diagonal(bread @ meat @ bread) for meat in (white, steps))
+            return np.sqrt(np.maximum(np.divide(whole, own, out=np.ones_like(own), where=own > 0.0), 1.0))
 
     @functools.cached_property
     def latent(self) -> Latents:
@@ -243,12 +242,28 @@ class Evidence:
         """Whether the weights are those of the noise."""
         return bool(np.allclose(self.impulse_ratio, 1.0, rtol=1e-9, atol=0.0))
 
+    @property
+    def ratio(self) -> Float[np.ndarray, " r"]:
+        """Standard deviation of each weighted impulse residual in units of ``σ₀``, as large as the fit shows."""
+        return self.impulse_ratio * np.sqrt(self.misfit.ratio)
+
     def _row_variances(self, ratio: Float[np.ndarray, " r"]) -> list[Float[np.ndarray, " m"]]:
         """Variance of the rows of a step of each recording."""
         impulses, assumed = self.layouts[0][0].size, self.reference**2
         return [row_variances(impulses, ratio, one.residual.shape[1], assumed) for one in self.projections]
 
     # --- the variance of Tᵀe, in the scaling of the rows ---
+
+    def _by_levels(self) -> Float[np.ndarray, "p p"]:
+        """By the most likely levels of the noise, which the weights need not be."""
+        if self.believed:
+            return self.matrix * self.reference**2
+        assumed = self.reference**2
+        parts = [
+            score_variance(layout, recording, self.ratio, assumed)
+            for layout, recording in zip(self.layouts, self.projections, strict=True)
+        ]
+        return self.prior * assumed + self._joined(parts)
 
     def meat(self, kind: Kind, free: Bool[np.ndarray, " p"]) -> tuple[Float[np.ndarray, "p p"], float]:
         """Variance of ``Tᵀe`` in one of the senses, and its degrees of freedom (infinite if it is not estimated)."""
@@ -320,7 +335,8 @@ class Evidence:
         meat, degrees = self.meat(kind, free)
         wider = np.ones(len(free))
         if kind == "robust":
-            meat, wider = self.meat("gauss-newton", free)[0], self._wider(free)[1]
+            meat = self.meat("gauss-newton", free)[0]
+            wider = self._wider(free, meat)
         # Weights of 1e300 overflow here, and their error bars are then unknown.
         with np.errstate(over="ignore", invalid="ignore"):
             plain = bread @ meat @ bread * np.outer(wider, wider)
