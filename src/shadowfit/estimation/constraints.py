@@ -6,11 +6,12 @@ explain what adds up over a long time. A simulator has no such forces. So its pa
 exactly (the fit of the output error), reached from the most likely levels by more and more weight on the equations,
 each fit from where the last one ended: a start for a single simulation may be far too poor where this path is not.
 
-**What was measured has noise.** Two machines keep the most likely levels:
+**What was measured has noise.** Some machines keep the most likely levels:
 
 * one whose drives' forces were *measured* while a controller held its path: a simulation would add up errors of the
   readings that the machine never felt, and parameters would pay for them;
-* one that no simulation from its inputs alone follows, because a controller answered to what the model lacks.
+* one that no simulation from its inputs alone follows, because a controller answered to what the model lacks;
+* one of whose forces somebody has said how well they are known.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ UNSETTLED = 100.0
 def constrained(scan: Scan, likely: Candidate) -> Candidate:
     """The fit whose equations of motion hold exactly, or the most likely one where that says more."""
     problem, current = scan.problem, likely
+    if problem.plan.unknowns.reach != 3 or is_read(problem) or problem.options.force_noise:
+        return likely
     # In which proportion the forces of a loose joint stand to the others' is told by how well those are known.
-    if problem.plan.unknowns.reach != 3 or is_read(problem) or likely.weights.proportion is not None:
+    if likely.weights.proportion is not None:
         return likely
     while current.evidence.noise[0].degrees > EXACT and scan.has_time:
         stiffer = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False, most=ITERATIONS)

@@ -106,6 +106,8 @@ def _equations(estimate: Estimate, choice: NoiseChoice) -> Choice:
         return Choice(what, "hold exactly", "parameters are those whose simulations follow the recordings")
     if estimate.weights.proportion is not None:
         reason = "a joint that nothing drives is measured by its own forces, whose scale the torques of the others tell"
+    elif estimate.problem.options.force_noise:
+        reason = "how well forces are known was given"
     elif is_read(estimate.problem):
         reason = "the drives' forces were measured, and a simulation would add up their errors: forces count"
     elif choice.led:
