@@ -60,7 +60,7 @@ def test_friction_that_turns_over_twice_the_speed_is_given_twice_the_time():
         file, recording = rubbing([width, 1e-9])
         problem = build_problem(file, [recording], parameter_set(file, FREE), Options())
         start = start_point(problem)
-        found = fading(problem, start, first_weights(problem, start)).options.stick_time
+        found = creeping(problem, start, first_weights(problem, start)).options.stick_time
         assert set(found) == {"joint1"}
         times.append(found["joint1"])
     assert times[1:] == pytest.approx([2.0 * times[0], 4.0 * times[0]])

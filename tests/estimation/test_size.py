@@ -44,7 +44,7 @@ def test_memory_is_known_and_spoken():
     assert [spoken(size) for size in (2e3, 3e6, 4.5e9, 1.46e12)] == ["2 kB", "3 MB", "4.5 GB", "1.46 TB"]
 
 
-@pytest.mark.parametrize("value", [1e50, -9e99])
+@pytest.mark.parametrize("value", [1e17, -9e49])
 def test_a_reading_without_digits_for_its_noise_is_refused(value):
     theta = THETA.copy()
     theta[50] = value

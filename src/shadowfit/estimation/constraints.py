@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.drives import is_driven, is_led, is_read
 from shadowfit.estimation.scan import Candidate, Scan, usable
 from shadowfit.estimation.uncertainty.evidence import EXACT
@@ -52,6 +53,16 @@ def constrained(scan: Scan, likely: Candidate) -> Candidate:
             return likely
         current = stiffer
     return current
+
+
+def apart(likely: Candidate, exact: Candidate) -> Float[np.ndarray, " p"]:
+    """Variance of each parameter by which the two answers differ beyond what noise may make of the first.
+
+    Where the model is right the most likely errors of forces are none, and both are the same within their bars
+    (Hausman, Econometrica 1978). By how much more they differ is what the model is wrong by.
+    """
+    moved = likely.problem.parameters.minus(exact.point.values, likely.point.values)
+    return np.where(exact.evidence.at_bound, 0.0, np.maximum(moved**2 - likely.evidence.std**2, 0.0))
 
 
 def follows(candidate: Candidate) -> bool:
