@@ -3,9 +3,8 @@
 A model's error is mostly a small unknown function: friction that is not quite viscous plus Coulomb, a spring that is
 not there, a force that changes as the machine warms up, an eccentric encoder. Each joint and each sensor has its
 candidates, sums of a few smooth functions (:mod:`state_functions`) whose coefficients have a normal prior of unknown
-size; which of them the data ask for, and how large they are, is found in the linearised problem of the fit
-(:mod:`components`). Its weights are those by which models predict best (:mod:`shadowfit.estimation.noise`): up to the
-output error where the machine keeps its phase, so that an error counts by what it does over the whole recording.
+size; which of them the data ask for, and how large they are, is found in the problem linearised along the most likely
+motion (:mod:`components`), which follows the samples whatever the model lacks.
 
 **What it does to the parameters.** The fit has no such functions, for the model is to be simulated; its parameters
 stand in for them as well as they can. With columns Z of the functions, T of the parameters (states are projected out of
