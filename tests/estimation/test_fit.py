@@ -399,9 +399,7 @@ def test_unknown_parameters_are_refused_before_anything_is_computed(release):
 
 
 def test_a_wild_start_is_refused(release):
-    with pytest.raises(
-        ShadowfitError, match=r"starts at 1e\+160; it must be a finite number, between 1e-50 and 1e\+50"
-    ):
+    with pytest.raises(ShadowfitError, match=r"starts at 1e\+160; it must be a finite number, between 1e-50"):
         fit(PENDULUM, release, {**AWAY, "pendulum.inertia.yy": 1e160}, options=Options(**STEPPER))
 
 
