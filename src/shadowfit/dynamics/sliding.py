@@ -73,10 +73,10 @@ def widest(fastest: Float[np.ndarray, " n"], corrected: bool) -> Float[np.ndarra
 
 
 def mean_direction(
-    before: Float[Array, "*n"], after: Float[Array, "*n"], width: Float[Array, "*n"]
+    before: Float[Array, "*n"], after: Float[Array, "*n"], width: Float[Array, "*n"], library: Any = jnp
 ) -> Float[Array, "*n"]:
     """A, from −1 to 1, between the speeds at the start and the end of the step."""
-    first, last = _length(before, width), _length(after, width)
+    first, last = _length(before, width, library), _length(after, width, library)
     return (before + after) / (first + last) * (1.0 + _near(width, first, last))
 
 
@@ -88,9 +88,9 @@ def slope(before: Float[Array, "*n"], after: Float[Array, "*n"], width: Float[Ar
     return far * (1.0 + near) - (before + after) / both * near * after / last**2
 
 
-def _length(speed: Array, width: Array) -> Array:
+def _length(speed: Array, width: Array, library: Any = jnp) -> Array:
     """r."""
-    return jnp.sqrt(speed**2 + (REACH * width) ** 2)
+    return library.sqrt(speed**2 + (REACH * width) ** 2)
 
 
 def _near(width: Array, first: Array, last: Array) -> Array:

@@ -16,12 +16,15 @@ each fit from where the last one ended: a start for a single simulation may be f
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from shadowfit.arrays import Float
 from shadowfit.estimation.problem.drives import is_driven, is_led, is_read
 from shadowfit.estimation.scan import Candidate, Scan, usable
 from shadowfit.estimation.uncertainty.evidence import EXACT
+from shadowfit.estimation.uncertainty.likelihood import stepped_deviance
 from shadowfit.mechanism.laws import PositionMotor
 
 # Factor from weight to weight (in κ): forces that were free give way by its root.
@@ -42,8 +45,10 @@ def constrained(scan: Scan, likely: Candidate) -> Candidate:
     # In which proportion the forces of a loose joint stand to the others' is told by how well those are known.
     if likely.weights.proportion is not None:
         return likely
+    sticks = likely.weights.sticks and not errs(likely)
     while current.evidence.noise[0].degrees > EXACT and scan.has_time:
-        stiffer = scan.fitted(current.point, current.weights.scaled(STRIDE), adapt=False, most=ITERATIONS)
+        weights = dataclasses.replace(current.weights.scaled(STRIDE), sticks=sticks)
+        stiffer = scan.fitted(current.point, weights, adapt=False, most=ITERATIONS)
         # Beyond the digits of the numbers states are not told any more, and error bars would be rounding.
         if not usable(stiffer.outcome) or not stiffer.evidence.settled:
             break
@@ -53,6 +58,17 @@ def constrained(scan: Scan, likely: Candidate) -> Candidate:
             return likely
         current = stiffer
     return current
+
+
+def errs(likely: Candidate) -> bool:
+    """Whether the data show errors of the equations of motion, by Schwarz's criterion for a level of each joint.
+
+    Where they do not, equations that hold exactly are the most likely ones, too, and leave friction at rest open as
+    these do. A simulator knows no such friction, and where the model lacks something else it would be made to fit that.
+    """
+    problem, weights = likely.problem, dataclasses.replace(likely.weights, pull=None)
+    exact, white = (stepped_deviance(problem, likely.point, one) for one in (weights.scaled(STRIDE), weights))
+    return exact - white > len(weights.dynamics) * np.log(problem.sample_count())
 
 
 def apart(likely: Candidate, exact: Candidate) -> Float[np.ndarray, " p"]:

@@ -20,7 +20,7 @@ equations that hold exactly (:mod:`constraints`). Error bars follow from what th
 **The model file.** Bodies all of whose numbers are free have a prior about the file's, as wide as the data say
 (:mod:`uncertainty.file_prior`).
 
-**At rest.** Where forces were measured equations of joints that rest do not count (:mod:`problem.resting`).
+**At rest.** Friction of joints that rest is open within its level (:mod:`problem.sticking`).
 
 **Near rest.** Where a drive leads every joint through rest, by its torque or a target, the speed over which dry
 friction turns is seen (:mod:`uncertainty.near_rest`).
@@ -35,11 +35,10 @@ import numpy as np
 
 from shadowfit.arrays import Float
 from shadowfit.estimation.constraints import apart, constrained
-from shadowfit.estimation.problem.drives import is_led, is_read, passes_rest
+from shadowfit.estimation.problem.drives import is_led, passes_rest
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.read_forces import read_forces
-from shadowfit.estimation.problem.resting import resting
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.scan import Candidate, Scan, usable
@@ -108,13 +107,11 @@ def estimate_noise(
     """
     scan = Scan(problem, settings, progress)
     led = is_led(problem)
-    weights = first_weights(problem, start)
+    weights = dataclasses.replace(first_weights(problem, start), sticks=True)
     if led:
         start = turned(problem, start, weights)
         weights = proportioned(problem, start, weights)
         weights = dataclasses.replace(weights, read=read_forces(problem, start.values))
-    if is_read(problem):
-        weights = dataclasses.replace(weights, resting=resting(problem))
     best = scan.fitted(start, levels_at_start(problem, start, weights, led), first=True)
     if not best.outcome.status.converged:
         return problem, dataclasses.replace(best.outcome, log=tuple(scan.log)), weights, None

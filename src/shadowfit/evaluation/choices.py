@@ -67,12 +67,6 @@ def _noise(estimate: Estimate, choice: NoiseChoice) -> list[Choice]:
         chosen = f"creeps with a time: {times}" if times else "sticks"
         reason = "the most likely: torques through rest show whether friction jumps, or gears yield first"
         made.append(Choice("dry friction near rest", chosen, reason))
-    rests = dict(zip(estimate.unexplained, estimate.weights.rests, strict=False))
-    if any(rests.values()):
-        share = {name: count / sum(track.steps for track in estimate.problem.tracks) for name, count in rests.items()}
-        chosen = ", ".join(f"{name} {100.0 * part:.2g} %" for name, part in share.items() if part)
-        reason = "friction at rest is whatever balances the other forces: these equations tell nothing"
-        made.append(Choice("time at rest that is left out", chosen, reason))
     if choice.acting is not None:
         chosen = "white forces that act" if choice.acting else "forces that were read wrongly, or have a memory"
         reason = "they are not" if choice.acting else "of some joints they are"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shadowfit.arrays import Array, Bool, Float
+from shadowfit.arrays import Array, Float
 from shadowfit.estimation.problem.shaping import Shaping
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Values
@@ -51,5 +51,5 @@ class Chunk:
     proportion: Float[np.ndarray, "r p"] | None = None
     """``d log F`` of residuals that are counted in proportion to forces or gains (:mod:`proportion`,
     :mod:`read_forces`), by the recording's increments."""
-    counted: Bool[np.ndarray, "steps r"] | None = None
-    """Which equations of motion count (:mod:`resting`); None: all."""
+    told: Float[np.ndarray, "steps r"] | None = None
+    """How far equations of motion count that leave friction at rest open (:mod:`sticking`); None: all do."""

@@ -1,4 +1,4 @@
-"""The speeds that widths of dry friction follow from (:mod:`stopping`), along the motions of a point."""
+"""What a fit holds of dry friction along the motions of a point: its widths (:mod:`stopping`), and where it rests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from shadowfit.dynamics.sliding import widest
 from shadowfit.estimation.linear.threads import in_threads
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.sticking import opening
 from shadowfit.estimation.residuals.stopping import Braked, Stopping, alike
 
 # Steps that are evaluated in one call.
@@ -34,30 +35,30 @@ def with_stopping(problem: Problem, point: Point, part: float = 0.0) -> Point:
     """
     if not is_regularised(problem):
         return point
-    found: Sequence[Stopping]
-    if point.stopping is None:
-        found = [_limited(problem, _braked(problem, point, index)) for index in range(len(point.nodes))]
-    else:
-        found = [
-            stopping_along(problem, point, index).limited(before.most)
-            for index, before in enumerate(point.stopping)
-            if before.most is not None
-        ]
-        if all(alike(own, before, part) for own, before in zip(found, point.stopping, strict=True)):
-            return point
+    before: Sequence[Stopping | None] = point.stopping or [None] * len(point.nodes)
+    found = [_held(problem, _braked(problem, point, index), own) for index, own in enumerate(before)]
+    if all(held is not None and alike(own, held, part) for own, held in zip(found, before, strict=True)):
+        return point
     return dataclasses.replace(point, stopping=tuple(found))
 
 
-def _limited(problem: Problem, braked: Braked) -> Stopping:
-    fastest = np.max(np.abs(braked.speeds), axis=0)
-    return Stopping(braked.stopped).limited(widest(fastest, problem.options.correction != "none"))
+def _held(problem: Problem, braked: Braked, before: Stopping | None) -> Stopping:
+    """What is held of a motion, with the limits to widths from before."""
+    most = None if before is None else before.most
+    if most is None:
+        most = widest(np.max(np.abs(braked.speeds), axis=0), problem.options.correction != "none")
+    held = Stopping(braked.stopped).limited(most)
+    if problem.level_names is None:
+        return held
+    widths = held.widths(problem.kernels.stick_times, problem.timestep)
+    return Stopping(held.speeds, held.most, opening(problem, braked, widths))
 
 
 def _braked(problem: Problem, point: Point, recording: int) -> Braked:
     """What stopping speeds follow from, and the speeds of the axes."""
     poses, steps = point.nodes[recording].pose, problem.tracks[recording].steps
     if not is_regularised(problem):
-        return Braked(*np.zeros((2, steps, 0)))
+        return Braked(*np.zeros((3, steps, 0)))
     values = problem.parameters.of_recording(point.values, recording)
     command, _ = problem.commands_at(point.values, recording)
 

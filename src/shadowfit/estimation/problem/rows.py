@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from shadowfit.arrays import Float
+from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.sticking import told
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.records import record
 
@@ -44,12 +47,16 @@ def groups(problem: Problem, recording: int = 0) -> tuple[Group, ...]:
     return tuple(listed)
 
 
-def present(problem: Problem, weights: Weights, recording: int = 0) -> np.ndarray:
-    """Which rows of each step hold a residual, shape (steps, m): samples may be missing, joints may rest."""
+def present(problem: Problem, point: Point, weights: Weights, recording: int = 0) -> Float[np.ndarray, "n m"]:
+    """How far the variance of each row of each step is that of its group's level.
+
+    That is zero for missing samples, and ``c²`` for equations that leave friction open (:mod:`sticking`).
+    """
     track = problem.tracks[recording]
     dynamics, *sensors = groups(problem, recording)
     seen = zip(track.present, sensors, strict=True)
     columns = [np.repeat(here[..., None], group.size, axis=2) for here, group in seen]
     observed = np.concatenate(columns, axis=2).reshape(track.steps, -1)
-    moving = np.ones((track.steps, dynamics.size), bool) if weights.resting is None else ~weights.resting[recording]
+    counted = told(problem, point, weights, recording)
+    moving = np.ones((track.steps, dynamics.size)) if counted is None else counted**2
     return np.concatenate([moving, observed], axis=1)

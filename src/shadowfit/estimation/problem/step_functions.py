@@ -40,7 +40,7 @@ def dynamics_rows(plan: Plan, machine: Parametrised, weighing: Weighing, moving:
 
 def braked(
     plan: Plan, machine: Parametrised, timestep: Float[Array, ""], moving: tuple[Pose, Float[Array, "inputs"]]
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """What the widths of dry friction in a step follow from."""
     return plan.unknowns.braked(plan.equations, machine, *moving, timestep)
 

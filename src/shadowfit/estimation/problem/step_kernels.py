@@ -123,8 +123,8 @@ class StepKernels:
             # Errors of the discretisation grow with the forces, too.
             whole = moving[:, :, -1] + chunk.data.truncation @ chunk.dynamics_weight.T
             moving[:, :, width:-1] -= whole[:, :, None] * chunk.proportion
-        if chunk.counted is not None:
-            moving *= chunk.counted[:, :, None]
+        if chunk.told is not None:
+            moving *= chunk.told[:, :, None]
         return table
 
     def residuals(self, chunk: Chunk) -> np.ndarray:
@@ -137,8 +137,8 @@ class StepKernels:
         nodes, command = chunk.nodes.pose[: len(data.command) + 2], (data.command, data.command_slopes)
         missing = self.missing(chunk.values, nodes, command, chunk.timestep, data.widths) - data.truncation
         weighted = missing @ chunk.dynamics_weight.T
-        if chunk.counted is not None:
-            weighted *= chunk.counted
+        if chunk.told is not None:
+            weighted *= chunk.told
         return np.concatenate([weighted, seen[..., -1].reshape(len(missing), -1)], axis=1)
 
     def missing(

@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.arrays import Bool, Float
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.proportion import Proportion
@@ -56,13 +56,8 @@ class Weights:
     apart: tuple[float, ...] | None = None
     """Variance of each parameter by which equations that hold exactly move it further than the most likely errors
     allow (:mod:`constraints`)."""
-    resting: tuple[Bool[np.ndarray, "n d"], ...] | None = None
-    """Steps of each recording in which equations of joints that rest do not count (:mod:`resting`); None: all do."""
-
-    @property
-    def rests(self) -> Float[np.ndarray, " r"]:
-        """How many equations of each joint do not count."""
-        return np.sum([own.sum(axis=0) for own in self.resting or ()], axis=0) + np.zeros(len(self.dynamics))
+    sticks: bool = False
+    """Whether equations of joints that rest leave friction open (:mod:`sticking`); a simulator's do not."""
 
     @property
     def state_weight(self) -> float:

@@ -87,14 +87,14 @@ def balance_of(
 
 def braked(
     tree: Tree, mechanism: Mechanism, motions: Pose, command: Float[Array, "inputs"], timestep: Float[Array, ""]
-) -> tuple[Float[Array, "a"], Float[Array, "a"]]:
-    """Stopping speeds and speeds of all axes (:class:`stopping.Braked`) of a tree without loops."""
+) -> tuple[Float[Array, "a"], Float[Array, "a"], Float[Array, "d"]]:
+    """What friction does to all axes (:class:`stopping.Braked`) of a tree without loops."""
     # No width matters to largest impulses.
     widths = jnp.ones(tree.size + len(mechanism.shafts))
     here = balance_of(tree, mechanism, motions, command, timestep, widths)
     easily = mobility(tree, mechanism, motions[1], timestep)
     stopped = shafts.stopped_along(tree, mechanism, easily, timestep)
-    return jnp.concatenate([easily * here.limits, stopped]), here.speeds
+    return jnp.concatenate([easily * here.limits, stopped]), here.speeds, here.limits
 
 
 def mobility(tree: Tree, mechanism: Mechanism, motion: Pose, timestep: Float[Array, ""]) -> Float[Array, "a"]:

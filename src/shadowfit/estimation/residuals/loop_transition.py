@@ -136,18 +136,18 @@ def braked(
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
     friction: Friction,
-) -> tuple[Float[Array, "a"], Float[Array, "a"]]:
-    """Stopping speeds and speeds of all axes (:class:`stopping.Braked`), found along with the loops' impulses."""
+) -> tuple[Float[Array, "a"], Float[Array, "a"], Float[Array, "d"]]:
+    """What friction does to all axes (:class:`stopping.Braked`), found along with the loops' impulses."""
     mechanism = machine.mechanism()
     closed = _Loops.of(tree, independent, machine, poses, timestep, friction)
     creeping = jnp.stack([jnp.asarray(time) for time in stick_times(tree, mechanism)])
     easily = joint_transition.mobility(tree, mechanism, poses[1], timestep)
     reaction: Array = jnp.zeros(len(closed.law.yielding))
     stopped: Array = jnp.zeros(len(creeping))
-    speeds = stopped
+    speeds = limits = stopped
     for _ in range(ROUNDS):
         widths = stick_width(creeping, stopped, timestep)
         here = joint_transition.balance_of(tree, mechanism, poses, command, timestep, widths, reaction)
         reaction = reaction + closed.taken(mechanism, poses, reaction, here.missing)
-        stopped, speeds = easily * here.limits, here.speeds
-    return stopped, speeds
+        stopped, speeds, limits = easily * here.limits, here.speeds, here.limits
+    return stopped, speeds, limits[: tree.size]

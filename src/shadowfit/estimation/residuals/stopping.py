@@ -30,6 +30,8 @@ class Braked(NamedTuple):
     """Speeds from which friction stops them within a step, ``d L`` [rad/s, m/s],"""
     speeds: Float[np.ndarray, "steps a"]
     """and those that they have."""
+    levels: Float[np.ndarray, "steps d"]
+    """Largest impulses L of dry friction along the coordinates of the tree [N m s, N s]."""
 
 
 class Stopping(PyTree):
@@ -39,6 +41,8 @@ class Stopping(PyTree):
     """``d L`` [rad/s, m/s]."""
     most: Float[np.ndarray, "a 2"] | None = None
     """Largest widths, by :func:`sliding.widest`; None: no limit, as in a simulation."""
+    open: Float[np.ndarray, "steps r"] | None = None
+    """Standard deviation [N m s, N s] of what friction at rest may be in each equation (:mod:`sticking`)."""
 
     def limited(self, most: Float[np.ndarray, "a 2"]) -> Stopping:
         """With limits. An axis without friction, which has no width yet, gets the largest that half a step may have."""

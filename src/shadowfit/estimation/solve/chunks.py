@@ -14,6 +14,7 @@ from shadowfit.estimation.problem.chunk import Chunk, ChunkData
 from shadowfit.estimation.problem.point import Point, Truncation
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.regularisation import stopping_along
+from shadowfit.estimation.problem.sticking import told
 from shadowfit.estimation.problem.track import Track
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.kernels import processors
@@ -45,7 +46,7 @@ class RecordingRows:
             factor, self.proportion = units
             self.known = self._as_large(point, index, factor)
             self.dynamics_weight = factor[:, None] * weights.dynamics
-        self.counted = None if weights.resting is None else ~weights.resting[index]
+        self.told = told(problem, point, weights, index)
         self.length = chunk_length(problem, index)
         self.starts = range(0, self.track.steps, self.length)
         """First step of each chunk."""
@@ -84,7 +85,7 @@ class RecordingRows:
             self.weights.reference,
             None if self.shaping is None else self.shaping.between(begin, end),
             self.proportion,
-            None if self.counted is None else self.counted[begin:end],
+            None if self.told is None else self.told[begin:end],
         )
 
     def tables(self, begin: int, end: int | None = None) -> tuple[front.RowTable, front.RowTable]:

@@ -51,4 +51,4 @@ def _stopping(new: Stopping, other: Stopping, share: float) -> Stopping:
     """Speeds are positive: their geometric mean."""
     positive = (new.speeds > 0.0) & (other.speeds > 0.0)
     ratio = np.divide(other.speeds, new.speeds, out=np.ones_like(new.speeds), where=positive)
-    return Stopping(new.speeds * ratio**share, new.most)
+    return Stopping(new.speeds * ratio**share, new.most, new.open)

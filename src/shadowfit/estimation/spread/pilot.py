@@ -103,5 +103,5 @@ def pilot_fit(
     spread = {name: float(np.std([named[name] for named in values])) for name in asked.scatter}
     # The pull of acting forces is that of the pilot's individual parameters and steps.
     # What rests in the recordings of the pilot says nothing about those of the others.
-    weights = dataclasses.replace(estimate.weights, pull=None, resting=None)
+    weights = dataclasses.replace(estimate.weights, pull=None)
     return Pilot(weights, mean, spread, estimate.converged)

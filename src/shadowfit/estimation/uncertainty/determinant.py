@@ -91,7 +91,7 @@ def pull(
     ``acting`` is the part of each coordinate's errors that acts.
     """
     # Inertia is that of all joints, also where one rests.
-    weights = dataclasses.replace(weights, resting=None)
+    weights = dataclasses.replace(weights, sticks=False)
     root = np.sqrt(acting)
     freedom = root[:, None] * evidence.noise[0].freedom * root
     slope, curvature = _slopes(problem, point, weights, freedom)

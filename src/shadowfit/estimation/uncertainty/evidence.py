@@ -71,7 +71,8 @@ class Evidence:
     places: tuple[np.ndarray, ...]
     """Of each recording's parameters among all."""
     layouts: tuple[tuple[Group, ...], ...]
-    present: tuple[Bool[np.ndarray, "n m"], ...]
+    present: tuple[Float[np.ndarray, "n m"], ...]
+    """How far each row is one of its group's level (:func:`rows.present`)."""
     impulse_ratio: Float[np.ndarray, " r"]
     """Standard deviation of each weighted impulse residual in units of ``σ₀``; one where the weights are believed. Of
     white errors alone, where there are others (``find_latent``)."""
@@ -424,7 +425,7 @@ def gather(
         tuple(projected(problem, here, weights, i) for i in recordings),
         tuple(parameters.places(i) for i in recordings),
         tuple(rows.groups(problem, i) for i in recordings),
-        tuple(rows.present(problem, weights, i) for i in recordings),
+        tuple(rows.present(problem, here.point, weights, i) for i in recordings),
         weights.impulse_ratio,
         Pieces(problem, here.point, weights).compare,
         bool(parameters.on_edge(here.point.values)),

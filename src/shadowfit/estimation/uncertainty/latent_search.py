@@ -33,6 +33,7 @@ from shadowfit.estimation.problem.drives import driven_by_force, is_led, targets
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
+from shadowfit.estimation.problem.sticking import left_open, told
 from shadowfit.estimation.problem.weights import Weights, unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
@@ -98,6 +99,8 @@ class Linear:
     places: tuple[np.ndarray, ...]
     """Of each recording's parameters among all."""
     free: Bool[np.ndarray, " p"]
+    open: float = 0.0
+    """Equations that tell nothing of the level of errors, since they leave friction at rest open."""
 
     def columns(self, part: Sequence[_Candidate], recording: int, states: Follower) -> Float[np.ndarray, "n m c"]:
         """Columns of some candidates in the rows of a recording, whose states are projected out."""
@@ -242,7 +245,7 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
         projections = evidence.projections if known else tuple(projected(problem, there, weights, i) for i in which)
         step = propose(problem, there, WARM_DAMPING, "scaled")
         white = deviance(problem, there, weights, change=0.0 if step is None else step.change, volume=False)[0]
-        return Linear(weights, projections, evidence.places, free), white
+        return Linear(weights, projections, evidence.places, free, left_open(problem, point, weights)), white
 
     parts = _parts(problem, candidates(problem, point))
     trial = weights.likely
@@ -362,8 +365,7 @@ def _compared(problem: Problem, linear: Linear, part: Sequence[_Candidate]) -> c
 
     parameters = int(np.count_nonzero(free))
     first_states = 2 * problem.plan.node_size * len(linear.projections)
-    rests = int(linear.weights.rests.sum())
-    degrees = max(problem.sample_count() - rests - parameters - first_states, 1)
+    degrees = max(problem.sample_count() - linear.open - parameters - first_states, 1.0)
     return components.projected(tables(), degrees, tuple(tuple(range(*pair)) for pair in itertools.pairwise(edges)))
 
 
@@ -416,7 +418,7 @@ def candidates(problem: Problem, point: Point) -> list[_Candidate]:
     drives, aims = _drives(problem, point), _targets(problem, point)
     for joint, name in enumerate(problem.level_names or ()):
         position, speed = ([motion[i][:, joint] for motion in motions] for i in (0, 1))
-        row = functools.partial(_impulse, problem, joint), joint
+        row = functools.partial(_impulse, problem, point, joint), joint
         listed.append(_Candidate("speed", name, state_functions.of_speed(position, speed), *row))
         # Coulomb friction stands in for friction near rest as for no other function of the speed, by as much as it is
         # large: beside them, with one size for all, it would be taken for smaller.
@@ -467,12 +469,13 @@ def _targets(problem: Problem, point: Point) -> dict[str, list[Float[np.ndarray,
 
 
 def _impulse(
-    problem: Problem, joint: int, weights: Weights, recording: int
+    problem: Problem, point: Point, joint: int, weights: Weights, recording: int
 ) -> tuple[list[int], Float[np.ndarray, "n 1"]]:
     """A force of one on a joint coordinate in the weighted rows."""
     impulse = problem.timestep * weights.dynamics[joint, joint]
     unit = np.full((problem.tracks[recording].steps, 1), impulse)
-    return [joint], unit if weights.resting is None else unit * ~weights.resting[recording][:, [joint]]
+    counted = told(problem, point, weights, recording)
+    return [joint], unit if counted is None else unit * counted[:, [joint]]
 
 
 def _reading(

@@ -109,12 +109,14 @@ def _curvature(
         repeats = (projection.residual.shape[1] - rows) // (len(groups) - rows)
         member = np.concatenate([groups[:rows], np.tile(groups[rows:], repeats)])
         indicator = (member[:, None] == np.arange(count)).astype(float)
-        left = follower.chunks.met(projection.residual[:, :, None] * indicator, follower.factor.nodes)
+        # An error in part of its group's level counts as far as it is.
+        residual = projection.residual * evidence.present[index]
+        left = follower.chunks.met(residual[:, :, None] * indicator, follower.factor.nodes)
         halfway = follower.factor.halfway(left)
         total -= np.einsum("kig,kih->gh", halfway, halfway)
-        squares = np.sum(projection.residual**2, axis=0) @ indicator
+        squares = np.sum(residual**2, axis=0) @ indicator
         total += np.diag(squares)
-        by_group = np.einsum("kmp,km,mg->gp", projection.rows, projection.residual, indicator, optimize=True)
+        by_group = np.einsum("kmp,km,mg->gp", projection.rows, residual, indicator, optimize=True)
         scores[:, evidence.places[index]] += by_group
     total -= scores @ evidence.bread(~evidence.at_bound) @ scores.T
     return 0.5 * (total + total.T) / weights.reference**2

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from shadowfit.arrays import Bool, Float
+from shadowfit.arrays import Float
 from shadowfit.estimation.linear.projection import Projection
 from shadowfit.estimation.problem.rows import Group
 from shadowfit.records import record
@@ -74,7 +74,7 @@ class GroupNoise:
 def group_noise(
     layouts: Sequence[Sequence[Group]],
     projections: Sequence[Projection],
-    present: Sequence[Bool[np.ndarray, "n m"]],
+    present: Sequence[Float[np.ndarray, "n m"]],
     inverses: Sequence[Float[np.ndarray, "p p"]],
 ) -> tuple[GroupNoise, ...]:
     """Noise of each group over all recordings.
@@ -87,8 +87,9 @@ def group_noise(
         squares, count = np.zeros((kind.size, kind.size)), 0
         for layout, projection, here in zip(layouts, projections, present, strict=True):
             for rows in layout[index].samples():
-                squares += projection.residual[:, rows].T @ projection.residual[:, rows]
-                count += int(np.count_nonzero(here[:, rows], axis=0).max(initial=0))
+                own = projection.residual[:, rows] * np.sqrt(here[:, rows])
+                squares += own.T @ own
+                count += int(np.ceil(here[:, rows].sum(axis=0).max(initial=0.0)))
         samples = [layout[index].samples() for layout in layouts]
         freedom = functools.partial(_freedom, kind.size, samples, projections, present, inverses)
         groups.append(GroupNoise(kind.name, squares, count, freedom))
@@ -99,7 +100,7 @@ def _freedom(
     size: int,
     samples: Sequence[Sequence[slice]],
     projections: Sequence[Projection],
-    present: Sequence[Bool[np.ndarray, "n m"]],
+    present: Sequence[Float[np.ndarray, "n m"]],
     inverses: Sequence[Float[np.ndarray, "p p"]],
 ) -> Float[np.ndarray, "d d"]:
     """``D = Σ_k (1 − leverage_k)`` of one group; what the parameters take up is counted with the states."""
@@ -107,7 +108,7 @@ def _freedom(
     for rows_of, projection, here, inverse in zip(samples, projections, present, inverses, strict=True):
         for rows in rows_of:
             table = projection.rows[:, rows]
-            known = np.count_nonzero(here[:, rows], axis=0).astype(float)
+            known = here[:, rows].sum(axis=0)
             by_parameters = np.tensordot(table @ inverse, table, axes=([0, 2], [0, 2]))
             total += np.diag(known) - projection.leverages.total[rows, rows] - by_parameters
     return 0.5 * (total + total.T)

@@ -56,7 +56,7 @@ class TreeImpulses(TreeLinks):
         limits = self.limits(self.along_axes(at, carried, np.ones((steps, size))), steps)
         rates = self.rates(poses, timestep)
         stopped, speeds = self.shafts.braked(values, mobility[:, :steps], rates, timestep)
-        return Braked(np.hstack([mobility[:, :steps].T * limits, stopped]), np.hstack([rates, speeds]))
+        return Braked(np.hstack([mobility[:, :steps].T * limits, stopped]), np.hstack([rates, speeds]), limits)
 
     def limits(self, axes: Sequence[np.ndarray | None], steps: int) -> Float[np.ndarray, "steps d"]:
         """Largest impulses of dry friction along the coordinates; no width matters to them."""

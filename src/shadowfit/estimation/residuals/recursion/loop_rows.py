@@ -188,7 +188,7 @@ class LoopRows:
             found = self._balanced(self.open.alone, at, values, poses, (command, no_slopes), timestep, closed, widths)
             limits, speeds = self._run("own axes", _own_axes, values, [np.asarray(timestep)], found.varying)
             stopped = easily * np.hstack([found.limits, limits])
-        return Braked(stopped, np.hstack([self.open.alone.rates(poses, timestep), speeds]))
+        return Braked(stopped, np.hstack([self.open.alone.rates(poses, timestep), speeds]), found.limits)
 
     def _balanced(
         self,

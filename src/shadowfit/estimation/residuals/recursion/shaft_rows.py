@@ -13,7 +13,6 @@ from shadowfit.dynamics import shafts
 from shadowfit.dynamics.tree import Tree
 from shadowfit.estimation.residuals.parameter_layout import Layout, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
-from shadowfit.estimation.residuals.stopping import Braked
 from shadowfit.kernels import OverTime, over_time, slopes
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism.mechanism import Mechanism
@@ -105,14 +104,14 @@ class ShaftRows:
         mobility: Float[np.ndarray, "d steps"],
         rates: Float[np.ndarray, "steps d"],
         timestep: float,
-    ) -> Braked:
+    ) -> tuple[Float[np.ndarray, "steps s"], Float[np.ndarray, "steps s"]]:
         """Speeds from which friction stops the shafts within a step, and those that they have."""
         stopped, speeds = np.zeros((2, len(rates), len(self.mechanism.shafts)))
         for row, (name, shaft) in enumerate(self.mechanism.shafts.items()):
             places, turns = shafts.coordinates(self.tree, self.mechanism, shaft)
             stopped[:, row] = shafts.stopped(self._numbers(values, name, shaft), turns**2 @ mobility[places], timestep)
             speeds[:, row] = rates[:, places] @ turns
-        return Braked(stopped, speeds)
+        return stopped, speeds
 
     def _numbers(self, values: Values, name: str, shaft: Shaft) -> Float[np.ndarray, "3"]:
         """Numbers of a shaft, free ones as they are."""

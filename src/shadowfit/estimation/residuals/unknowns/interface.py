@@ -184,6 +184,11 @@ class Unknowns(abc.ABC):
     def node_size(self) -> int:
         """Unknowns of a node, which is also the number of dynamics residuals in a step."""
 
+    @property
+    def level_places(self) -> Sequence[int]:
+        """Coordinates of the tree that the equations of motion are those of."""
+        return ()
+
     def level_names(self, mechanism: Mechanism) -> tuple[str, ...] | None:
         """Names of the impulses where the errors of each have a level of their own; None: one level for all."""
         return None
@@ -243,8 +248,8 @@ class Unknowns(abc.ABC):
 
     def braked(
         self, equations: Equations, machine: Parametrised, poses: Pose, command: Array, timestep: Float[Array, ""]
-    ) -> tuple[Float[Array, "a"], Float[Array, "a"]]:
-        """Stopping speeds and speeds of these axes before one step between three nodes."""
+    ) -> tuple[Float[Array, "a"], Float[Array, "a"], Float[Array, "d"]]:
+        """What friction does to these axes (:class:`stopping.Braked`) in one step between three nodes."""
         raise NotImplementedError
 
     @abc.abstractmethod

@@ -99,6 +99,10 @@ class Joint(Unknowns):
     def node_size(self) -> int:
         return len(self.independent)
 
+    @property
+    def level_places(self) -> tuple[int, ...]:
+        return self.independent
+
     def level_names(self, mechanism: Mechanism) -> tuple[str, ...]:
         names = coordinate_names(self.tree, mechanism)
         return tuple(names[place] for place in self.independent)
@@ -191,7 +195,7 @@ class Joint(Unknowns):
 
     def braked(
         self, equations: Equations, machine: Parametrised, poses: Pose, command: Array, timestep: Float[Array, ""]
-    ) -> tuple[Float[Array, "a"], Float[Array, "a"]]:
+    ) -> tuple[Float[Array, "a"], Float[Array, "a"], Float[Array, "d"]]:
         tree, friction = self.tree, equations.friction
         if not tree.loops:
             return joint_transition.braked(tree, machine.mechanism(), poses, command, timestep)
