@@ -3,18 +3,16 @@
 A hinge about the vertical with a rotor, viscous and Coulomb friction; torques by its equation of motion.
 """
 
+import dataclasses
 import functools
 
 import numpy as np
 import pytest
 
-from shadowfit.estimation import Options, fit
-from shadowfit.estimation import noise as noise_levels
+from shadowfit.estimation import fit
 from shadowfit.estimation.problem.drives import is_read
-from shadowfit.estimation.problem.parameters import parameter_set
-from shadowfit.estimation.problem.problem import build_problem
-from shadowfit.estimation.problem.resting import resting
-from shadowfit.evaluation.choices import choices
+from shadowfit.estimation.problem.sticking import opening, told
+from shadowfit.estimation.residuals.stopping import Braked
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.recordings import Recording
 
@@ -78,42 +76,58 @@ def swinging(stribeck=0.0, seed=0):
     return recorded(*motion, level * np.sign(speed), seed)
 
 
-def problem_of(mechanism, recording, free=tuple(TRUTH)):
-    return build_problem(mechanism, [recording], parameter_set(mechanism, free), Options())
+def counted(estimate):
+    """How far each equation of motion counts."""
+    point = estimate.outcome.linearisation.point
+    weights = dataclasses.replace(estimate.weights, sticks=True)
+    return told(estimate.problem, point, weights, 0)[:, 0]
 
 
-def test_pauses_are_rests_and_turns_are_not():
-    problem = problem_of(drive(), from_point_to_point())
-    [still] = resting(problem)
-    moving = np.abs(np.gradient(from_point_to_point().channels["angle"], 4e-3)) > 0.1
-    at = np.interp(problem.tracks[0].times(problem.timestep), TIME, moving.astype(float)) > 0.5
-    assert not np.any(still[:, 0] & at)
+def at_steps(estimate, values):
+    return np.interp(estimate.problem.tracks[0].times(estimate.problem.timestep), TIME, values)
+
+
+@functools.cache
+def of_moves():
+    return fit(drive(), from_point_to_point(), list(TRUTH))
+
+
+@functools.cache
+def near_rest(stribeck, seed):
+    return fit(drive(), swinging(stribeck, seed), list(TRUTH))
+
+
+def test_pauses_leave_friction_open_and_motions_do_not():
+    speed = np.abs(np.gradient(from_point_to_point().channels["angle"], 4e-3))
+    share, slow = counted(of_moves()), at_steps(of_moves(), speed)
+    assert np.all(share[slow > 0.3] > 0.9)
     # Seven of fifteen parts of the time, less what begins and ends slowly.
-    assert 0.35 < np.mean(still) < 0.6
-    assert resting(problem_of(drive(), swinging())) is None
+    assert 0.3 < np.mean(share < 0.2) < 0.6
+    assert np.mean(counted(near_rest(0.0, 0)) < 0.2) < 0.1
+
+
+def test_a_rest_tells_friction_as_well_as_one_reading_of_it():
+    """The mean of its equations has the variance of a force between −L and L, however long it lasts."""
+    estimate = of_moves()
+    for steps in (1, 10, 300):
+        level = np.full((steps, 1), 0.7)
+        braked = Braked(level, np.zeros((steps, 1)), level)
+        spread = opening(estimate.problem, braked, np.ones((steps, 1)))
+        assert 1.0 / np.sum(spread**-2.0) == pytest.approx(0.7**2 / 3.0)
+        moving = Braked(level, np.full((steps, 1), 50.0), level)
+        assert np.all(opening(estimate.problem, moving, np.ones((steps, 1))) < 0.05 * spread)
 
 
 def test_without_dry_friction_torques_at_rest_count():
     without = drive(friction=Coulomb(coulomb=0.0))
-    assert resting(problem_of(without, from_point_to_point(), ("link.inertia.zz", "axis.viscous"))) is None
-    assert resting(problem_of(without, from_point_to_point(), ("axis.coulomb",))) is not None
+    estimate = fit(without, from_point_to_point(), ["link.inertia.zz", "axis.viscous"])
+    assert np.all(counted(estimate) == 1.0)
 
 
-def test_a_joint_that_never_moves_is_left_as_it_is():
-    still = Recording(TIME, {"angle": NOISE * np.random.default_rng(0).standard_normal(3000), "torque": 0.0 * TIME})
-    assert resting(problem_of(drive(), still)) is None
-
-
-def test_friction_that_holds_at_rest_is_no_force_of_the_motion(monkeypatch):
-    """Within bars that are far narrower than with rests, where the inertia is many of them off."""
-    own = fit(drive(), from_point_to_point(), list(TRUTH))
-    for row in own.parameters:
+def test_friction_that_holds_at_rest_is_no_force_of_the_motion():
+    for row in of_moves().parameters:
         assert abs(row.value - TRUTH[row.name]) < 3.0 * row.std < 0.1 * TRUTH[row.name], row
-    assert own.unexplained["axis"] < 2.0 * TORQUE_NOISE
-    assert any(choice.what == "time at rest that is left out" for choice in choices(own))
-    monkeypatch.setattr(noise_levels, "resting", lambda problem: None)
-    counted = fit(drive(), from_point_to_point(), list(TRUTH))
-    assert counted.unexplained["axis"] > 5.0 * own.unexplained["axis"]
+    assert of_moves().unexplained["axis"] < 2.0 * TORQUE_NOISE
 
 
 def test_forces_that_were_measured_are_no_simulation():
@@ -123,11 +137,6 @@ def test_forces_that_were_measured_are_no_simulation():
     assert not is_read(given.problem)
     assert read.noise_choice.added_weight == 1.0
     assert given.noise_choice.added_weight > 1.0
-
-
-@functools.cache
-def near_rest(stribeck, seed):
-    return fit(drive(), swinging(stribeck, seed), list(TRUTH))
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])

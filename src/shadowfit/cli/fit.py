@@ -18,6 +18,7 @@ from shadowfit.cli.options import (
     ChannelFile,
     Channels,
     Correction,
+    Criterion,
     Discretization,
     End,
     FreeNames,
@@ -123,6 +124,14 @@ def fit(
             metavar="K|auto",
             help="How much the equations of motion count against the measurements (κ in the paper); default: auto, "
             "from the data.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
+    criterion: Annotated[
+        Criterion | None,
+        typer.Option(
+            help="What the model is for. parameters: the most likely ones; simulate: those whose simulations follow "
+            "the recordings; default: simulate, unless forces were measured or no simulation follows.",
             rich_help_panel=METHOD,
         ),
     ] = None,
@@ -241,6 +250,7 @@ def fit(
         discretization=discretization,
         unknowns=unknowns,
         correction=correction,
+        criterion=criterion,
         state_weight=None if weight is None else state_weight(weight),
         impulse_covariance=impulse_variances(mechanism, impulse_variance or ()),
         force_noise=numbers(force_noise or (), "--force-noise") or None,

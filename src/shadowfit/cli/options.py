@@ -139,6 +139,14 @@ class Correction(enum.StrEnum):
     deferred = "deferred"
 
 
+class Criterion(enum.StrEnum):
+    """What a model is for."""
+
+    auto = "auto"
+    parameters = "parameters"
+    simulate = "simulate"
+
+
 class Intervals(enum.StrEnum):
     """What the error bars of parameters take the errors of the data to be."""
 

@@ -20,7 +20,6 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.arrays import Float
 from shadowfit.estimation.problem.drives import is_driven, is_led, is_read
 from shadowfit.estimation.scan import Candidate, Scan, usable
 from shadowfit.estimation.uncertainty.evidence import EXACT
@@ -40,10 +39,8 @@ UNSETTLED = 100.0
 def constrained(scan: Scan, likely: Candidate) -> Candidate:
     """The fit whose equations of motion hold exactly, or the most likely one where that says more."""
     problem, current = scan.problem, likely
-    if problem.plan.unknowns.reach != 3 or is_read(problem) or problem.options.force_noise:
-        return likely
-    # In which proportion the forces of a loose joint stand to the others' is told by how well those are known.
-    if likely.weights.proportion is not None:
+    criterion = problem.options.criterion
+    if problem.plan.unknowns.reach != 3 or criterion == "parameters" or (criterion == "auto" and forces_count(likely)):
         return likely
     sticks = likely.weights.sticks and not errs(likely)
     while current.evidence.noise[0].degrees > EXACT and scan.has_time:
@@ -54,10 +51,19 @@ def constrained(scan: Scan, likely: Candidate) -> Candidate:
             break
         if is_driven(problem, PositionMotor) and scan.unsettled(stiffer) > UNSETTLED:
             break
-        if is_led(problem) and not follows(stiffer):
+        if criterion == "auto" and is_led(problem) and not follows(stiffer):
             return likely
         current = stiffer
     return current
+
+
+def forces_count(likely: Candidate) -> bool:
+    """Whether it is known how well forces are, or they tell what no motion does.
+
+    In which proportion the forces of a loose joint stand to the others' is told by how well those are known.
+    """
+    problem = likely.problem
+    return is_read(problem) or bool(problem.options.force_noise) or likely.weights.proportion is not None
 
 
 def errs(likely: Candidate) -> bool:
@@ -69,16 +75,6 @@ def errs(likely: Candidate) -> bool:
     problem, weights = likely.problem, dataclasses.replace(likely.weights, pull=None)
     exact, white = (stepped_deviance(problem, likely.point, one) for one in (weights.scaled(STRIDE), weights))
     return exact - white > len(weights.dynamics) * np.log(problem.sample_count())
-
-
-def apart(likely: Candidate, exact: Candidate) -> Float[np.ndarray, " p"]:
-    """Variance of each parameter by which the two answers differ beyond what noise may make of the first.
-
-    Where the model is right the most likely errors of forces are none, and both are the same within their bars
-    (Hausman, Econometrica 1978). By how much more they differ is what the model is wrong by.
-    """
-    moved = likely.problem.parameters.minus(exact.point.values, likely.point.values)
-    return np.where(exact.evidence.at_bound, 0.0, np.maximum(moved**2 - likely.evidence.std**2, 0.0))
 
 
 def follows(candidate: Candidate) -> bool:

@@ -34,7 +34,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from shadowfit.arrays import Float
-from shadowfit.estimation.constraints import apart, constrained
+from shadowfit.estimation.constraints import constrained
 from shadowfit.estimation.problem.drives import is_led, passes_rest
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -96,6 +96,8 @@ class NoiseChoice:
     """Whether all joints' forces are known: weight is added only if simulations follow the path."""
     stick_time: Mapping[str, float] | None = None
     """How long joints creep near rest [s], where the data were asked; friction of those that are not named jumps."""
+    most_likely: tuple[float, ...] | None = None
+    """The most likely value of each row of the table of parameters, where equations hold exactly instead."""
 
 
 def estimate_noise(
@@ -131,11 +133,10 @@ def estimate_noise(
     degrees = likely.evidence.noise[0].degrees
     likely, acting = _acting_or_read(scan, likely, degrees)
     explanation = explain(problem, likely.outcome.linearisation, likely.weights, likely.evidence)
-    chosen = constrained(scan, likely)
+    chosen, most_likely = constrained(scan, likely), None
     if chosen is not likely:
-        two = tuple(apart(likely, chosen).tolist())
+        most_likely = tuple(problem.parameters.vector(likely.point.values).tolist())
         chosen = _with_unexplained(problem, likely, chosen)
-        chosen = dataclasses.replace(chosen, weights=dataclasses.replace(chosen.weights, apart=two))
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
     if not usable(outcome):
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status
@@ -145,7 +146,7 @@ def estimate_noise(
     ratio = np.array(chosen.weights.std) * chosen.weights.reference / stated_std(problem)
     creeps = problem.options.stick_time
     stick_time = (creeps if isinstance(creeps, Mapping) else {}) if passing and given.rubs else None
-    choice = NoiseChoice(added, acting, explanation, ended, tuple(ratio.tolist()), led, stick_time)
+    choice = NoiseChoice(added, acting, explanation, ended, tuple(ratio.tolist()), led, stick_time, most_likely)
     return problem, dataclasses.replace(outcome, log=tuple(scan.log)), chosen.weights, choice
 
 

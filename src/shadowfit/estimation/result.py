@@ -205,6 +205,12 @@ class Estimate(Ended):
         return dict(zip(self.problem.sensors, std.tolist(), strict=True))
 
     @property
+    def most_likely(self) -> dict[str, float]:
+        """The most likely values by their rows, where those that simulate best were chosen instead; else none."""
+        found = None if self.noise_choice is None else self.noise_choice.most_likely
+        return {} if found is None else dict(zip(self.problem.parameters.labels(), found, strict=True))
+
+    @property
     def cost(self) -> float:
         """Squared residuals divided by the number of time steps, as the paper reports them."""
         return self.outcome.linearisation.cost.total / self.steps

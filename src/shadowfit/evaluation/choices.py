@@ -96,6 +96,8 @@ def _why_unknowns(problem: Problem) -> str:
 def _equations(estimate: Estimate, choice: NoiseChoice) -> Choice:
     """Whether the equations of motion hold exactly."""
     what = "equations of motion"
+    if estimate.problem.options.criterion == "parameters":
+        return Choice(what, "have their most likely errors", "it was asked for")
     if choice.added_weight > 1.0:
         return Choice(what, "hold exactly", "parameters are those whose simulations follow the recordings")
     if estimate.weights.proportion is not None:

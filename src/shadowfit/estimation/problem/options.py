@@ -19,6 +19,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.records import record
 
 Correction = Literal["none", "deferred"]
+Criterion = Literal["parameters", "simulate"]
 
 
 class ProblemError(ShadowfitError):
@@ -47,6 +48,11 @@ class Options:
     """``deferred``: errors of the discretisation, of second order in the time-step, are computed from the estimated
     motion and taken off the residuals (:mod:`truncation`); ``none``: parameters are those of the stepper at this
     time-step; ``auto``: ``deferred`` where the other settings allow it and no speeds jump (contacts, end stops)."""
+    criterion: Criterion | Literal["auto"] = "auto"
+    """What the model is for, where the noise levels are estimated. ``parameters``: the most likely ones, beside errors
+    of the equations of motion as large as the data show. ``simulate``: those whose equations hold exactly, and whose
+    simulations follow the recordings. ``auto``: ``simulate``, unless forces were measured or no simulation from known
+    forces follows."""
     state_weight: float | Literal["auto"] = "auto"
     """κ: weight of the squared impulse residual relative to a squared reading of the reference standard deviation;
     ``auto`` estimates it and the sensors' noise from the data. The paper's is 100."""
@@ -119,6 +125,7 @@ def check_options(options: Options) -> None:
         ("discretization", get_args(Discretization)),
         ("unknowns", tuple(KINDS)),
         ("correction", get_args(Correction)),
+        ("criterion", ("auto", *get_args(Criterion))),
     )
     for name, allowed in choices:
         value = getattr(options, name)

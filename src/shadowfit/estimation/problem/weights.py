@@ -53,9 +53,6 @@ class Weights:
     """Where a joint that nothing drives hangs on a machine that is led: its equation is measured by its forces."""
     read: ReadForces | None = None
     """Where a machine is led by forces whose gains are free: equations are counted in units of the readings."""
-    apart: tuple[float, ...] | None = None
-    """Variance of each parameter by which equations that hold exactly move it further than the most likely errors
-    allow (:mod:`constraints`)."""
     sticks: bool = False
     """Whether equations of joints that rest leave friction open (:mod:`sticking`); a simulator's do not."""
 

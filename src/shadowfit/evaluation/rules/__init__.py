@@ -17,12 +17,13 @@ from shadowfit.evaluation.rules.force_scale import known_forces
 from shadowfit.evaluation.rules.missing_forces import forces
 from shadowfit.evaluation.rules.possible_bodies import bodies, joints
 from shadowfit.evaluation.rules.told_parameters import directions, pairs, parameters
+from shadowfit.evaluation.rules.two_answers import answers
 
 Rule = Callable[[Estimate], Iterator[Notice]]
 
 RULES: tuple[Rule, ...] = (
     *(forces, known_forces, sensors, ending, digits, edges, levels, unlike_noise, pieces),
-    *(parameters, directions, pairs, bodies, joints),
+    *(parameters, answers, directions, pairs, bodies, joints),
 )
 
 
