@@ -150,12 +150,15 @@ def test_uncorrected_fits_end_at_the_same_minimum(problem, monkeypatch):
         assert one.value == pytest.approx(other.value, abs=1e-3 * one.std)
 
 
-def test_rows_of_large_problems_are_not_kept(problem, weights, here, monkeypatch):
+def test_rows_of_large_problems_are_not_kept_and_steps_are_the_same(problem, weights, here, proposal, monkeypatch):
     assert here.dynamics
+    assert proposal.factors
     monkeypatch.setattr(objective, "KEPT", 10)
     again = objective.linearise(problem, here.point, weights)
     assert again.dynamics == ()
-    assert propose(problem, again, ALPHA, "scaled").factors == ()
+    step = propose(problem, again, ALPHA, "scaled")
+    assert step.factors == ()
+    np.testing.assert_allclose(step.parameters, proposal.parameters, rtol=1e-9)
 
 
 def test_steps_of_motions_alone_are_corrected_too():

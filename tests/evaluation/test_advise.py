@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from shadowfit.cli.app import app
 from shadowfit.dynamics import place, simulate
-from shadowfit.estimation import Free, Options, fit
+from shadowfit.estimation import Free, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import Status
 from shadowfit.estimation.uncertainty.missing import releases
@@ -242,10 +242,11 @@ def test_priors_of_a_result_hold_when_it_is_fitted_again(model, make_swing, tmp_
         assert abs(after.value - before.value) < 0.1 * before.std
 
 
-def test_what_cannot_be_advised_on_is_refused(without_drag, monkeypatch):
+def test_what_cannot_be_advised_on_is_refused(model, without_drag):
     cut = dataclasses.replace(without_drag.outcome, status=Status.ITERATIONS)
     with pytest.raises(AdviceError, match="has not converged"):
         advise(dataclasses.replace(without_drag, outcome=cut))
-    monkeypatch.setattr(type(without_drag.problem.plan.unknowns), "reach", 4)
+    swing = without_drag.problem.tracks[0].recording
+    full = fit(model, swing, FREE, options=Options(unknowns="full"), optimiser=LevenbergMarquardt(max_iterations=1))
     with pytest.raises(AdviceError, match="'joint' or 'configuration'"):
-        advise(without_drag)
+        advise(full)
