@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-UNCOMPILED = frozenset({"recordings", "models", "evaluation", "experiments", "cli", "web"})
+UNCOMPILED = frozenset({"recordings", "models", "evaluation", "sweeps", "cli", "web"})
 """Folders of the package that kernels are not made of: a change of a report leaves compiled code alone. What they have
 compiled for themselves is kept by `named`."""
 

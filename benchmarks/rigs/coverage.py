@@ -5,7 +5,7 @@ mechanism (*study*), kind of disturbance (*condition*) and seed: simulate, distu
 interval whether the truth lies inside. Each fit is one line of ``coverage.jsonl``; a run that is stopped goes on
 where it was. ``coverage.csv`` and ``coverage.md`` are made from the lines.
 
-    python -m shadowfit.experiments.coverage --out FOLDER [--seeds 40] [--study NAME]... [--condition NAME]...
+    python -m benchmarks.rigs.coverage --out FOLDER [--seeds 40] [--study NAME]... [--condition NAME]...
         [--workers N | --scheduler ADDRESS]
 """
 

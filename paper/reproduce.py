@@ -11,8 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from shadowfit.errors import ShadowfitError
-from shadowfit.experiments import (
+from paper import (
     document,
     furuta,
     furuta_sweeps,
@@ -22,11 +21,12 @@ from shadowfit.experiments import (
     synthetic,
     timing,
 )
-from shadowfit.experiments.cases import Case, Outcome, version
-from shadowfit.experiments.document import Finding, Results, ResultTable, Section
-from shadowfit.experiments.methods import Size
-from shadowfit.experiments.runner import Progress, run_cases
+from paper.document import Finding, Results, ResultTable, Section
+from paper.methods import Size
+from shadowfit.errors import ShadowfitError
 from shadowfit.models.atomic import write_text
+from shadowfit.sweeps.cases import Case, Outcome, version
+from shadowfit.sweeps.runner import Progress, run_cases
 
 # A study is a module with ``twins(size)``, ``cases(size, twins)`` and ``report(results, size, folder of figures)``.
 STUDIES: Mapping[str, tuple[ModuleType, ...]] = {
@@ -86,7 +86,7 @@ def write_results(sections: Sequence[Section], outcomes: Mapping[str, Outcome], 
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     failed = [name for name, outcome in outcomes.items() if not outcome.done]
     note = (
-        f"Written by `shadowfit reproduce` on {date}, version {version()}: {len(outcomes)} cases"
+        f"Written by `python -m paper` on {date}, version {version()}: {len(outcomes)} cases"
         + (f", of which failed: {', '.join(failed)}." if failed else ".")
         + (
             f" Recordings of a rig: {size.rig.folder.name}. "

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from shadowfit.errors import ShadowfitError, WriteError
-from shadowfit.experiments import cases as records
-from shadowfit.experiments.cases import Case, Outcome
 from shadowfit.parallel import Lost, run
+from shadowfit.sweeps import cases as records
+from shadowfit.sweeps.cases import Case, Outcome
 
 Progress = Callable[[Outcome, bool], None]
 """Called with each outcome, and whether it was found from an earlier run."""

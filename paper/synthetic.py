@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.experiments import drawing
-from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, Results, ResultTable, Section, check, some
-from shadowfit.experiments.methods import (
+from paper import drawing
+from paper.document import Figure, Finding, Results, ResultTable, Section, check, some
+from paper.methods import (
     IMPLICIT,
     OURS,
     PAPER,
@@ -27,7 +26,8 @@ from shadowfit.experiments.methods import (
     fit_case,
     twin_case,
 )
-from shadowfit.experiments.paper_twins import COMPLIANCE, SYNTHETIC_KNOWN, SYNTHETIC_TRUTH
+from paper.paper_twins import COMPLIANCE, SYNTHETIC_KNOWN, SYNTHETIC_TRUTH
+from shadowfit.sweeps.cases import Case, Outcome
 
 DURATION = 10.0  # s
 NOISE = 1e-3  # rad, the paper's; its encoders are exact

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from paper.paper_twins import SAMPLE_INTERVAL
 from shadowfit.errors import ShadowfitError
 from shadowfit.evaluation.columns import write_csv
-from shadowfit.experiments.cases import Case, digest
-from shadowfit.experiments.paper_twins import SAMPLE_INTERVAL
 from shadowfit.recordings import Recording, read_recording, resample
 from shadowfit.records import record
+from shadowfit.sweeps.cases import Case, digest
 
 TASK = f"{__name__}:take_recording"
 STUDIES = ("pendulum", "furuta")

@@ -16,13 +16,13 @@ import numpy as np
 
 from shadowfit.dynamics import State, place, simulate
 from shadowfit.evaluation.columns import write_csv
-from shadowfit.experiments.cases import digest
 from shadowfit.geometry import rotations
 from shadowfit.lazy_jax import jnp
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import load_model, parse_model
 from shadowfit.models.atomic import write_text
 from shadowfit.models.twins import FurutaTruth, counted, named_truth, swing_up_controller
+from shadowfit.sweeps.cases import digest
 
 TASK = f"{__name__}:make_twin"
 FINE_STEP = 1e-4  # s

@@ -10,9 +10,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from shadowfit.experiments.cases import Outcome
-from shadowfit.experiments.tables import csv_text
 from shadowfit.records import record
+from shadowfit.sweeps.cases import Outcome
+from shadowfit.sweeps.tables import csv_text
 
 
 class MissingCase(Exception):

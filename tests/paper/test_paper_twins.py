@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from paper import paper_twins
 from shadowfit.evaluation.columns import read_csv
-from shadowfit.experiments import paper_twins
 from shadowfit.models import load_model, parse_model
 from shadowfit.models.twins import FurutaTruth, advance, counted
 

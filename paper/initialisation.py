@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from paper import drawing, furuta
+from paper.document import Figure, Results, ResultTable, Section, check
+from paper.methods import PAPER, PAPER_COMPLIANCE, Size, StudyModel, fit_case
+from paper.paper_twins import true_file
 from shadowfit.dynamics import State
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_values
@@ -17,11 +21,8 @@ from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
 from shadowfit.evaluation.columns import read_csv
 from shadowfit.evaluation.joint_motion import joint_positions
-from shadowfit.experiments import drawing, fitting, furuta
-from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Results, ResultTable, Section, check
-from shadowfit.experiments.methods import PAPER, PAPER_COMPLIANCE, Size, StudyModel, fit_case
-from shadowfit.experiments.paper_twins import true_file
+from shadowfit.sweeps import fitting
+from shadowfit.sweeps.cases import Case, Outcome
 
 TASK = f"{__name__}:initial_case"
 SCENARIO = "furuta-swingup"

@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paper import paper_twins
+from paper.rig import Rig
 from shadowfit.estimation import LevenbergMarquardt, Options
-from shadowfit.experiments import fitting, paper_twins
-from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.rig import Rig
 from shadowfit.records import record
+from shadowfit.sweeps import fitting
+from shadowfit.sweeps.cases import Case, Outcome
 
 
 @record(frozen=True)

@@ -17,11 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from paper import furuta
+from paper.document import Results, ResultTable, Section, check
+from paper.methods import Size, StudyModel, fit_case
 from shadowfit.errors import ShadowfitError
-from shadowfit.experiments import fitting, furuta
-from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Results, ResultTable, Section, check
-from shadowfit.experiments.methods import Size, StudyModel, fit_case
+from shadowfit.sweeps import fitting
+from shadowfit.sweeps.cases import Case, Outcome
 
 TASK = f"{__name__}:timed_case"
 PAPER_SECONDS, PAPER_ITERATIONS = 6.6, 6
@@ -50,6 +51,7 @@ def timed_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         began = time.perf_counter()
         run = subprocess.run(
             [sys.executable, "-m", __name__],
+            cwd=Path(__file__).parents[1],
             input=json.dumps([dict(arguments), str(folder.resolve())]),
             env={**os.environ, "JAX_COMPILATION_CACHE_DIR": cache, "JAX_ENABLE_X64": "1"},
             capture_output=True,

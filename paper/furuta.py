@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.experiments import drawing
-from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, Results, ResultTable, Section, check
-from shadowfit.experiments.methods import (
+from paper import drawing
+from paper.document import Figure, Finding, Results, ResultTable, Section, check
+from paper.methods import (
     OURS,
     PAPER,
     PAPER_COMPLIANCE,
@@ -23,9 +22,10 @@ from shadowfit.experiments.methods import (
     fit_case,
     twin_case,
 )
-from shadowfit.experiments.tables import percent, with_uncertainty
+from paper.tables import percent, with_uncertainty
 from shadowfit.models.twins import FURUTA_FREE, FurutaTruth, named_truth
 from shadowfit.recordings import read_recording
+from shadowfit.sweeps.cases import Case, Outcome
 
 NOISE = 5e-4  # rad, beyond the encoder's steps
 # Scenario → duration [s]; in the order of the paper's table.

@@ -1,18 +1,26 @@
-"""``shadowfit reproduce``: the paper's studies on twins of its machines."""
+"""``python -m paper``: the paper's studies on twins of its machines."""
 
 from __future__ import annotations
 
+import dataclasses
 import enum
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from shadowfit.cli.cases import Dashboard, OutFolder, Scheduler
+from paper import reproduce as experiments
+from paper.document import VERDICTS
+from paper.methods import Size
+from paper.rig import STUDIES, Rig, RigError
+from shadowfit import runtime
+from shadowfit.cli import console
+from shadowfit.cli.cases import Dashboard, OutFolder, Scheduler, case_progress, hired
 from shadowfit.cli.options import Quiet
-
-if TYPE_CHECKING:
-    from shadowfit.experiments.methods import Size
+from shadowfit.errors import ShadowfitError
+from shadowfit.evaluation.destination import check_destination
 
 
 class Studies(enum.StrEnum):
@@ -53,16 +61,7 @@ def reproduce(
 
     Exit status: 0 done (findings that do not hold are reported, no failure), 1 cases failed or Ctrl-C, 2 wrong use.
     """
-    from shadowfit import runtime
-    from shadowfit.cli import console
-
     runtime.start_jax()
-    from shadowfit.cli.cases import case_progress, hired
-    from shadowfit.evaluation.destination import check_destination
-    from shadowfit.experiments import reproduce as experiments
-    from shadowfit.experiments.document import VERDICTS
-    from shadowfit.experiments.methods import Size
-
     check_destination(out)
     size = Size(duration=0.3, points=3, series=2) if brief else Size()
     if recordings is not None or model is not None:
@@ -91,10 +90,6 @@ def reproduce(
 
 def _with_rig(size: Size, studies: Studies, recordings: Path | None, model: Path | None) -> Size:
     """The size with recordings of a rig, whose files must be there."""
-    import dataclasses
-
-    from shadowfit.experiments.rig import STUDIES, Rig, RigError
-
     if recordings is None:
         raise RigError("--model is for recordings of a rig; name their folder with --recordings")
     if studies.value not in STUDIES:
@@ -104,3 +99,18 @@ def _with_rig(size: Size, studies: Studies, recordings: Path | None, model: Path
     if series < 2:
         raise RigError(f"{recordings} needs pendulum-0.csv, pendulum-1.csv and so on, two or more of them")
     return dataclasses.replace(size, rig=rig, series=series)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command; what is wrong with its input is one message and exit status 2."""
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    command.command()(reproduce)
+    try:
+        command(arguments, prog_name="python -m paper")
+    except ShadowfitError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

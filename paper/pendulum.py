@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.experiments import drawing
-from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, MissingCase, Results, ResultTable, Section, check
-from shadowfit.experiments.methods import (
+from paper import drawing
+from paper.document import Figure, Finding, MissingCase, Results, ResultTable, Section, check
+from paper.methods import (
     OURS,
     PAPER,
     PAPER_COMPLIANCE,
@@ -26,9 +25,10 @@ from shadowfit.experiments.methods import (
     fit_case,
     twin_case,
 )
-from shadowfit.experiments.paper_twins import PENDULUM_TRUTH
-from shadowfit.experiments.tables import percent, with_uncertainty
+from paper.paper_twins import PENDULUM_TRUTH
+from paper.tables import percent, with_uncertainty
 from shadowfit.recordings import read_recording
+from shadowfit.sweeps.cases import Case, Outcome
 
 DURATION = 15.0  # s: then the pendulum rests
 NOISE = 5e-4  # rad, beyond the encoder's steps

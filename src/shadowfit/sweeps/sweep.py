@@ -22,13 +22,13 @@ from shadowfit.errors import ShadowfitError, nearest
 from shadowfit.estimation import Free, LevenbergMarquardt, Options
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
-from shadowfit.experiments import fitting
-from shadowfit.experiments.cases import Case, Outcome, digest
-from shadowfit.experiments.tables import csv_text
 from shadowfit.files import named_in, read_toml
 from shadowfit.models import catalogue
 from shadowfit.models.atomic import write_text
 from shadowfit.records import record
+from shadowfit.sweeps import fitting
+from shadowfit.sweeps.cases import Case, Outcome, digest
+from shadowfit.sweeps.tables import csv_text
 
 KEYS = (
     "model",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shadowfit.experiments import coverage
+from benchmarks.rigs import coverage
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from shadowfit.experiments import reproduce
-from shadowfit.experiments.methods import Size
-from shadowfit.experiments.rig import Rig
+from paper import reproduce
+from paper.methods import Size
+from paper.rig import Rig
 
 TINY = Size(duration=0.1, points=3, series=2)
 

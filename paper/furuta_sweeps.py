@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.experiments import drawing, furuta
-from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, Finding, Results, ResultTable, Section, check, some
-from shadowfit.experiments.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Size, StudyModel, fit_case
+from paper import drawing, furuta
+from paper.document import Figure, Finding, Results, ResultTable, Section, check, some
+from paper.methods import OURS, PAPER, PAPER_COMPLIANCE, RIGID, Method, Size, StudyModel, fit_case
 from shadowfit.recordings import read_recording
+from shadowfit.sweeps.cases import Case, Outcome
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 COMPLIANCES = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from shadowfit.cli.app import app
 from shadowfit.evaluation.columns import write_csv
-from shadowfit.experiments.sweep import SweepError, read_sweep
+from shadowfit.sweeps.sweep import SweepError, read_sweep
 
 SPEC = """
 model = "pendulum"

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from shadowfit.errors import ShadowfitError
-from shadowfit.experiments import cases as records
-from shadowfit.experiments.cases import Case
-from shadowfit.experiments.runner import run_cases
+from shadowfit.sweeps import cases as records
+from shadowfit.sweeps.cases import Case
+from shadowfit.sweeps.runner import run_cases
 
 
 def doubling(*numbers, group=""):
-    return [Case(f"double-{x}", "experiments.tasks:double", {"x": x}, group) for x in numbers]
+    return [Case(f"double-{x}", "sweeps.tasks:double", {"x": x}, group) for x in numbers]
 
 
 def runs(folder):
@@ -46,10 +46,10 @@ def test_finished_cases_are_kept(tmp_path):
 
 
 def test_other_arguments_or_another_version_run_again(tmp_path, monkeypatch):
-    run_cases([Case("a", "experiments.tasks:double", {"x": 1})], tmp_path, n_jobs=1)
-    assert run_cases([Case("a", "experiments.tasks:double", {"x": 5})], tmp_path, n_jobs=1)["a"].result["twice"] == 10
+    run_cases([Case("a", "sweeps.tasks:double", {"x": 1})], tmp_path, n_jobs=1)
+    assert run_cases([Case("a", "sweeps.tasks:double", {"x": 5})], tmp_path, n_jobs=1)["a"].result["twice"] == 10
     monkeypatch.setattr(records, "version", lambda: "another")
-    run_cases([Case("a", "experiments.tasks:double", {"x": 5})], tmp_path, n_jobs=1)
+    run_cases([Case("a", "sweeps.tasks:double", {"x": 5})], tmp_path, n_jobs=1)
     assert runs(tmp_path) == [1, 5, 5]
 
 
@@ -62,7 +62,7 @@ def test_damaged_files_run_again(tmp_path):
 
 @pytest.mark.parametrize(("task", "text"), [("refuse", "7 is too large"), ("crash", "KeyError: 7")])
 def test_a_failure_ends_its_case_only(tmp_path, task, text):
-    bad = Case("bad", f"experiments.tasks:{task}", {"x": 7})
+    bad = Case("bad", f"sweeps.tasks:{task}", {"x": 7})
     found = run_cases([bad, *doubling(1)], tmp_path, n_jobs=1)
     assert not found["bad"].done
     assert text in found["bad"].error
@@ -72,7 +72,7 @@ def test_a_failure_ends_its_case_only(tmp_path, task, text):
 
 @pytest.mark.slow
 def test_a_dead_worker_costs_its_case(tmp_path):
-    found = run_cases([Case("dead", "experiments.tasks:die", {}), *doubling(1, 2, 3)], tmp_path, n_jobs=2)
+    found = run_cases([Case("dead", "sweeps.tasks:die", {}), *doubling(1, 2, 3)], tmp_path, n_jobs=2)
     assert "EXIT(3)" in found["dead"].error
     assert json.loads((tmp_path / "cases" / "dead.json").read_text())["result"] is None
     assert [found[f"double-{x}"].result["twice"] for x in (1, 2, 3)] == [2, 4, 6]
@@ -112,11 +112,11 @@ def test_half_written_files_of_killed_workers_are_removed(tmp_path):
 def test_workers_end_when_the_program_is_killed(tmp_path):
     """A parent that is killed outright cannot stop its workers; they notice."""
     program = (
-        "import sys; from pathlib import Path; from shadowfit.experiments.cases import Case\n"
-        "from shadowfit.experiments.runner import run_cases\n"
+        "import sys; from pathlib import Path; from shadowfit.sweeps.cases import Case\n"
+        "from shadowfit.sweeps.runner import run_cases\n"
         "if __name__ == '__main__':\n"
         "    sys.path.insert(0, sys.argv[2])\n"
-        "    long = [Case(f'{x}', 'experiments.tasks:sleep', {'x': x}) for x in (1, 2)]\n"
+        "    long = [Case(f'{x}', 'sweeps.tasks:sleep', {'x': x}) for x in (1, 2)]\n"
         "    run_cases(long, Path(sys.argv[1]), n_jobs=2)\n"
     )
     (tmp_path / "program.py").write_text(program)

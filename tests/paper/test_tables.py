@@ -1,8 +1,8 @@
-"""Numbers as people read them, and tables as CSV."""
+"""Numbers as people read them."""
 
 import pytest
 
-from shadowfit.experiments.tables import csv_text, percent, with_uncertainty
+from paper.tables import percent, with_uncertainty
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,3 @@ def test_percent_of_truth():
     assert percent(1.012, 1.0) == "+1.2 %"
     assert percent(4.0, 1.0) == "+300 %"
     assert percent(1.0, 0.0) == "–"
-
-
-def test_csv_of_mixed_cells():
-    assert csv_text(["a", "b"], [[1.5, None], [True, 'x, "y"'], [float("nan"), 3]]) == (
-        'a,b\n1.5,\ntrue,"x, ""y"""\n,3\n'
-    )

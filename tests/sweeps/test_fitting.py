@@ -7,9 +7,9 @@ from shadowfit.errors import ShadowfitError
 from shadowfit.estimation.problem.options import Options
 from shadowfit.estimation.problem.parameters import parameter_set
 from shadowfit.estimation.problem.problem import build_problem
-from shadowfit.experiments.fitting import expand, thinned
 from shadowfit.models import read_model
 from shadowfit.recordings import Recording
+from shadowfit.sweeps.fitting import expand, thinned
 
 
 def recording(interval=0.001, count=1001):

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from shadowfit.cli.app import app
+from paper import pendulum
+from paper.__main__ import main
+from paper.methods import Size
+from paper.rig import Rig, RigError
 from shadowfit.evaluation.columns import write_csv
-from shadowfit.experiments import pendulum
-from shadowfit.experiments.cases import attempt
-from shadowfit.experiments.methods import Size
-from shadowfit.experiments.rig import Rig, RigError
 from shadowfit.recordings import read_recording
+from shadowfit.sweeps.cases import attempt
 
 
 @pytest.fixture
@@ -47,10 +46,12 @@ def test_a_missing_recording_is_named(folder):
         (["synthetic", "--recordings", "{tmp}"], "the others need a truth"),
         (["pendulum", "--model", "mine.toml"], "name their folder with --recordings"),
         (["furuta", "--recordings", "{tmp}"], "furuta-release.csv is not there"),
+        (["rocket"], "'synthetic'"),
     ],
 )
-def test_wrong_use(arguments, message, tmp_path):
+def test_wrong_use(arguments, message, tmp_path, capsys):
     texts = [text.format(tmp=tmp_path) for text in arguments]
-    result = CliRunner().invoke(app, ["reproduce", *texts, "--out", str(tmp_path / "out"), "--quiet"])
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
+    with pytest.raises(SystemExit) as ended:
+        main([*texts, "--out", str(tmp_path / "out"), "--quiet"])
+    assert ended.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shadowfit.experiments.cases import Case, Outcome
-from shadowfit.experiments.document import Figure, MissingCase, Results, ResultTable, Section, check, html, markdown
+from paper.document import Figure, MissingCase, Results, ResultTable, Section, check, html, markdown
+from shadowfit.sweeps.cases import Case, Outcome
 
 
 def results():
