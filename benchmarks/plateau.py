@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.rigs.coverage import CONDITIONS, Condition, Study, fitted, record, studies
 from shadowfit.estimation import Estimate, LevenbergMarquardt
 from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.estimation.uncertainty.likelihood import deviance
-from shadowfit.experiments.coverage import CONDITIONS, Condition, Study, fitted, record, studies
 from shadowfit.runtime import start_jax
 
 FIGURE = Path("docs/figures/plateau.png")

@@ -36,14 +36,14 @@ from shadowfit.estimation.spread import shard
 from shadowfit.estimation.spread.fleet import fit_fleet
 from shadowfit.estimation.spread.pilot import Pilot
 from shadowfit.estimation.spread.result import FleetEstimate
-from shadowfit.experiments.cases import Case
-from shadowfit.experiments.runner import run_cases
 from shadowfit.models import builtin
 from shadowfit.models.atomic import write_text
 from shadowfit.models.twins import COUNTS, FurutaTruth, advance, counted, furuta_swing_up
 from shadowfit.parallel import Crew, crew, tree
 from shadowfit.recordings import RecordingFile
 from shadowfit.runtime import start_jax
+from shadowfit.sweeps.cases import Case
+from shadowfit.sweeps.runner import run_cases
 
 MOTIONS = 20
 # Wobble of the encoders [rad], and the error of their readings with that of whole counts.

@@ -7,9 +7,11 @@ not: a friction law that is right at all amplitudes shows in the same parameters
 Run: python studies/paper_pendulum.py --data FOLDER [--out FOLDER]
 """
 
+import subprocess
+import sys
+
 import study
 
-from shadowfit.cli.app import app
 from shadowfit.evaluation.columns import write_csv
 
 SERIES, DURATION = 5, 10.0  # s
@@ -23,8 +25,10 @@ def main() -> None:
         columns = {"time [s]": swing.time[own] - i * DURATION, "theta [rad]": swing.channel("theta1")[own]}
         write_csv(out / "series" / f"pendulum-{i}.csv", columns)
     model = study.HERE / "paper_pendulum.toml"
-    given = ["--recordings", str(out / "series"), "--model", str(model), "--out", str(out / "paper")]
-    app(["reproduce", "pendulum", *given], prog_name="shadowfit")
+    folder = out.resolve()
+    given = ("--recordings", folder / "series", "--model", model.resolve(), "--out", folder / "paper")
+    command = [sys.executable, "-m", "paper", "pendulum", *map(str, given)]
+    sys.exit(subprocess.run(command, cwd=study.HERE.resolve().parent, check=False).returncode)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import polars
 import pytest
 
 from shadowfit.errors import RecordingError, ShadowfitError
-from shadowfit.experiments.sweep import SweepError, read_sweep
 from shadowfit.files import named_in, read_bytes
 from shadowfit.memory import NotEnoughMemoryError
 from shadowfit.models import ModelFileError, load_model
@@ -16,6 +15,7 @@ from shadowfit.models.builtin import pendulum
 from shadowfit.models.writer import format_model
 from shadowfit.projects.project import ProjectError, read_project
 from shadowfit.recordings import read_channel_table, read_recording
+from shadowfit.sweeps.sweep import SweepError, read_sweep
 
 N = 20
 TIME = 0.01 * np.arange(N)

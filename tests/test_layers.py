@@ -130,7 +130,7 @@ def test_simulating_does_not_load_the_estimator():
         "s.simulate(model.mechanism, model.start.state(model.mechanism), timestep=0.01, steps=3)"
     )
     assert "dynamics" in loaded
-    assert not [name for name in loaded if name.startswith(("estimation", "evaluation", "experiments", "cli"))]
+    assert not [name for name in loaded if name.startswith(("estimation", "evaluation", "sweeps", "cli"))]
 
 
 def test_folders_left_out_of_the_fingerprint_make_no_kernels():

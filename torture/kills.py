@@ -74,10 +74,6 @@ recordings = ["../run.csv"]
 # Commands that go on where they were stopped, by their folder, and what they end with.
 RESUMED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "swept": (("sweep", "sweep.toml", "--out", "swept", "--workers", "2", "--quiet"), ("summary.csv",)),
-    "reproduced": (
-        ("reproduce", "pendulum", "--brief", "--out", "reproduced", "--workers", "2", "--quiet"),
-        ("tables/pendulum_costs.csv", "tables/pendulum_dry.csv", "tables/pendulum_truth.csv"),
-    ),
 }
 
 

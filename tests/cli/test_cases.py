@@ -4,12 +4,8 @@ import re
 import subprocess
 import sys
 
-import pytest
-from typer.testing import CliRunner
-
-from shadowfit.cli.app import app
 from shadowfit.cli.cases import case_progress
-from shadowfit.experiments.cases import Case, Outcome
+from shadowfit.sweeps.cases import Case, Outcome
 
 
 def outcome(name, error=""):
@@ -34,18 +30,11 @@ def test_quiet(capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("command", ["sweep", "reproduce"])
-def test_help_answers_at_once(command):
+def test_help_answers_at_once():
     program = (
-        f"import sys; from shadowfit.cli import main; sys.argv[1:] = [{command!r}, '--help']\n"
+        "import sys; from shadowfit.cli import main; sys.argv[1:] = ['sweep', '--help']\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code, end.code\n"
         "assert not {'jax', 'numpy', 'polars', 'matplotlib'} & set(sys.modules), 'heavy imports'"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300, capture_output=True)
-
-
-def test_an_unknown_study_is_refused():
-    result = CliRunner().invoke(app, ["reproduce", "rocket"])
-    assert result.exit_code == 2
-    assert "'synthetic'" in result.stderr

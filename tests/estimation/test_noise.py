@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from benchmarks.rigs import coverage
 from estimation.scenes import POSES, spring_slider, twin
 from shadowfit.estimation import LevenbergMarquardt, Options, fit
 from shadowfit.estimation.problem.weights import default_weights
@@ -13,7 +14,6 @@ from shadowfit.estimation.solve.levenberg_marquardt import Status, minimise
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.levels import level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance, log_determinant
-from shadowfit.experiments import coverage
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from paper.methods import PAPER
 from shadowfit import Options
-from shadowfit.experiments.methods import PAPER
 from shadowfit.models import builtin, load_model
 
 

@@ -17,6 +17,9 @@ from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin
 from shadowfit.recordings import Recording
 
+# Both ways are asked for here.
+pytestmark = pytest.mark.filterwarnings("ignore:XLA computes")
+
 PATHS = {"PYTHONPATH": os.pathsep.join(sys.path)}
 FREE = ["arm.inertia.zz", "pendulum.com.x", "hinge1.viscous", "hinge2.dry", "hinge1.motor.gain", "gravity.tilt"]
 

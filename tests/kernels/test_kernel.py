@@ -161,11 +161,25 @@ def test_what_is_too_large_or_unknown_is_left_to_xla(arguments):
     np.testing.assert_array_equal(sorted_ones[0], np.sort(varying[1], axis=1))
 
 
-def test_a_size_that_is_too_large_is_no_reason_to_warn(arguments):
-    """As large machines are; warnings are errors here."""
+def test_a_function_that_is_too_large_is_said_to_be_slower(arguments):
     settings, constants, varying = arguments
-    left = over_time(of_everything, settings, constants, [x[0] for x in varying], None, largest=50)
+    with pytest.warns(SlowerWarning, match="more than 50 operations; joint coordinates"):
+        left = over_time(of_everything, settings, constants, [x[0] for x in varying], None, largest=50)
     assert not isinstance(left, Kernel)
+
+
+def test_functions_that_hold_other_arrays_have_other_code(arguments, tmp_path, monkeypatch):
+    """A law from outside may hold a table of numbers, also inside of functions that it calls."""
+    monkeypatch.setenv(store.FOLDER_VARIABLE, str(tmp_path))
+
+    def law(table):
+        inside = jax.jit(lambda x: jnp.dot(table, x))
+        return lambda settings, constants, varying: [inside(varying[0]) + table[:2]]
+
+    x = np.ones((1, 3))
+    for table in (np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 7.0])):
+        (found,) = kernel(law(table), [], [], [x[0]], None)([], [], [x])
+        np.testing.assert_allclose(found[0], table.sum() + table[:2])
 
 
 def test_a_number_that_is_not_finite_stays_so():

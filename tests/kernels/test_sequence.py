@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from shadowfit.kernels import processors, sequence
+from shadowfit.kernels import SlowerWarning, processors, sequence
 from shadowfit.kernels.sequence import Layout, Sequence, sequence_by_xla
 
 H = [np.asarray(0.1)]
@@ -111,7 +111,8 @@ def test_other_numbers_need_no_other_code(starts, pushes):
 
 def test_what_cannot_be_written_out_is_left_to_xla(starts, pushes):
     small = Sequence(implicit_euler, LAYOUT, None, largest=10)
-    assert small.code([np.asarray(2.0)], H, 1) is None
+    with pytest.warns(SlowerWarning, match="more than 10 operations"):
+        assert small.code([np.asarray(2.0)], H, 1) is None
     for axis in (0, slice(3)):
         arguments = ([np.asarray(2.0)], H, [starts[axis], starts[axis]], [pushes[axis]])
         ours, theirs = small(*arguments)[0], Sequence(implicit_euler, LAYOUT, None)(*arguments)[0]

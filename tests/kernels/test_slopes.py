@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.kernels import by_xla, kernel, row_slopes, slopes
+from shadowfit.kernels import by_xla, kernel, slopes
 
 AT = np.array([0.3, -0.7, 1.2])
 
@@ -84,37 +84,3 @@ def test_variables_may_depend_on_what_varies():
     found = kernel(run, [], [], [at[0]], None)([], [], [at])[0]
     for table, (a, b) in zip(found, at, strict=True):
         np.testing.assert_allclose(table, [[b, a], [np.cos(a), 0.0]], rtol=1e-14)
-
-
-def with_row_slopes(rows):
-    """A function of independent rows, one of which is multiplied by what varies."""
-
-    def function(x, y):
-        return jnp.stack([x[:, 0] * x[:, 1] * y, jnp.sin(x[:, 0]) + x[:, 2] ** 2], axis=1)
-
-    def run(settings, constants, varying):
-        del settings, constants
-        value, table = row_slopes(lambda x: function(x, varying[0]), jnp.zeros((rows, 3)) + jnp.asarray(AT))
-        return jnp.concatenate([value[..., None], table], axis=-1)
-
-    return function, run
-
-
-def test_slopes_of_rows_are_the_diagonal_blocks_of_the_whole_jacobian():
-    function, run = with_row_slopes(2)
-    times = np.random.default_rng(0).uniform(0.5, 1.5, (5, 2))
-    at = np.tile(AT, (2, 1))
-    fast, plain = (f([], [], [times])[0] for f in (kernel(run, [], [], [times[0]], None), by_xla(run)))
-    np.testing.assert_allclose(fast, plain, rtol=1e-14)
-    for table, y in zip(fast, times, strict=True):
-        whole = jax.jacfwd(lambda x, y=y: function(x, y))(at)
-        np.testing.assert_allclose(table[..., 0], function(at, y), rtol=1e-14)
-        for row in range(2):
-            np.testing.assert_allclose(table[row, :, 1:], whole[row, :, row], rtol=1e-13)
-            assert not np.any(whole[row, :, 1 - row])
-
-
-def test_no_rows_have_no_slopes():
-    _, run = with_row_slopes(0)
-    empty = np.zeros((4, 0))
-    assert kernel(run, [], [], [empty[0]], None)([], [], [empty])[0].shape == (4, 0, 2, 4)

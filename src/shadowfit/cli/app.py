@@ -111,7 +111,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "To begin with": ("demo", "web", "models", "show"),
     "From recordings to a calibrated machine": ("check", "fit", "validate", "advise", "report", "draw", "export"),
     "Before recording": ("design", "simulate"),
-    "Many fits": ("run", "fleet", "sweep", "reproduce"),
+    "Many fits": ("run", "fleet", "sweep"),
     "Files": ("convert", "cache"),
 }
 

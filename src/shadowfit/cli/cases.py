@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from shadowfit.experiments.cases import Outcome
-    from shadowfit.experiments.runner import Progress
     from shadowfit.parallel import Crew
+    from shadowfit.sweeps.cases import Outcome
+    from shadowfit.sweeps.runner import Progress
 
 Workers = Annotated[
     int | None,

@@ -30,8 +30,8 @@ def sweep(
     runtime.start_jax()
     from shadowfit.cli.cases import case_progress, hired
     from shadowfit.evaluation.destination import check_destination
-    from shadowfit.experiments.runner import run_cases
-    from shadowfit.experiments.sweep import read_sweep, summary_table, write_summary
+    from shadowfit.sweeps.runner import run_cases
+    from shadowfit.sweeps.sweep import read_sweep, summary_table, write_summary
 
     check_destination(out)
     read = read_sweep(spec)

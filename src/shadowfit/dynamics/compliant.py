@@ -22,7 +22,8 @@ from shadowfit.dynamics.joint_contacts import impulse_count
 from shadowfit.dynamics.state import State, with_world
 from shadowfit.dynamics.velocity_branches import branch_count, solve_on, towards
 from shadowfit.geometry import Pose
-from shadowfit.kernels import is_own
+from shadowfit.kernels import TooLargeError, is_own
+from shadowfit.kernels.batched import tell
 from shadowfit.kernels.kernel import LARGEST
 from shadowfit.kernels.sequence import Layout, Sequence
 from shadowfit.lazy_jax import jnp
@@ -59,7 +60,10 @@ def run(
     """All steps from initial states, of which a first axis makes a batch; None where XLA has to do it."""
     rows = sum(group.size * group.rows for group in elements.groups) + impulse_count(elements)
     # Elimination of a dense system takes a third of its cube.
-    if rows**3 > 3 * LARGEST or elements.body_count == 0:
+    if elements.body_count == 0:
+        return None
+    if rows**3 > 3 * LARGEST:
+        tell(TooLargeError(f"a step solves for {rows} impulses of joints and contacts at once"))
         return None
     leaves, structure = flatten(mechanism)
     settings, constants = [np.asarray(leaf) for leaf in leaves], [np.asarray(timestep, float)]
@@ -108,7 +112,7 @@ def _stepper(structure: Any, is_own: bool, sizes: _Sizes, discretization: Discre
     places, turns, speeds = np.zeros((bodies, 3)), np.zeros((bodies, 4)), np.zeros((bodies, 6))
     iterated = [speeds, np.zeros(sizes.branches), number]
     layout = Layout([places, turns, speeds, number], iterated, [np.zeros(sizes.inputs)])
-    key = f"compliant step {discretization} {structure}" if is_own else None
+    key = (_step, discretization, structure) if is_own else None
     return Sequence(functools.partial(_step, structure, discretization), layout, key)
 
 

@@ -143,9 +143,8 @@ def _stepper(tree: Tree, structure: Any, is_packaged: bool, sizes: _Sizes) -> Se
         [np.zeros(size), number, number, np.zeros(sizes.closing), np.zeros(sizes.touching)],
         [np.zeros(sizes.inputs)],
     )
-    return Sequence(
-        functools.partial(_step, tree, structure), layout, f"rigid step {tree} {structure}" if is_packaged else None
-    )
+    key = (_step, tree, structure) if is_packaged else None
+    return Sequence(functools.partial(_step, tree, structure), layout, key)
 
 
 def _step(tree: Tree, structure: Any, settings: Arrays, constants: Arrays, varying: Arrays) -> Arrays:

@@ -12,7 +12,7 @@ from shadowfit.kernels.kernel import Kernel, Workspace, kernel, making_seconds
 from shadowfit.kernels.mapped import mapped
 from shadowfit.kernels.own import is_own
 from shadowfit.kernels.reach import reach
-from shadowfit.kernels.slopes import row_slopes, slopes
+from shadowfit.kernels.slopes import slopes
 from shadowfit.kernels.store import remembered
 from shadowfit.kernels.windowed import windowed
 
@@ -32,7 +32,6 @@ __all__ = [
     "over_time",
     "reach",
     "remembered",
-    "row_slopes",
     "slopes",
     "windowed",
 ]

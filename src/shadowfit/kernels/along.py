@@ -43,6 +43,6 @@ def along(
         def one(settings: list[Any], _: list[Any], given: list[Any]) -> Sequence[Any]:
             return function(unflatten(structure, settings), *given, *static)
 
-        key = f"{named(function)} {static} {structure}" if is_own(parts) else None
+        key = (named(function), static, structure) if is_own(parts) else None
         _made[kind] = over_time(one, numbers, [], [np.empty(x.shape[1:]) for x in arrays], key)
     return _made[kind](numbers, [], arrays)

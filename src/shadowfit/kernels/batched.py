@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +26,7 @@ def over_time(
     settings: Leaves,
     constants: Leaves,
     varying: Leaves,
-    key: str | None,
+    key: Any,
     carried: int = 0,
     largest: int = LARGEST,
 ) -> OverTime:
@@ -39,20 +38,17 @@ def over_time(
         return by_xla(function, carried)
 
 
-_log = logging.getLogger(__name__)
-
-
 def tell(error: TooLargeError | UnsupportedError) -> None:
-    """Tell why something is left to XLA: that it is too large is as expected, anything else is worth a warning."""
+    """Warn of what is left to XLA, why, and what can be done."""
     if isinstance(error, TooLargeError):
-        _log.info("left to XLA: %s", error)
-        return
-    warnings.warn(
-        f"XLA computes a part of this model, which can take tens of times as long: {error}; unless a law of your own "
-        f"asks for that, JAX {jax.version.__version__} is newer than this shadowfit knows: take an older one",
-        SlowerWarning,
-        stacklevel=2,
-    )
+        advice = "joint coordinates (rigid joints, in simulations) take machines of any size"
+    else:
+        advice = (
+            f"unless a law of your own asks for that, JAX {jax.version.__version__} is newer than this shadowfit "
+            "knows: take an older one"
+        )
+    text = f"XLA computes a part of this model, which can take tens of times as long: {error}; {advice}"
+    warnings.warn(text, SlowerWarning, stacklevel=2)
 
 
 def by_xla(function: Callable[..., Any], carried: int = 0) -> OverTime:

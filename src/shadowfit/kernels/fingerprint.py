@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.metadata
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
-UNCOMPILED = frozenset({"recordings", "models", "evaluation", "experiments", "cli", "web"})
+import numpy as np
+
+from shadowfit.trees import Structure
+
+UNCOMPILED = frozenset({"recordings", "models", "evaluation", "sweeps", "cli", "web"})
 """Folders of the package that kernels are not made of: a change of a report leaves compiled code alone. What they have
 compiled for themselves is kept by `named`."""
 
 
-def fingerprint(*parts: str | None) -> str:
-    """A name for what depends on these texts and on the source of this package and of JAX."""
+def fingerprint(*parts: Any) -> str:
+    """A name for what depends on these values and on the source of this package and of JAX."""
     digest = hashlib.sha256()
     for part in (package_digest(), _version_of_jax(), *parts):
-        digest.update(f"{part}\n".encode())
+        digest.update(f"{spelt(part)}\n".encode())
     return digest.hexdigest()
+
+
+def spelt(value: Any) -> str:
+    """All that a value is made of as text: every field of every record, every number of every array.
+
+    What has no such text is refused: code that was kept for another value would be found by its name.
+    """
+    if value is None or isinstance(value, str | bytes | int | float | np.generic | slice):
+        return repr(value)
+    if isinstance(value, type | FunctionType) and "<" not in value.__qualname__:
+        return f"{value.__module__}.{value.__qualname__}"
+    return f"{type(value).__module__}.{type(value).__qualname__}({', '.join(map(spelt, _parts(value)))})"
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [part for field in dataclasses.fields(value) for part in (field.name, getattr(value, field.name))]
+    if isinstance(value, Structure):
+        return value.kind, value.held, value.children
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
+    if isinstance(value, tuple | list | range):
+        return value
+    if isinstance(value, Mapping):
+        return [part for item in value.items() for part in item]
+    if isinstance(value, Set):
+        return sorted(map(spelt, value))
+    raise TypeError(f"a {type(value).__qualname__} has no text that tells all it is made of, to name kept code by")
 
 
 def named(function: Callable[..., Any]) -> str:

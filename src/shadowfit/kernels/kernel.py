@@ -33,7 +33,7 @@ from shadowfit.kernels.background import background
 from shadowfit.kernels.fingerprint import fingerprint
 from shadowfit.kernels.parts import PROGRAM
 from shadowfit.kernels.scalars import Scalars
-from shadowfit.kernels.unroll import trace, unroll
+from shadowfit.kernels.unroll import operations, trace, unroll
 from shadowfit.records import record
 
 LARGEST = 150_000
@@ -140,7 +140,7 @@ def kernel(
     settings: Leaves,
     constants: Leaves,
     varying: Leaves,
-    key: str | None,
+    key: Any,
     carried: int = 0,
     largest: int = LARGEST,
 ) -> Kernel:
@@ -148,16 +148,16 @@ def kernel(
 
     The first ``carried`` of the varying arrays are the first outputs of the time before.
 
-    ``key`` names all that the function's operations depend on besides shapes and settings; None if that is not known,
+    ``key`` holds all that the function's operations depend on besides shapes and settings; None if that is not known,
     in which case the function is traced to find out. Raises `TooLargeError` or `UnsupportedError` where a function
     cannot be written out.
     """
     flat = _flat(settings)
     fixed = (flat == 0.0) | (flat == 1.0)
     shapes = [[np.shape(x) for x in arrays] for arrays in (settings, constants, varying)]
-    layout = repr((shapes, fixed.tolist(), flat[fixed].tolist(), codegen.manner(), program.LANES, carried, largest))
+    layout = shapes, fixed, flat[fixed], codegen.manner(), program.LANES, carried, largest
     traced = None if key is not None else trace(function, list(settings), list(constants), list(varying))
-    name = fingerprint(layout, key if traced is None else str(traced))
+    name = fingerprint(layout, key if traced is None else operations(traced))
     if name not in _loaded:
         stored = store.load(name)
         if stored is not None:

@@ -28,12 +28,12 @@ from shadowfit.kernels.arrays import NodeArray
 from shadowfit.kernels.background import background
 from shadowfit.kernels.batched import tell
 from shadowfit.kernels.errors import TooLargeError, UnsupportedError
-from shadowfit.kernels.fingerprint import fingerprint
+from shadowfit.kernels.fingerprint import fingerprint, spelt
 from shadowfit.kernels.kernel import LARGEST, Leaves, _Code, _flat, _loaded, _Making, _making
 from shadowfit.kernels.program import LANES
 from shadowfit.kernels.recycled import recycled
 from shadowfit.kernels.scalars import Scalars
-from shadowfit.kernels.unroll import trace, unroll
+from shadowfit.kernels.unroll import operations, trace, unroll
 from shadowfit.lazy_jax import jax, quick_to_compile
 from shadowfit.records import record
 from shadowfit.trees import leaves_of
@@ -74,7 +74,7 @@ class Sequence:
 
     function: Callable[..., Any]
     layout: Layout
-    key: str | None
+    key: Any
     """As for `kernel`."""
     largest: int = LARGEST
     _made: dict[Any, _Code | None] = dataclasses.field(default_factory=dict, compare=False, repr=False)
@@ -118,7 +118,7 @@ class Sequence:
         values = _flat(settings)
         fixed = _shaping(values)
         shapes = [[np.shape(x) for x in arrays] for arrays in (settings, constants, self.layout.varying)]
-        kind = repr((shapes, self.layout.sizes(), fixed.tolist(), values[fixed].tolist(), lanes, self.largest))
+        kind = spelt((shapes, self.layout.sizes(), fixed, values[fixed], lanes, self.largest))
         if kind not in self._made:
             try:
                 self._made[kind] = self._make(kind, (list(settings), list(constants), self.layout.varying), lanes)
@@ -129,7 +129,7 @@ class Sequence:
 
     def _make(self, kind: str, given: tuple[Leaves, Leaves, Leaves], lanes: int) -> _Code:
         traced = None if self.key is not None else trace(self.function, *given)
-        name = fingerprint("sequence", kind, codegen.manner(), self.key if traced is None else str(traced))
+        name = fingerprint("sequence", kind, codegen.manner(), self.key if traced is None else operations(traced))
         if name not in _loaded:
             stored = store.load(name)
             if stored is not None:

@@ -11,51 +11,32 @@ from collections.abc import Callable
 from typing import Any
 
 from shadowfit.arrays import Array, Float
-from shadowfit.lazy_jax import at_first_call, batching, core, jax, jnp, mlir
+from shadowfit.lazy_jax import at_first_call, batching, core, jax, mlir
 
 
 def slopes(
     function: Callable[[Float[Array, "n"]], Float[Array, "m"]], at: Float[Array, "n"]
 ) -> tuple[Float[Array, "m"], Float[Array, "m n"]]:
     """Value and Jacobian of a function."""
-    return _bind(function, at, rowwise=False)
-
-
-def row_slopes(
-    function: Callable[[Float[Array, "rows n"]], Float[Array, "rows m"]],
-    at: Float[Array, "rows n"],
-) -> tuple[Float[Array, "rows m"], Float[Array, "rows m n"]]:
-    """Value of a function of many rows, and the Jacobian of each row by its own, on which alone it may depend.
-
-    `jacfwd` then goes along as many directions as one row has.
-    """
-    return _bind(function, at, rowwise=True)
-
-
-def _bind(function: Callable[[Any], Any], at: Any, rowwise: bool) -> tuple[Any, Any]:
     closed = jax.make_jaxpr(function)(at)
-    value, table = _apply(*closed.consts, at, jaxpr=closed.jaxpr, rowwise=rowwise)
+    value, table = _apply(*closed.consts, at, jaxpr=closed.jaxpr)
     return value, table
 
 
-def _by_jacfwd(*given: Array, jaxpr: Any, rowwise: bool) -> list[Array]:
+def _by_jacfwd(*given: Array, jaxpr: Any) -> list[Array]:
     *consts, at = given
 
     def both(at: Array) -> tuple[Array, Array]:
         (value,) = jax.core.eval_jaxpr(jaxpr, consts, at)
         return value, value
 
-    if rowwise:
-        # The same direction in all rows at once.
-        table, value = jax.jacfwd(lambda move: both(at + move), has_aux=True)(jnp.zeros(at.shape[1:], at.dtype))
-    else:
-        table, value = jax.jacfwd(both, has_aux=True)(at)
+    table, value = jax.jacfwd(both, has_aux=True)(at)
     return [value, table]
 
 
-def _shapes(*given: Any, jaxpr: Any, rowwise: bool) -> list[Any]:
+def _shapes(*given: Any, jaxpr: Any) -> list[Any]:
     (value,) = (variable.aval for variable in jaxpr.outvars)
-    return [value, value.update(shape=(*value.shape, *given[-1].shape[1 if rowwise else 0 :]))]
+    return [value, value.update(shape=(*value.shape, *given[-1].shape))]
 
 
 def _batched(given: Any, axes: Any, **settings: Any) -> tuple[Any, Any]:
@@ -76,4 +57,4 @@ def _primitive(by_jacfwd: Callable[..., list[Array]]) -> core.Primitive:
 
 _apply = at_first_call(lambda by_jacfwd: _primitive(by_jacfwd).bind)(_by_jacfwd)
 
-__all__ = ["row_slopes", "slopes"]
+__all__ = ["slopes"]

@@ -26,3 +26,11 @@ def unroll(scalars: Scalars, closed: core.ClosedJaxpr, inputs: Sequence[Value]) 
 def trace(function: Callable, *arguments: Any) -> core.ClosedJaxpr:
     """The operations of a function for arguments of given shapes."""
     return jax.make_jaxpr(function)(*arguments)
+
+
+def operations(traced: core.ClosedJaxpr) -> tuple[str, list[np.ndarray]]:
+    """All that the code of a traced function follows from: its text, and the arrays it has, which the text leaves out.
+
+    Functions inside have none of their own: JAX hands them those of the whole.
+    """
+    return str(traced), [np.asarray(array) for array in traced.consts]

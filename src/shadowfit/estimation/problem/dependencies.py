@@ -60,7 +60,7 @@ def _remembered_dependencies(plan: Plan, mechanism: Mechanism) -> list[int]:
         return _dependencies(plan, mechanism)
     leaves, structure = flatten(mechanism)
     special = [np.where(np.isin(leaf, (0.0, 1.0)), leaf, np.nan).tolist() for leaf in leaves]
-    name = fingerprint("dependencies", f"{plan} {structure} {special}")
+    name = fingerprint("dependencies", plan, structure, special)
     return remembered(name, lambda: _dependencies(plan, mechanism))
 
 

@@ -268,7 +268,7 @@ class StepKernels:
                     machine = Parametrised(self.plan.layout, unflatten(structure, settings), values)
                     return call.function(self.plan, machine, same, unflatten(varying_tree, varying))
 
-                key = f"{call.function.__name__} {self.plan} {structure}" if is_own(self.mechanism) else None
+                key = (call.function, self.plan, structure) if is_own(self.mechanism) else None
                 shapes = [*carried, *map(np.empty, each)]
                 self._made[kind] = over_time(one, self.settings, constants, shapes, key, len(carried), self.largest)
             return self._made[kind]

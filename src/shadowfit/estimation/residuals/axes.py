@@ -8,8 +8,8 @@ from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import with_world
-from shadowfit.estimation.residuals.element_slopes import axis_rows
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.estimation.residuals.sides import axis_rows
 from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree

@@ -9,8 +9,8 @@ from shadowfit.dynamics import body_forces, rows
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian
 from shadowfit.dynamics.state import with_world
-from shadowfit.estimation.residuals.element_slopes import axis_rows
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
+from shadowfit.estimation.residuals.sides import axis_rows
 from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree

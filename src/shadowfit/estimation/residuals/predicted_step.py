@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, contact_problem, dry_friction, rows, sliding
@@ -18,17 +20,9 @@ from shadowfit.dynamics.discretization import SCHEMES
 from shadowfit.dynamics.dry_friction import DryAxes
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.state import Moving, with_world
-from shadowfit.estimation.residuals.element_slopes import (
-    axis_of,
-    axis_rows,
-    body_slopes,
-    incidence,
-    on_all_bodies,
-    on_each_body,
-    reaction,
-    rows_of,
-)
 from shadowfit.estimation.residuals.equations import Friction
+from shadowfit.estimation.residuals.sides import axis_rows, on_bodies
+from shadowfit.kernels import slopes
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
 
@@ -75,32 +69,34 @@ class _Pass(PyTree):
 
 def _evaluate(elements: Elements, step: Moving, known: Known, discretization: str) -> _Pass:
     """Frictionless ``F``, ``F_v'``, and the gap multipliers with their slopes."""
-    count = elements.body_count
-    size = 6 * count
-    whole, command = step.with_world(), step.command
-    missing, by_state = body_slopes(elements, step, discretization)
-    slope = on_each_body(by_state[2])
-    loads, load_slopes, axes, speeds, limits = [], [], [], [], []
+    command, timestep, size = step.command, step.timestep, 6 * elements.body_count
+
+    def missing_and_loads(increments: Float[Array, "r"]) -> Float[Array, "x"]:
+        moved = dataclasses.replace(step, new_velocity=step.new_velocity + increments.reshape(-1, 6))
+        whole, missing, loads = moved.with_world(), balance.bodies_balance(elements, moved, discretization), []
+        for group, start in zip(elements.groups, known, strict=True):
+            point = balance.joint_point(group, whole, discretization, start)
+            loads.append(balance.load(group, point, timestep))
+            law = balance.law_impulse(group, point.axis, command, timestep, discretization)
+            missing = missing - on_bodies(elements, group, balance.joint_impulse(loads[-1], law, point.geometry))
+        return jnp.concatenate([missing.ravel(), *(load.ravel() for load in loads)])
+
+    whole, axes, speeds, limits = step.with_world(), [], [], []
     for group, start in zip(elements.groups, known, strict=True):
         point = balance.joint_point(group, whole, discretization, start)
-        answer = reaction(group, whole, start, discretization)
-        place, axis = incidence(elements, group), axis_of(point.geometry)
-        impulse = balance.joint_impulse(answer.load, answer.law, point.geometry)
-        missing = missing - jnp.einsum("nsb,nsr->br", place, impulse)
-        by_new = jnp.einsum("nmsr,nmtc->nsrtc", rows_of(point.geometry), answer.load_by_new)
-        by_new = by_new + axis[..., None, None] * answer.law_by_new[:, None, None]
-        slope = slope - on_all_bodies(elements, group, by_new[None])[0]
-        loads.append(answer.load)
-        load_slopes.append(jnp.einsum("nmtc,ntd->nmdc", answer.load_by_new, place).reshape(group.size, -1, size))
         axes.append(axis_rows(elements, group, point.geometry))
         speeds.append(point.speed)
         here = (group, point.geometry.position, point.speed, command)
         limits.append(None if group.friction is None else rows.friction_limits(*here))
+    ends = size + np.cumsum([0, *(group.size * group.gap_rows for group in elements.groups)])
+    (missing, *loads), (slope, *load_slopes) = (
+        jnp.split(found, ends[:-1]) for found in slopes(missing_and_loads, jnp.zeros(size))
+    )
     return _Pass(
-        missing.ravel(),
-        slope.reshape(size, size),
-        tuple(loads),
-        tuple(load_slopes),
+        missing,
+        slope,
+        tuple(x.reshape(group.size, -1) for group, x in zip(elements.groups, loads, strict=True)),
+        tuple(x.reshape(group.size, -1, size) for group, x in zip(elements.groups, load_slopes, strict=True)),
         tuple(axes),
         tuple(speeds),
         tuple(limits),

@@ -8,9 +8,8 @@ Two residuals, both impulses [N s, N m s], both zero exactly where the stepper w
   to ``M M_Σ⁻¹ F`` when F is affine in ``v'``; joints of any stiffness are fine because constraint and friction forces
   are those of the predicted step. ``M₀`` is the constant :mod:`reference_mass`.
 
-The prediction φ with the branches of dry friction and contacts is that of :mod:`predicted_step`, derivatives by states
-are those of the elements (:mod:`element_slopes`), summed. The implicit function theorem gives ``φ_x = −F_v'⁻¹ F_x``;
-neither Newton's iteration nor the friction problem is differentiated.
+The prediction φ with the branches of dry friction and contacts is that of :mod:`predicted_step`. The implicit function
+theorem gives ``φ_x = −F_v'⁻¹ F_x``; neither Newton's iteration nor the friction problem is differentiated.
 """
 
 from __future__ import annotations
@@ -22,26 +21,19 @@ import numpy as np
 from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance
-from shadowfit.dynamics.contact_law import branch_at, contact_points
+from shadowfit.dynamics.contact_law import branch_at, contact_points, impulses_on
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.state import Moving
-from shadowfit.estimation.residuals.contact_slopes import contact_impulse, contact_slopes
-from shadowfit.estimation.residuals.element_slopes import (
-    STATES,
-    Acting,
-    acting_impulse,
-    body_slopes,
-    incidence,
-    joint_slopes,
-    on_all_bodies,
-    on_each_body,
-)
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.estimation.residuals.predicted_step import PredictedStep, predicted_step
+from shadowfit.estimation.residuals.sides import on_bodies
 from shadowfit.kernels import slopes
-from shadowfit.lazy_jax import jnp
+from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
+
+STATES = 3
+"""What a body's state in a step consists of: pose, velocity and new velocity, six numbers each."""
 
 
 class Driven(PyTree):
@@ -79,15 +71,26 @@ def linearise(driven: Driven, step: Moving, equations: Equations) -> Transition:
         whole = step.with_world()
         known = tuple(balance.start_geometry(group, whole, discretization) for group in elements.groups)
         at = predicted_step(elements, step, known, discretization, equations.friction)
-    reached = dataclasses.replace(step, new_velocity=at.velocity)
-    value, by_state = _by_state(elements, reached, at, discretization)
-    _, by_parameters = slopes(
-        lambda d: _missing(*driven.moved(d, reached), at, discretization), jnp.zeros(machine.layout.size)
-    )
-    by_pose, by_velocity, by_new = by_state
+    reached, size = dataclasses.replace(step, new_velocity=at.velocity), 6 * count
+
+    def missing(increments: Float[Array, "x"]) -> Float[Array, "r"]:
+        moves, parameters = jnp.split(increments, [STATES * size])
+        turn, change, new_change = moves.reshape(STATES, count, 6)
+        changed, acting = driven.moved(parameters, reached)
+        moved = dataclasses.replace(
+            acting,
+            pose=reached.pose.plus(turn),
+            velocity=reached.velocity + change,
+            new_velocity=reached.new_velocity + new_change,
+        )
+        return _missing(changed, moved, at, discretization)
+
+    value, table = slopes(missing, jnp.zeros(STATES * size + machine.layout.size))
+    value = value - _lacking(elements, reached.with_world(), at, discretization)
+    by_pose, by_velocity, by_new, by_parameters = jnp.split(table, size * np.arange(1, STATES + 1), axis=1)
     if equations.residual == "inverse":
-        by_pose, by_velocity, by_new = by_state.reshape(STATES, 6 * count, count, 6)
-        return Transition(value, by_pose, by_velocity, by_new, by_parameters)
+        by_states = [part.reshape(size, count, 6) for part in (by_pose, by_velocity, by_new)]
+        return Transition(value, by_states[0], by_states[1], by_states[2], by_parameters)
     # F(φ) = 0 to first order at φ = at − F_v'⁻¹ F; hence dφ = −F_v'⁻¹ F_x.
     right = jnp.concatenate([value[:, None], by_pose, by_velocity, by_parameters], axis=1)
     solved = small_solve(by_new, right, definite=True)
@@ -125,35 +128,33 @@ def _mass_weighted(
 
 
 def _missing(elements: Elements, step: Moving, at: PredictedStep, discretization: str) -> Float[Array, "r"]:
-    """``F`` of a step, with the multipliers, the friction and the contacts of a prediction."""
-    whole = step.with_world()
+    """``F`` of a step, with the multipliers, the friction and the contacts of a prediction.
+
+    Known multipliers change as those of the gaps' defect do.
+    """
+    whole, command, timestep = step.with_world(), step.command, step.timestep
     missing = balance.bodies_balance(elements, step, discretization)
-    for group, load, rubbing in zip(elements.groups, at.loads, at.rubbing, strict=True):
-        impulse = acting_impulse(group, whole, Acting(load, rubbing), discretization)
-        missing = missing - jnp.einsum("nsb,nsr->br", incidence(elements, group), impulse)
+    for group, known, rubbing in zip(elements.groups, at.loads, at.rubbing, strict=True):
+        point = balance.joint_point(group, whole, discretization)
+        loads = balance.load(group, point, timestep)
+        if known is not None:
+            loads = known + (loads - jax.lax.stop_gradient(loads))
+        along = balance.law_impulse(group, point.axis, command, timestep, discretization)
+        along = along + balance.friction_impulse(group, point.axis, loads, rubbing, command, timestep)
+        missing = missing - on_bodies(elements, group, balance.joint_impulse(loads, along, point.geometry))
     if at.branch is None:
         return missing.ravel()
-    return missing.ravel() - contact_impulse(elements, whole, at.branch)
+    points = contact_points(elements, whole.pose, whole.velocity, timestep)
+    return missing.ravel() - points.push(impulses_on(points, at.branch, step.new_velocity.ravel()))
 
 
-def _by_state(
-    elements: Elements, step: Moving, at: PredictedStep, discretization: str
-) -> tuple[Float[Array, "r"], Float[Array, "3 r r"]]:
-    """``F``, and its derivatives by pose, velocity and new velocity of all bodies."""
-    whole, size = step.with_world(), 6 * elements.body_count
-    value, by_own = body_slopes(elements, step, discretization)
-    by_state = on_each_body(by_own)
-    for group, load, rubbing in zip(elements.groups, at.loads, at.rubbing, strict=True):
-        impulse, by_sides = joint_slopes(group, whole, Acting(load, rubbing), discretization)
-        if load is not None:
-            # The value shows what the gaps still lack, for the final Newton step; the derivatives do not.
+def _lacking(elements: Elements, whole: Moving, at: PredictedStep, discretization: str) -> Float[Array, "r"]:
+    """What the gaps still lack where their multipliers are known: it shows in the value, not in the derivatives."""
+    lacking = jnp.zeros((elements.body_count, 6))
+    for group, known in zip(elements.groups, at.loads, strict=True):
+        if known is not None:
             point = balance.joint_point(group, whole, discretization)
-            lacking = balance.load(group, point, step.timestep) - load
-            impulse = impulse + balance.joint_impulse(lacking, jnp.zeros(group.size), point.geometry)
-        value = value - jnp.einsum("nsb,nsr->br", incidence(elements, group), impulse)
-        by_state = by_state - on_all_bodies(elements, group, by_sides)
-    value, by_state = value.ravel(), by_state.reshape(STATES, size, size)
-    if at.branch is None:
-        return value, by_state
-    touching = contact_slopes(elements, whole, at.branch)
-    return value - touching.impulse, by_state - touching.by_state
+            left = balance.load(group, point, whole.timestep) - known
+            impulse = balance.joint_impulse(left, jnp.zeros(group.size), point.geometry)
+            lacking = lacking + on_bodies(elements, group, impulse)
+    return lacking.ravel()

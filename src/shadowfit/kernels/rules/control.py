@@ -168,14 +168,10 @@ def slopes(unrolling: Unrolling, equation: Any, arguments: Sequence[Value]) -> l
     first = len(given) - at.size
     variables = {first + i: i for i in range(at.size)}
     values, tangents = differentiate(program, entries.ravel().tolist(), given, variables, scalars)
-    # The variables by which each output is differentiated: all of them, or those of its own row.
-    groups = np.arange(at.size).reshape(at.shape if equation.params["rowwise"] else (1, at.size))
-    columns = np.repeat(groups, entries.size // max(len(groups), 1), axis=0).tolist()
-    table = [[slope.get(i, scalars.zero) for i in of] for slope, of in zip(tangents, columns, strict=True)]
-    variable_shape = at.shape[1:] if equation.params["rowwise"] else at.shape
+    table = [[slope.get(i, scalars.zero) for i in range(at.size)] for slope in tangents]
     return [
         NodeArray(np.array(values, dtype=np.int64).reshape(entries.shape)),
-        NodeArray(np.array(table, dtype=np.int64).reshape(*entries.shape, *variable_shape)),
+        NodeArray(np.array(table, dtype=np.int64).reshape(*entries.shape, *at.shape)),
     ]
 
 

@@ -221,7 +221,7 @@ class TreeLinks:
                 function, constants, varying = _TRACED[role]
                 numbers = [np.empty(place.shape) for place in element.places]
                 shapes = [np.empty(inputs if shape is None else shape) for shape in varying]
-                key = f"{function.__name__} {kind}" if self.own else None
+                key = (function, kind) if self.own else None
                 one = functools.partial(function, kind, len(numbers))
                 given = [*numbers, *(np.empty(()) for _ in range(constants))]
                 self._made[role, kind] = over_time(one, [], given, shapes, key)

@@ -140,7 +140,7 @@ class LoopRows:
         self.count = loops.row_count(tree, mechanism)
         self.gives = np.flatnonzero(loops.yielding_rows(tree, mechanism))
         self._settings = [np.asarray(leaf) for leaf in leaves_of(mechanism)]
-        self._made: dict[str, OverTime] = {}
+        self._made: dict[Callable[..., Any], OverTime] = {}
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
@@ -186,7 +186,7 @@ class LoopRows:
         for _ in range(2):
             widths = np.asarray(stick_width(creeping, stopped, timestep, library=np))
             found = self._balanced(self.open.alone, at, values, poses, (command, no_slopes), timestep, closed, widths)
-            limits, speeds = self._run("own axes", _own_axes, values, [np.asarray(timestep)], found.varying)
+            limits, speeds = self._run(_own_axes, values, [np.asarray(timestep)], found.varying)
             stopped = easily * np.hstack([found.limits, limits])
         return Braked(stopped, np.hstack([self.open.alone.rates(poses, timestep), speeds]), found.limits)
 
@@ -304,7 +304,7 @@ class LoopRows:
         """Changes of the speeds of the coordinates, and of the loops' own axes, by impulses along them."""
         steps = len(poses.position) - 2
         inner = [poses.position[1:-1], poses.orientation[1:-1]]
-        rows, inertia = self._run("axes", _axes, values, [], inner)
+        rows, inertia = self._run(_axes, values, [], inner)
         mass = np.swapaxes(rows, 1, 2) @ (inertia[:, :, None] * rows)
         order = {link.body: i for i, link in enumerate(self.tree.links)}
         for i, link in enumerate(self.tree.links):
@@ -317,7 +317,7 @@ class LoopRows:
             mass[np.ix_(range(steps), places, places)] += twists @ inertia @ np.swapaxes(twists, 1, 2)
             if len(link.freedom) == 1:
                 mass[:, self._first(i), self._first(i)] += at.links[i][1 : steps + 1, -1]
-        (response,) = self._run("response", _response_of, values, [np.asarray(timestep)], [mass, closed.rows])
+        (response,) = self._run(_response_of, values, [np.asarray(timestep)], [mass, closed.rows])
         along = np.diagonal(response, axis1=1, axis2=2)
         return np.hstack([along, np.einsum("kad,kde,kae->ka", rows, response, rows)])
 
@@ -325,8 +325,8 @@ class LoopRows:
 
     def _closed(self, values: Values, poses: Pose, timestep: float, *, following: bool) -> _Closed:
         """Loops along the nodes; see :mod:`closure` for the equations. ``following``: with what follows parameters."""
-        name, function = ("closed", _closings) if following else ("closed alone", _closing_rows)
-        whole, *changes = self._run(name, function, values, [], [poses.position, poses.orientation])
+        function = _closings if following else _closing_rows
+        whole, *changes = self._run(function, values, [], [poses.position, poses.orientation])
         holds = np.setdiff1d(np.arange(self.count), self.gives)
         rows = whole[:, holds]
         size, scale = self.tree.size, np.ones((len(rows), 1, 1))
@@ -344,18 +344,18 @@ class LoopRows:
         self, values: Values, poses: Pose, timestep: float, rows: np.ndarray, moving: Float[np.ndarray, "nodes d n"]
     ) -> Giving:
         """Compliant rows of the middle nodes."""
-        (inertia,) = self._run("inertia", _inertia, values, [], [poses.position[1:-1], poses.orientation[1:-1]])
+        (inertia,) = self._run(_inertia, values, [], [poses.position[1:-1], poses.orientation[1:-1]])
         middle, given = moving[1:-1], rows[:, self.gives]
         along, ahead = np.swapaxes(given[1:-1] @ middle, 1, 2), given[2:] @ moving[2:]
         varying = [along, ahead, np.swapaxes(middle, 1, 2) @ inertia @ middle]
-        return Giving(*self._run("springs", _springs_of, values, [np.asarray(timestep)], varying))
+        return Giving(*self._run(_springs_of, values, [np.asarray(timestep)], varying))
 
     def _pushed(
         self, values: Values, timestep: float, varying: Sequence[Array], slopes_wanted: bool, closed: _Closed
     ) -> _Pushed:
         steps, size, k = len(varying[0]), self.tree.size, len(self.rubbing)
-        name, function = ("pushes", _pushes) if slopes_wanted else ("push", _push)
-        (pushed,) = self._run(name, function, values, [np.asarray(timestep)], varying)
+        function = _pushes if slopes_wanted else _push
+        (pushed,) = self._run(function, values, [np.asarray(timestep)], varying)
         along, carried, defect = np.split(pushed, [size, size + 6 * k], axis=1)
         if closed.springs is not None:
             firm = closed.springs.firmness
@@ -368,7 +368,6 @@ class LoopRows:
 
     def _run(
         self,
-        name: str,
         function: Callable[..., Any],
         values: Values,
         constants: list[np.ndarray],
@@ -377,7 +376,7 @@ class LoopRows:
         """Outputs of a function of one step, over time."""
         given = [np.asarray(values.numbers), np.asarray(values.turns), *constants]
         with self._lock:
-            if name not in self._made:
+            if function not in self._made:
                 structure = structure_of(self.mechanism)
 
                 def one(settings: list[Any], constants: list[Any], varying: list[Any]) -> Any:
@@ -385,14 +384,11 @@ class LoopRows:
                     machine = Parametrised(self.layout, plain, Values(*constants[:2]))
                     return function(self, machine, constants[2:], varying)
 
-                key = (
-                    f"loop {name} {self.tree} {self.independent} {self.friction} {self.layout} {structure}"
-                    if is_own(self.mechanism)
-                    else None
-                )
+                own = is_own(self.mechanism)
+                key = (function, self.tree, self.independent, self.friction, self.layout, structure) if own else None
                 shapes = [np.empty(x.shape[1:]) for x in varying]
-                self._made[name] = over_time(one, self._settings, given, shapes, key)
-            made = self._made[name]
+                self._made[function] = over_time(one, self._settings, given, shapes, key)
+            made = self._made[function]
         return made(self._settings, given, varying, None, None)
 
 

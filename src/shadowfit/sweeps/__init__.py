@@ -1,0 +1,1 @@
+"""Many fits at once: resumable cases, and grids over settings."""
