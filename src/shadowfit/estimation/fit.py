@@ -11,6 +11,7 @@ from shadowfit.estimation.noise import estimate_noise
 from shadowfit.estimation.problem.initial import initial_nodes
 from shadowfit.estimation.problem.options import Options
 from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
+from shadowfit.estimation.problem.pieces import all_pieces
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.reach import within_reach
@@ -42,12 +43,13 @@ def fit(
     """Estimate the free parameters and all states from recordings.
 
     ``free`` lists names (or shell-style patterns) of the mechanism's numbers, or maps them to start values or
-    :class:`Free`; empty: only the states are estimated. A fit always returns: the estimate's status says how it
+    :class:`Free`; empty: only the states are estimated. Recordings with gaps that nothing leads across are several
+    (:mod:`shadowfit.estimation.problem.pieces`). A fit always returns: the estimate's status says how it
     ended, and why.
     """
     double_precision()
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
-    listed = [matched(mechanism, one) if isinstance(one, Recording) else one for one in listed]
+    listed = all_pieces(mechanism, [matched(mechanism, one) if isinstance(one, Recording) else one for one in listed])
     problem = build_problem(
         mechanism, listed, parameter_set(mechanism, free, max(len(listed), 1)), options or Options()
     )

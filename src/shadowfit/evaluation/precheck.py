@@ -24,6 +24,7 @@ from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.options import ProblemError
 from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.pieces import all_pieces
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import default_weights, unit_weights
 from shadowfit.estimation.result import ParameterEstimate, Seconds
@@ -162,8 +163,9 @@ def look(
     """Whether the recordings are ones of this machine."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+        recordings = all_pieces(mechanism, recordings)
         problem = build_problem(
-            mechanism, list(recordings), parameter_set(mechanism, free, len(recordings)), options or Options()
+            mechanism, recordings, parameter_set(mechanism, free, len(recordings)), options or Options()
         )
     here = at_start(problem)
     notices = surely_wrong(mechanism, recordings)

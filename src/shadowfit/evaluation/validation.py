@@ -21,6 +21,7 @@ from shadowfit.arrays import Float
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.posterior import DrawError, Draws
+from shadowfit.estimation.problem.pieces import all_pieces
 from shadowfit.estimation.uncertainty.truncated_normal import ImpossibleError
 from shadowfit.evaluation import enclosure
 from shadowfit.evaluation.notices import Colour, Notice, colour, ordered
@@ -169,7 +170,8 @@ def validate(
         options = saved_options(model) if isinstance(model, SavedResult) else Options()
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
     draws = _draws(model) if isinstance(model, SavedResult) else None
-    return [_validate_one(mechanism, matched(mechanism, one), options, optimiser, draws) for one in listed]
+    pieces = all_pieces(mechanism, [matched(mechanism, one) for one in listed])
+    return [_validate_one(mechanism, one, options, optimiser, draws) for one in pieces]
 
 
 def _draws(saved: SavedResult) -> tuple[Draws, dict[str, float]] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
 from shadowfit.mechanism.mechanism import Mechanism
-from shadowfit.mechanism.sensors import BodyOrientation
+from shadowfit.mechanism.sensors import BodyOrientation, Sensor
 from shadowfit.recordings import Recording
 from shadowfit.recordings.pace import pace
 
@@ -19,21 +19,27 @@ STEPS = 8.0
 LOWEST_CUTOFF, CUTOFF = 10.0, 0.8
 
 
-def pace_of(mechanism: Mechanism, recording: Recording) -> float:
+def pace_of(mechanism: Mechanism, recording: Recording, channels: Container[str] | None = None) -> float:
     """Time [s] in which the quickest channel of a configuration has half forgotten where it was; infinite if none has.
 
-    Speeds, accelerations and torques are left out: they are noisier, and their jumps are none of the configuration. So
-    are orientations, whose quaternions may change sign at any time.
+    Of some ``channels``, or of all. Orientations are left out: their quaternions may change sign at any time.
     """
     times = [
         pace(recording.channels[channel], recording.sample_interval, angle=getattr(sensor, "rotary", False))
         for name, sensor in mechanism.sensors.items()
-        if not (sensor.needs_velocity or sensor.needs_acceleration or sensor.needs_command)
-        and not isinstance(sensor, BodyOrientation)
+        if of_configuration(sensor) and not isinstance(sensor, BodyOrientation)
         for channel in sensor.channels(name)
-        if channel in recording.channels
+        if channel in (recording.channels if channels is None else channels)
     ]
     return min(times, default=np.inf)
+
+
+def of_configuration(sensor: Sensor) -> bool:
+    """Whether a sensor tells where bodies are.
+
+    Speeds, accelerations and torques are noisier, and their jumps are none of the configuration.
+    """
+    return not (sensor.needs_velocity or sensor.needs_acceleration or sensor.needs_command)
 
 
 def default_timestep(intervals: Sequence[float], quickest: float = np.inf) -> float:
