@@ -108,6 +108,8 @@ class Plots:
                 axes.set_visible(False)
             axes.set_xlabel(drawn.labels[j] if i == count - 1 else "")
             axes.set_ylabel(drawn.labels[i] if j == 0 else "")
+            axes.locator_params(nbins=3)
+            axes.label_outer()
         figure.tight_layout()
         return grid
 
