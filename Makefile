@@ -81,8 +81,9 @@ format: $(VENV)/.test  ## Put the code into its standard form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
+docs: $(VENV)/.docs $(VENV)/.test  ## Build the documentation into site/; a warning is an error
 	$(BIN)/python -m tools.api_page
+	$(BIN)/python -m tools.gallery
 	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench  ## Compare with peers, write docs/benchmarks.md (hours; SHORT=1: minutes, to .bench/short)

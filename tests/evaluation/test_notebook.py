@@ -56,6 +56,14 @@ def test_the_fit_over_its_samples(estimate, recording):
     assert np.std(line.get_ydata().ravel() - recording.channel("theta")) < 2e-3
 
 
+def test_the_machine_is_drawn_where_it_moves(estimate):
+    axes = estimate.plot.machine()
+    ends = np.concatenate([np.transpose(line.get_data_3d()) for line in axes.lines])
+    # A rod that turns about the x axis at the origin, 0.092 m from its centre of mass and as far again beyond.
+    np.testing.assert_allclose(ends[:, 0], 0.0, atol=2e-3)
+    assert np.linalg.norm(ends, axis=1).max() == pytest.approx(0.184, abs=2e-3)
+
+
 def test_residuals_within_their_noise(estimate):
     (panel,) = estimate.plot.residuals()
     assert 0.5e-3 < np.std(panel.lines[0].get_ydata()) < 2e-3

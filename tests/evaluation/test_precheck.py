@@ -50,6 +50,11 @@ def test_a_recording_of_the_model_passes(model, swing):
     assert 'id="recording-0"' in page
 
 
+def test_it_takes_what_a_fit_takes(model, swing):
+    assert check(model, swing, "hinge.viscous").told[0].name == "hinge.viscous"
+    assert check(model, swing, list(FREE)).relative_std == check(model, [swing], FREE).relative_std
+
+
 @pytest.fixture(scope="module")
 def double():
     """Two hanging links that swing, and their angles."""

@@ -10,9 +10,11 @@ import jax
 import numpy as np
 import pytest
 
-from shadowfit.dynamics import place
+from shadowfit.dynamics import State, place
 from shadowfit.evaluation.animation import skeleton
 from shadowfit.evaluation.report import page
+from shadowfit.geometry import Pose
+from shadowfit.mechanism import Body, Mechanism
 from shadowfit.models import load_model
 
 
@@ -55,6 +57,16 @@ def test_a_slider_runs_on_a_rail():
     assert rail[0, :, 0].min() < -0.1 < 0.2 < rail[0, :, 0].max()
     np.testing.assert_allclose(carriage.mean(axis=1)[:, 0], [0.0, 0.2, -0.1], atol=1e-3)
     assert model.mechanism.bodies.index("cart") == slider["body"]
+
+
+def test_a_body_that_nothing_holds_is_a_cross_with_its_inertia():
+    masses = Body(0.3, (1e-3, 2e-3, 2.5e-3, 4e-4, 0.0, -3e-4))
+    states = State(Pose(np.zeros((1, 1, 3)), np.array([[[1.0, 0.0, 0.0, 0.0]]])), np.zeros((1, 1, 6)))
+    centre, *ends = np.array(skeleton(Mechanism({"drone": masses}), np.zeros(1), states)["frames"][0])
+    np.testing.assert_array_equal(centre, 0.0)
+    # Six half rods, each of a sixth of the mass: second moments of (m/6) ends endsᵀ / 3.
+    second = 0.3 / 18.0 * np.einsum("ni,nj->ij", ends, ends)
+    np.testing.assert_allclose(np.trace(second) * np.eye(3) - second, masses.inertia.rows(), atol=1e-5)
 
 
 def test_names_are_no_markup(saved):

@@ -55,6 +55,15 @@ def test_the_settings_of_the_fit_are_used(saved, estimate):
     assert (options.unknowns, options.correction) == ("joint", "deferred")
 
 
+def test_an_estimate_is_validated_as_its_result_is(saved, estimate, make_swing):
+    other = make_swing(2, 1.2, name="other")
+    (of_estimate,), (of_result,) = validate(estimate, other), validate(saved, [other])
+    assert of_estimate.cost == pytest.approx(of_result.cost, rel=1e-6)
+    one, two = of_estimate.sensors["theta"], of_result.sensors["theta"]
+    assert one.rollout_rmse == pytest.approx(two.rollout_rmse, rel=1e-4)
+    assert one.enclosed == pytest.approx(two.enclosed, abs=0.01)
+
+
 def test_unseen_data(saved, make_swing):
     other = make_swing(2, 1.2, name="other")
     good = validate(saved, other)[0]

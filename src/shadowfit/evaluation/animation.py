@@ -1,6 +1,7 @@
 """A mechanism as lines in space: for each body, from its centre of mass to the points where joints hold it.
 
-A slider is a rail, as long as it is travelled, with a carriage on it.
+A slider is a rail, as long as it is travelled, with a carriage on it. A body that nothing holds is a cross of three
+rods along its principal axes, which together have its inertia.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from shadowfit.dynamics.elements import Attachments, assembled
 from shadowfit.geometry import rotations
 from shadowfit.kernels import mapped
 from shadowfit.mechanism import Mechanism
+from shadowfit.mechanism.body import Body
 
 FRAMES = 600
 # Half the length, width and height of a carriage, as fractions of half the machine's largest extent.
@@ -95,4 +97,15 @@ def _levers(mechanism: Mechanism) -> list[Float[np.ndarray, "n 3"]]:
             for body, lever in zip(side.body_indices, np.asarray(side.levers), strict=True):
                 if body < len(levers):  # the world comes last and is not drawn
                     levers[body].append(lever)
-    return [np.array(lever) for lever in levers]
+    return [
+        np.array(lever) if len(lever) > 1 else np.vstack([lever, _cross(body)])
+        for lever, body in zip(levers, mechanism.bodies.values, strict=True)
+    ]
+
+
+def _cross(body: Body) -> Float[np.ndarray, "6 3"]:
+    """Ends of three rods, each a third of the mass, that have a body's inertia: half lengths of ``3 √(S/m)``."""
+    inertia = np.array(body.inertia.rows(), float)
+    moments, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    half = 3.0 * np.sqrt(np.maximum(moments, 0.0) / float(body.mass)) * axes
+    return np.vstack([half.T, -half.T])

@@ -12,6 +12,7 @@ from shadowfit.estimation import Estimate
 from shadowfit.estimation.posterior import Draws
 from shadowfit.evaluation.axis_forces import axis_forces
 from shadowfit.evaluation.forest import HALF, compared
+from shadowfit.evaluation.machine_figure import draw_machine
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.series import SensorSeries, compare
 from shadowfit.frames import optional
@@ -31,6 +32,14 @@ class Plots:
     """Figures of one estimate; ``recording`` counts from zero."""
 
     estimate: Estimate
+
+    def machine(self, recording: int = 0) -> Any:
+        """The machine at some moments of the estimated motion, the last one in full."""
+        motion = self.estimate.trajectory(recording)
+        figure = _pyplot().figure(figsize=(WIDTH, 2.0 * HEIGHT), layout="constrained")
+        axes = figure.add_subplot(projection="3d")
+        draw_machine(axes, self.estimate.mechanism(recording), motion.time, motion.states)
+        return axes
 
     def fit(self, recording: int = 0) -> Any:
         """Readings of the estimated motion over the samples."""
@@ -99,6 +108,8 @@ class Plots:
                 axes.set_visible(False)
             axes.set_xlabel(drawn.labels[j] if i == count - 1 else "")
             axes.set_ylabel(drawn.labels[i] if j == 0 else "")
+            axes.locator_params(nbins=3)
+            axes.label_outer()
         figure.tight_layout()
         return grid
 

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from shadowfit.arrays import Float
-from shadowfit.estimation import Estimate, Free, LevenbergMarquardt, Options
+from shadowfit.estimation import Estimate, LevenbergMarquardt, Options
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.problem.options import ProblemError
-from shadowfit.estimation.problem.parameters import parameter_set
+from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem.pieces import all_pieces
 from shadowfit.estimation.problem.problem import Problem, build_problem
 from shadowfit.estimation.problem.weights import default_weights, unit_weights
@@ -38,6 +38,7 @@ from shadowfit.evaluation.torque_balance import MISJUDGED, NO_TORQUE, POOR, Torq
 from shadowfit.evaluation.torques import driven_joints
 from shadowfit.evaluation.unexplained import Terms, coordinate_names, force_terms, tree_behind
 from shadowfit.mechanism import Mechanism
+from shadowfit.models.matching import matched
 from shadowfit.recordings import Recording
 from shadowfit.recordings.checks import looks_like_degrees
 from shadowfit.recordings.smoothness import roughness
@@ -124,12 +125,14 @@ def surely_wrong(mechanism: Mechanism, recordings: Sequence[Recording]) -> list[
 
 def check(
     mechanism: Mechanism,
-    recordings: Sequence[Recording],
-    free: dict[str, Free],
+    recordings: Recording | Sequence[Recording],
+    free: FreeParameters = (),
+    *,
     options: Options | None = None,
 ) -> Check:
-    """Look at model, recordings and wished parameters as a fit would at its start."""
-    looked = look(mechanism, recordings, free, options)
+    """Look at model, recordings and wished parameters, given as to a fit, as that would at its start."""
+    listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    looked = look(mechanism, [matched(mechanism, one) for one in listed], free, options)
     here = looked.here
     # What noise alone would do: pieces of the data cannot but disagree about start values.
     told = here.table("gauss-newton")
@@ -158,7 +161,7 @@ class Forces:
 
 
 def look(
-    mechanism: Mechanism, recordings: Sequence[Recording], free: dict[str, Free], options: Options | None = None
+    mechanism: Mechanism, recordings: Sequence[Recording], free: FreeParameters, options: Options | None = None
 ) -> Looked:
     """Whether the recordings are ones of this machine."""
     with warnings.catch_warnings(record=True) as caught:

@@ -125,6 +125,11 @@ class SavedResult:
         """Green, amber or red."""
         return colour(self.summary)
 
+    @property
+    def noise(self) -> dict[str, float]:
+        """Standard deviation of each sensor's noise, as the fit had it."""
+        return {name: sensor["std"] for name, sensor in self.summary["model"]["sensors"].items()}
+
     def draw(self, count: int, seed: int = 0, *, red: bool = False) -> Draws:
         """Possible machines, as :meth:`Estimate.draw` has them; with the error bars that were saved.
 

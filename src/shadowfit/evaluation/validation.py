@@ -152,7 +152,7 @@ def judged(validations: Sequence[Validation]) -> tuple[list[Notice], Colour, str
 
 
 def validate(
-    model: SavedResult | Mechanism,
+    model: Estimate | SavedResult | Mechanism,
     recordings: Recording | Sequence[Recording],
     options: Options | None = None,
     optimiser: LevenbergMarquardt | None = None,
@@ -160,35 +160,49 @@ def validate(
     """Validate a model on recordings, with the method's settings of its fit unless others are given.
 
     Args:
-        model: a saved result, or a mechanism.
+        model: an estimate, a saved result, or a mechanism.
         recordings: measured data; for a fair answer, other than those of the fit.
         options: settings of the method; required to be those of the fit for costs that can be compared.
         optimiser: settings of the state estimation.
     """
-    mechanism = model.mechanism() if isinstance(model, SavedResult) else model
-    if options is None:
-        options = saved_options(model) if isinstance(model, SavedResult) else Options()
+    mechanism, own, draws = (
+        (model, Options(), None)
+        if isinstance(model, Mechanism)
+        else (model.mechanism(), _options(model), _draws(model))
+    )
+    options = options or own
     listed = [recordings] if isinstance(recordings, Recording) else list(recordings)
-    draws = _draws(model) if isinstance(model, SavedResult) else None
     pieces = all_pieces(mechanism, [matched(mechanism, one) for one in listed])
     return [_validate_one(mechanism, one, options, optimiser, draws) for one in pieces]
 
 
-def _draws(saved: SavedResult) -> tuple[Draws, dict[str, float]] | None:
-    """Possible machines of a result, with the noise of their sensors; None where nothing can be drawn."""
+def _draws(fitted: Estimate | SavedResult) -> tuple[Draws, dict[str, float]] | None:
+    """Possible machines, with the noise of their sensors; None where nothing can be drawn."""
     try:
-        draws = saved.draw(enclosure.DRAWS, red=True)
+        draws = fitted.draw(enclosure.DRAWS, red=True)
     except (DrawError, ImpossibleError):
         return None
-    return draws, {name: sensor["std"] for name, sensor in saved.summary["model"]["sensors"].items()}
+    return draws, fitted.noise
+
+
+def _options(fitted: Estimate | SavedResult) -> Options:
+    """Settings with which a result was made; a state weight that was estimated is kept as it came out."""
+    if isinstance(fitted, SavedResult):
+        return saved_options(fitted)
+    options = dataclasses.replace(fitted.problem.options, timestep=fitted.problem.timestep)
+    return _kept(options, fitted.state_weight, fitted.impulse_variances)
 
 
 def saved_options(saved: SavedResult) -> Options:
-    """Settings of the method with which a result was made; a state weight that was estimated is kept as it came out."""
-    settings: dict[str, Any] = {"state_weight": saved.summary["state_weight"]}
-    if saved.summary.get("impulse_variances") is not None:
-        settings |= {"impulse_covariance": saved.summary["impulse_variances"], "force_noise": None}
-    return dataclasses.replace(given_options(saved), **settings)
+    """The same of a saved result."""
+    return _kept(given_options(saved), saved.summary["state_weight"], saved.summary.get("impulse_variances"))
+
+
+def _kept(options: Options, state_weight: float, impulse_variances: Any) -> Options:
+    kept = dataclasses.replace(options, state_weight=state_weight)
+    if impulse_variances is None:
+        return kept
+    return dataclasses.replace(kept, impulse_covariance=impulse_variances, force_noise=None)
 
 
 def given_options(saved: SavedResult) -> Options:
