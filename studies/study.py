@@ -27,7 +27,7 @@ from shadowfit.recordings import Recording, read_recording
 
 HERE = Path(__file__).parent
 # The impulse that a step may lack is to be about 1e-4 of the typical impulse of a step: this κ for rigs of some 0.1 kg
-# and encoders of some 0.1 mrad. docs/real-data.md has the measurements behind it.
+# and encoders of some 0.1 mrad. docs/record/real-data.md has the measurements behind it.
 STATE_WEIGHTS = ("1e4",)
 # The studies were made with poses of the bodies and the stepper's own equations.
 STEPPER = ("--unknowns", "configuration", "--correction", "none")
