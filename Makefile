@@ -86,7 +86,7 @@ docs: $(VENV)/.docs $(VENV)/.test  ## Build the documentation into site/; a warn
 	$(BIN)/python -m tools.gallery
 	$(BIN)/mkdocs build --strict
 
-bench: $(VENV)/.bench  ## Compare with peers, write docs/benchmarks.md (hours; SHORT=1: minutes, to .bench/short)
+bench: $(VENV)/.bench  ## Compare with peers, write docs/record/benchmarks.md (hours; SHORT=1: minutes, to .bench/short)
 	$(BIN)/python -m benchmarks.peers.run $(if $(SHORT),--short --folder .bench/short) $(BENCH)
 	$(BIN)/python -m benchmarks.peers.report $(if $(SHORT),--folder .bench/short --docs .bench/short)
 

@@ -1,8 +1,8 @@
 """Where ``state_weight="auto"`` lands: likelihood and errors of the parameters against κ, on Furuta twins.
 
 Recordings of the coverage study, released and driven, with sensor noise alone and with impulse noise that κ = 1e4
-belongs to. For each, fits at every decade of κ and the automatic one. Writes ``docs/figures/plateau.png`` and prints
-the table of docs/uncertainty.md. Run ``python -m benchmarks.plateau [--seeds 6]``.
+belongs to. For each, fits at every decade of κ and the automatic one. Writes ``docs/record/figures/plateau.png`` and
+prints the table of docs/record/error-bars.md. Run ``python -m benchmarks.plateau [--seeds 6]``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.runtime import start_jax
 
-FIGURE = Path("docs/figures/plateau.png")
+FIGURE = Path("docs/record/figures/plateau.png")
 SWEEP = 10.0 ** np.arange(1.0, 10.5)
 NAMES = {"nominal_auto": "sensor noise alone", "process_auto": "impulse noise of κ = 1e4"}
 SETTINGS = LevenbergMarquardt(max_iterations=30, start_damping=1e-9, decrease_tolerance=1e-9)

@@ -1,4 +1,4 @@
-"""Writes ``docs/benchmarks.md`` and its figures from the results that ``run.py`` has left.
+"""Writes ``docs/record/benchmarks.md`` and its figures from the results that ``run.py`` has left.
 
 Every number on the page comes from the files; a task without results is named as such.
 """
@@ -141,7 +141,7 @@ def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=results.FOLDER)
-    parser.add_argument("--docs", type=Path, default=Path("docs"))
+    parser.add_argument("--docs", type=Path, default=Path("docs/record"))
     given = parser.parse_args()
     groups = grouped(results.load(given.folder))
     if not groups:

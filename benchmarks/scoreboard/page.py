@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from benchmarks.scoreboard import board
+from benchmarks.scoreboard import board, peers
 from benchmarks.scoreboard.board import Board
 from benchmarks.scoreboard.case import Form
 from benchmarks.scoreboard.measure import Metric
@@ -90,5 +90,6 @@ def _cell(metric: Metric, now: float | None, old: float | None, form: Form) -> s
 
 
 def write(path: Path = PATH) -> None:
-    """Write the page."""
+    """Write the page, and the README's table."""
+    peers.write()
     path.write_text(text(board.read(board.BASELINE), board.read(board.RESULTS)), encoding="utf-8")

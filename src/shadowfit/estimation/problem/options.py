@@ -30,7 +30,8 @@ class ProblemError(ShadowfitError):
 class Options:
     """Settings of the method. The defaults are for the machine's own parameters, with error bars that hold.
 
-    Chosen by measurement; docs/settings.md says why. What is ``auto`` is settled by the mechanism (:meth:`resolved`).
+    Chosen by measurement; docs/record/settings.md says why. What is ``auto`` is settled by the mechanism
+    (:meth:`resolved`).
     """
 
     timestep: float | None = None

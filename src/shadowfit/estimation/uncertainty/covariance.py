@@ -20,7 +20,7 @@ variances. (Intervals also span the estimate without bounds, see :meth:`Uncertai
 says how wrong the model is (``robust``, which counts what models lack): of the square of d noise explains s², and what
 is left, ``d² − s²``, is the model's. Noise or model, the larger of both is the spread of the free estimate. (d itself,
 the scale that makes a truth on the bound most likely, widens bars of white twins by 1 to 2 %, this one by 0.2 %;
-to wait until d is three bars leaves most truths outside where friction is of another kind: docs/uncertainty.md.)
+to wait until d is three bars leaves most truths outside where friction is of another kind: docs/record/error-bars.md.)
 
 Directions that the data do not tell (see :mod:`identifiability`) are given a standard deviation of ten typical sizes,
 enough to be seen and not so much that it drowns its neighbours.
