@@ -275,7 +275,7 @@ def promise(names: list[str], seeds: int, defaults: bool, seconds: float) -> Non
         found = case.designed()
         led_along = isinstance(found.setup.drive, JointMotion)
         record = leading(found) if led_along else functools.partial(play, found)
-        told = Options(timestep=found.settings.interval, state_weight=1.0, force_noise=found.force_noise)
+        told = Options(timestep=found.settings.interval, state_weight=1.0, errors=ErrorModel(found.force_noise))
         options = Options() if defaults else told
         random = np.random.default_rng(11)
         began = time.perf_counter()

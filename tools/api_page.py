@@ -64,7 +64,12 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("recordings.read.read_recording", "recordings.recording.Recording", "recordings.checks.check_recording"),
     ),
     "Estimation": (
-        *("estimation.fit.fit", "estimation.problem.parameter.Free", "estimation.problem.options.Options"),
+        *(
+            "estimation.fit.fit",
+            "estimation.problem.parameter.Free",
+            "estimation.problem.options.Options",
+            "estimation.problem.error_model.ErrorModel",
+        ),
         *("estimation.solve.levenberg_marquardt.LevenbergMarquardt", "estimation.solve.levenberg_marquardt.Status"),
         *("estimation.result.Estimate", "estimation.result.ParameterEstimate", "estimation.posterior.Draws"),
         *("estimation.refits.bootstrap.bootstrap", "estimation.refits.profile.profiles"),

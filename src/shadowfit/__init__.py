@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shadowfit.errors import ShadowfitError as ShadowfitError
     from shadowfit.errors import SimulationError as SimulationError
     from shadowfit.errors import UnknownNameError as UnknownNameError
+    from shadowfit.estimation import ErrorModel as ErrorModel
     from shadowfit.estimation import Estimate as Estimate
     from shadowfit.estimation import Free as Free
     from shadowfit.estimation import LevenbergMarquardt as LevenbergMarquardt
@@ -63,7 +64,7 @@ _HOME = {
     **dict.fromkeys(
         ("MechanismError", "RecordingError", "ShadowfitError", "SimulationError", "UnknownNameError"), "errors"
     ),
-    **dict.fromkeys(("Estimate", "Free", "LevenbergMarquardt", "Options"), "estimation"),
+    **dict.fromkeys(("ErrorModel", "Estimate", "Free", "LevenbergMarquardt", "Options"), "estimation"),
     "fit": "estimation.fit",
     "parameter_set": "estimation.problem.parameters",
     "build_problem": "estimation.problem.problem",

@@ -15,7 +15,7 @@ from shadowfit.designs.systematic import FINER, systematic
 from shadowfit.designs.waves import Waves
 from shadowfit.dynamics import observe
 from shadowfit.dynamics.state import State
-from shadowfit.estimation import Options, fit
+from shadowfit.estimation import ErrorModel, Options, fit
 from shadowfit.estimation.solve import objective
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge, slider
 from shadowfit.models import Start, read_model
@@ -76,7 +76,7 @@ def test_all_digits_and_few_agree(two):
 
 def test_information_is_that_of_the_fit(two):
     own, motions = two
-    options = Options(timestep=0.01, unknowns="joint", state_weight=1.0, force_noise=LEVELS)
+    options = Options(timestep=0.01, unknowns="joint", state_weight=1.0, errors=ErrorModel(LEVELS))
     estimate = fit(own.mechanism, recorded(own, motions), FREE, options=options)
     assert estimate.converged
     bars = np.sqrt(np.diagonal(np.linalg.inv(exactly(own, motions)[0])))
@@ -141,7 +141,7 @@ def test_promised_bars_are_the_scatter_of_fits(defaults):
     )
     motions = own.simulated(np.zeros((seeds + 1, 1)), noisy)
     promised = np.sqrt(np.diagonal(np.linalg.inv(exactly(own, motions[:1])[0])))
-    told = Options(timestep=0.02, unknowns="joint", state_weight=1.0, force_noise=level)
+    told = Options(timestep=0.02, unknowns="joint", state_weight=1.0, errors=ErrorModel(level))
     options = Options(timestep=0.02) if defaults else told
     found = []
     for seed in range(1, seeds + 1):
@@ -189,7 +189,7 @@ def test_what_a_fit_is_off_by_without_noise_is_told_beforehand():
     shift = systematic(own, exact, drive, coefficients, motion)
     moved = led(own, exact, drive, coefficients)
     channels = {"q": moved.coordinates[0, :, 0], "u": moved.inputs[0, :, 0]}
-    options = Options(timestep=0.02, unknowns="joint", state_weight=1.0, force_noise=level)
+    options = Options(timestep=0.02, unknowns="joint", state_weight=1.0, errors=ErrorModel(level))
     estimate = fit(mechanism, Recording(moved.time, channels), free, options=options)
     off = np.array([row.value for row in estimate.parameters]) - [0.02, 0.05, 0.2]
     bars = np.sqrt(np.diagonal(np.linalg.inv(exactly(own, motion)[0])))

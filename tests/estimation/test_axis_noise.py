@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shadowfit.errors import UnknownNameError
-from shadowfit.estimation import Options, fit
+from shadowfit.estimation import ErrorModel, Options, fit
 from shadowfit.estimation.fit import start_point
 from shadowfit.estimation.problem.axis_noise import answers_at
 from shadowfit.estimation.problem.parameters import parameter_set
@@ -79,7 +79,7 @@ def arm(compliance=1e-8):
 
 def fitted(recording, unknowns, noise, **changes):
     changes = {"timestep": INTERVAL, "state_weight": 1e4, **changes}
-    return fit(arm(), recording, FREE, options=Options(unknowns=unknowns, force_noise=noise, **changes))
+    return fit(arm(), recording, FREE, options=Options(unknowns=unknowns, errors=ErrorModel(noise or {}), **changes))
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_levels_of_the_sensors_are_found_beside_given_ones(white):
 def test_an_impulse_of_one_axis_is_that_axis_alone(white):
     """What a unit impulse leaves comes back as that impulse over its level, and everything else is left as it is."""
     machine = arm()
-    options = Options(unknowns="configuration", timestep=INTERVAL, force_noise=NOISE)
+    options = Options(unknowns="configuration", timestep=INTERVAL, errors=ErrorModel(NOISE))
     problem = build_problem(machine, [white], parameter_set(machine, FREE, 1), options)
     answers = answers_at(problem, start_point(problem), 0)
     levels = np.array([7.0, 50.0])

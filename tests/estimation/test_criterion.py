@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from shadowfit.errors import UnknownNameError
-from shadowfit.estimation import Options, fit
+from shadowfit.estimation import ErrorModel, Options, fit
 from shadowfit.evaluation.rollout import fineness, roll_out, start_states, stepping
 from shadowfit.evaluation.rules import judge
 from shadowfit.evaluation.series import compare
@@ -45,7 +45,7 @@ def swinging(drag):
 
 @functools.cache
 def fitted(drag, criterion):
-    return fit(pendulum(), swinging(drag), FREE, options=Options(criterion=criterion))
+    return fit(pendulum(), swinging(drag), FREE, options=Options(errors=ErrorModel(criterion=criterion)))
 
 
 def astray(estimate):
@@ -92,4 +92,4 @@ def test_of_a_model_that_is_right_both_criteria_have_the_same_answer():
 
 def test_an_unknown_criterion_is_named():
     with pytest.raises(UnknownNameError, match="criterion 'simulat'"):
-        fit(pendulum(), swinging(0.0), FREE, options=Options(criterion="simulat"))
+        fit(pendulum(), swinging(0.0), FREE, options=Options(errors=ErrorModel(criterion="simulat")))

@@ -8,7 +8,7 @@ from estimation.scenes import POSES, with_joint
 from reference.reduced_ode import Pendulum, solve
 from shadowfit.dynamics import dry_friction, sliding
 from shadowfit.dynamics.simulate import simulate
-from shadowfit.estimation import Options, fit
+from shadowfit.estimation import ErrorModel, Options, fit
 from shadowfit.mechanism import Body, Coulomb, Input, JointPosition, Mechanism, TorqueMotor, hinge
 from shadowfit.models import Start, builtin
 from shadowfit.recordings import Recording
@@ -104,7 +104,7 @@ def test_the_correction_takes_off_the_width_of_friction_near_rest():
     free = ["arm.inertia.yy", "arm.mass"]
     off = []
     for stick_time in (0.005, "half a step"):
-        options = Options(timestep=0.01, state_weight=1.0, force_noise={"joint": 0.005}, stick_time=stick_time)
+        options = Options(timestep=0.01, state_weight=1.0, errors=ErrorModel({"joint": 0.005}), stick_time=stick_time)
         found = fit(mechanism, recording, [*free, "joint.viscous", "joint.coulomb"], options=options)
         assert found.converged
         off.append([abs(row.value / mechanism.get(row.name) - 1.0) for row in found.parameters[: len(free)]])

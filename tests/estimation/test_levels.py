@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from estimation.scenes import spring_slider
-from shadowfit.estimation import LevenbergMarquardt, Options, fit
+from shadowfit.estimation import ErrorModel, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.solve.levenberg_marquardt import minimise
 from shadowfit.estimation.uncertainty.evidence import gather
 from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
@@ -46,7 +46,7 @@ def test_planted_levels_are_found(recording):
 
 def test_given_force_noise_counts(recording):
     options = Options(timestep=TIMESTEP, unknowns="joint", correction="deferred", state_weight="auto")
-    given = dataclasses.replace(options, force_noise={"rail": 2.0})
+    given = dataclasses.replace(options, errors=ErrorModel({"rail": 2.0}))
     estimate = fit(spring_slider(std=1e-3), recording, FREE, options=given)
     assert estimate.unexplained["rail"] == pytest.approx(2.0, rel=0.05)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimation.test_determinant import DAMPING, MASS, STEP, cart, recording
-from shadowfit.estimation import Options, fit
+from shadowfit.estimation import ErrorModel, Options, fit
 from shadowfit.estimation.uncertainty.determinant import log_volume
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.recordings import Recording
@@ -20,7 +20,7 @@ def test_random_forces_are_white():
 
 def test_what_a_model_lacks_is_not():
     """Friction that a model does not have is a function of the motion."""
-    given = Options(timestep=STEP, unknowns="joint", force_noise={"rail": 0.3})
+    given = Options(timestep=STEP, unknowns="joint", errors=ErrorModel({"rail": 0.3}))
     estimate = fit(cart(MASS, 0.0), recording(acting=0.1, read=0.0, loop=False), ["cart.mass"], options=given)
     assert estimate.noise_choice.explanation.smooth
 

@@ -135,6 +135,15 @@ def fit(
             rich_help_panel=METHOD,
         ),
     ] = None,
+    errors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What is known of errors, as a TOML table or the folder of a result: forces, sensors, criterion. What "
+            "is not in it is estimated.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
     force_noise: Annotated[
         list[str] | None,
         typer.Option(
@@ -230,6 +239,7 @@ def fit(
     2 wrong use or bad input; 3 --out could not be written, the result is elsewhere;
     130 interrupted without a result.
     """
+    from shadowfit.cli.known_errors import error_model
     from shadowfit.cli.loading import load, start
 
     start(quiet)
@@ -250,10 +260,9 @@ def fit(
         discretization=discretization,
         unknowns=unknowns,
         correction=correction,
-        criterion=criterion,
         state_weight=None if weight is None else state_weight(weight),
         impulse_covariance=impulse_variances(mechanism, impulse_variance or ()),
-        force_noise=numbers(force_noise or (), "--force-noise") or None,
+        errors=error_model(loaded.errors, errors, numbers(force_noise or (), "--force-noise"), criterion),
         huber=huber,
         cutoff=cutoff,
     )

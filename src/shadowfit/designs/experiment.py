@@ -15,8 +15,9 @@ from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.state import Instant, State
 from shadowfit.dynamics.tree import Tree, tree_of
 from shadowfit.estimation.linear.threads import in_threads
+from shadowfit.estimation.problem.error_model import ErrorModel
 from shadowfit.estimation.problem.evaluator import Evaluator
-from shadowfit.estimation.problem.options import Options, check_force_noise
+from shadowfit.estimation.problem.options import Options
 from shadowfit.estimation.problem.parameters import FreeParameters, parameter_set
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem, build_problem
@@ -108,10 +109,9 @@ class Experiment:
         """The same with given errors of the joints' forces [N m, N], white at the sampling rate."""
         coarser = np.sqrt(self.sampling.interval / self.sampling.timestep)
         noise = {name: coarser * level for name, level in levels.items()}
-        problem = dataclasses.replace(
-            self.problem, options=dataclasses.replace(self.problem.options, force_noise=noise or None)
-        )
-        check_force_noise(problem.options, problem.plan.unknowns.axis_names(problem.mechanism))
+        errors = ErrorModel(noise)
+        problem = dataclasses.replace(self.problem, options=dataclasses.replace(self.problem.options, errors=errors))
+        errors.check(problem.plan.unknowns.axis_names(problem.mechanism), problem.mechanism.sensors)
         vars(problem)["kernels"] = self.problem.kernels
         return dataclasses.replace(self, problem=problem, weights=default_weights(problem, 1.0))
 

@@ -39,13 +39,13 @@ UNSETTLED = 100.0
 def constrained(scan: Scan, likely: Candidate) -> Candidate:
     """The fit whose equations of motion hold exactly, or the most likely one where that says more."""
     problem, current = scan.problem, likely
-    criterion = problem.options.criterion
+    criterion = problem.options.errors.criterion
     if problem.plan.unknowns.reach != 3 or criterion == "parameters" or (criterion == "auto" and forces_count(likely)):
         return likely
     sticks = likely.weights.sticks and not errs(likely)
     while current.evidence.noise[0].degrees > EXACT and scan.has_time:
         weights = dataclasses.replace(current.weights.scaled(STRIDE), sticks=sticks)
-        stiffer = scan.fitted(current.point, weights, adapt=False, most=ITERATIONS)
+        stiffer = scan.fitted(current.point, weights, adapt=False, most=ITERATIONS, exact=True)
         # Beyond the digits of the numbers states are not told any more, and error bars would be rounding.
         if not usable(stiffer.outcome) or not stiffer.evidence.settled:
             break
@@ -63,7 +63,7 @@ def forces_count(likely: Candidate) -> bool:
     In which proportion the forces of a loose joint stand to the others' is told by how well those are known.
     """
     problem = likely.problem
-    return is_read(problem) or bool(problem.options.force_noise) or likely.weights.proportion is not None
+    return is_read(problem) or bool(problem.options.errors.forces) or likely.weights.proportion is not None
 
 
 def errs(likely: Candidate) -> bool:

@@ -58,7 +58,7 @@ from shadowfit.estimation.uncertainty.determinant import acting_share, pull
 from shadowfit.estimation.uncertainty.evidence import EXACT
 from shadowfit.estimation.uncertainty.file_prior import file_spread, settled
 from shadowfit.estimation.uncertainty.latent_search import Explanation, explain
-from shadowfit.estimation.uncertainty.levels import LevelStep, level_step
+from shadowfit.estimation.uncertainty.levels import LevelStep, given_levels, level_step
 from shadowfit.estimation.uncertainty.likelihood import deviance
 from shadowfit.estimation.uncertainty.near_rest import creeping
 from shadowfit.estimation.uncertainty.start_levels import EVIDENCE, STRIDE, levels_at_start, within
@@ -214,6 +214,8 @@ def _climb(scan: Scan, first: Candidate, start: Weights) -> tuple[list[Candidate
     And whether a limit of κ cut it off while fits were still becoming more likely.
     """
     tried, cut_off = [first], False
+    if np.all(given_levels(first.problem)[: -len(first.problem.error_sizes)]):
+        return tried, cut_off
     for factor in (STRIDE, 1.0 / STRIDE):
         current, rising = first, False
         while within(current.weights, start, factor) and usable(current.outcome) and not scan.stopped:

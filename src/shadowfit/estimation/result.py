@@ -17,6 +17,7 @@ from shadowfit.estimation.linear import front
 from shadowfit.estimation.linear.threads import one_thread
 from shadowfit.estimation.noise import NoiseChoice
 from shadowfit.estimation.posterior import DrawError, Draws, Posterior, last_prior, with_prior
+from shadowfit.estimation.problem.error_model import ErrorModel
 from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -194,9 +195,23 @@ class Estimate(Ended):
         """
         if self.problem.level_names is None:
             std = np.array(self.weights.axis_std) / self.problem.timestep
-            return dict(zip(self.problem.options.force_noise or {}, std.tolist(), strict=True))
+            return dict(zip(self.problem.options.errors.forces, std.tolist(), strict=True))
         force = self.weights.unexplained / self.problem.timestep
         return dict(zip(self.problem.level_names, force.tolist(), strict=True))
+
+    @property
+    def errors(self) -> ErrorModel:
+        """The error model that came out: levels of forces and readings, and what the parameters are for.
+
+        ``fit(…, options=Options(errors=estimate.errors))`` believes in the same.
+        """
+        criterion = self.problem.options.errors.criterion
+        if criterion == "auto" and self.noise_choice is not None:
+            criterion = "simulate" if self.noise_choice.added_weight > 1.0 else "parameters"
+        tracks = self.problem.tracks
+        per_sample = np.sqrt(self.problem.timestep / min(track.recording.sample_interval for track in tracks))
+        forces = {name: std * per_sample for name, std in self.unexplained.items()}
+        return ErrorModel(forces, self.noise, criterion)
 
     @property
     def noise(self) -> dict[str, float]:

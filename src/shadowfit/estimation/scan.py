@@ -88,13 +88,20 @@ class Scan:
         return self.stopped is None and self.left > SCAN_ITERATIONS + LAST_ITERATIONS
 
     def fitted(
-        self, point: Point, weights: Weights, first: bool = False, adapt: bool = True, most: int = SCAN_ITERATIONS
+        self,
+        point: Point,
+        weights: Weights,
+        first: bool = False,
+        adapt: bool = True,
+        most: int = SCAN_ITERATIONS,
+        exact: bool = False,
     ) -> Candidate:
         """A fit as far as the likelihood can tell, with the discretisation errors of where it starts.
 
         ``adapt``: the scale common to all levels follows from it. ``most``: iterations, but for the first fit.
+        ``exact``: equations are weighed beyond what is known of their errors.
         """
-        weights = with_given(self.problem, weights)
+        weights = weights if exact else with_given(self.problem, weights)
         loose = max(self.settings.decrease_tolerance, UNFINISHED / max(self.problem.sample_count(), 1))
         settings = dataclasses.replace(self.settings, decrease_tolerance=loose, max_iterations=self.left)
         if not first:
@@ -113,7 +120,8 @@ class Scan:
             return Candidate(self.problem, outcome, weights, np.inf)
         weights = weights.settled_at(self.problem.parameters, outcome.linearisation.point.values)
         value, scale = deviance(self.problem, outcome.linearisation, weights, adapt)
-        return Candidate(self.problem, outcome, with_given(self.problem, _rescaled(weights, scale)), value)
+        weights = _rescaled(weights, scale)
+        return Candidate(self.problem, outcome, weights if exact else with_given(self.problem, weights), value)
 
     def _with_errors(self, point: Point) -> Point:
         """The point with what its own motion says is held and taken off, of which several fits may start."""

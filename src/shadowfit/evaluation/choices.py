@@ -96,13 +96,13 @@ def _why_unknowns(problem: Problem) -> str:
 def _equations(estimate: Estimate, choice: NoiseChoice) -> Choice:
     """Whether the equations of motion hold exactly."""
     what = "equations of motion"
-    if estimate.problem.options.criterion == "parameters":
+    if estimate.problem.options.errors.criterion == "parameters":
         return Choice(what, "have their most likely errors", "it was asked for")
     if choice.added_weight > 1.0:
         return Choice(what, "hold exactly", "parameters are those whose simulations follow the recordings")
     if estimate.weights.proportion is not None:
         reason = "a joint that nothing drives is measured by its own forces, whose scale the torques of the others tell"
-    elif estimate.problem.options.force_noise:
+    elif estimate.problem.options.errors.forces:
         reason = "how well forces are known was given"
     elif is_read(estimate.problem):
         reason = "the drives' forces were measured, and a simulation would add up their errors: forces count"

@@ -84,6 +84,7 @@ def summarise(
             "cost_observation": estimate.cost_observation,
             "state_weight": estimate.state_weight,
             "impulse_variances": estimate.impulse_variances,
+            "errors": dataclasses.asdict(estimate.errors),
             "unexplained": estimate.unexplained,
             "unexplained_share": _shares(estimate),
             "noise_choice": _noise_choice(estimate),

@@ -21,6 +21,7 @@ from shadowfit.arrays import Float
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.posterior import DrawError, Draws
+from shadowfit.estimation.problem.error_model import ErrorModel
 from shadowfit.estimation.problem.pieces import all_pieces
 from shadowfit.estimation.uncertainty.truncated_normal import ImpossibleError
 from shadowfit.evaluation import enclosure
@@ -202,13 +203,15 @@ def _kept(options: Options, state_weight: float, impulse_variances: Any) -> Opti
     kept = dataclasses.replace(options, state_weight=state_weight)
     if impulse_variances is None:
         return kept
-    return dataclasses.replace(kept, impulse_covariance=impulse_variances, force_noise=None)
+    errors = dataclasses.replace(options.errors, forces={})
+    return dataclasses.replace(kept, impulse_covariance=impulse_variances, errors=errors)
 
 
 def given_options(saved: SavedResult) -> Options:
     """Settings of the method with which a result was made, as they were given."""
     known = {field.name for field in dataclasses.fields(Options)}
-    return Options(**{key: value for key, value in saved.summary["settings"].items() if key in known})
+    given = {key: value for key, value in saved.summary["settings"].items() if key in known}
+    return Options(**{**given, "errors": ErrorModel.of(given.get("errors", {}))})
 
 
 def _validate_one(

@@ -73,6 +73,8 @@ class ModelFile:
     """What a reader should know of a robot file: what was assumed, and what of it is not in the model."""
     derived: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Quantities to report of a fit: name → expression of the model's numbers."""
+    errors: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What is known of errors: fields of an :class:`~shadowfit.estimation.ErrorModel`."""
     ratings: Mapping[str, Rating] = dataclasses.field(default_factory=dict)
     """Joint → what a robot file says it may do."""
 
@@ -111,7 +113,7 @@ def model_of(document: Table, text: str, name: str) -> ModelFile:
 
 def read_document(document: Table, name: str, text: str) -> ModelFile:
     """The model of a whole document; ``name`` and ``text`` as in :func:`parse_model`."""
-    document.allow(("name", "description", *GROUPS, "gravity", "state", "derived"))
+    document.allow(("name", "description", *GROUPS, "gravity", "state", "derived", "errors"))
     groups = {group: document.tables(group) for group in GROUPS}
     _check_names(groups)
     bodies, inputs = tuple(groups["bodies"]), tuple(groups["inputs"])
@@ -132,8 +134,8 @@ def read_document(document: Table, name: str, text: str) -> ModelFile:
             name=document.text("name") if "name" in document else name,
         )
     description = document.text("description") if "description" in document else ""
-    start, derived = _start(document, names), _derived(document)
-    return ModelFile(mechanism, start, description, text, document.source, derived=derived)
+    start, derived, errors = _start(document, names), _derived(document), _errors(document, mechanism)
+    return ModelFile(mechanism, start, description, text, document.source, derived=derived, errors=errors)
 
 
 def _check_names(groups: Mapping[str, Mapping[str, Table]]) -> None:
@@ -329,6 +331,21 @@ def _ratios(table: Table, names: Names, part: type = Ratio) -> dict[str, Any]:
         joint = next(iter(names["joint"]), "JOINT")
         raise table.error(f"{table.name()} needs the ratio of at least one joint, such as {joint}.ratio = 50")
     return ratios
+
+
+def _errors(document: Table, mechanism: Mechanism) -> dict[str, Any]:
+    """The table ``errors``: forces by joint, readings by sensor, and the criterion."""
+    if "errors" not in document:
+        return {}
+    table = document.table("errors")
+    table.allow(("forces", "sensors", "criterion"))
+    found: dict[str, Any] = {"criterion": table.text("criterion")} if "criterion" in table else {}
+    for key, known in (("forces", mechanism.joints), ("sensors", mechanism.sensors)):
+        if key in table:
+            own = table.table(key)
+            own.allow(known)
+            found[key] = dict(own.values)
+    return found
 
 
 def _derived(document: Table) -> dict[str, str]:

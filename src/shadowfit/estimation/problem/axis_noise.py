@@ -29,7 +29,7 @@ from shadowfit.geometry import Pose
 
 def is_shaped(problem: Problem) -> bool:
     """Whether steps have weights of their own."""
-    return bool(problem.options.force_noise) and problem.level_names is None
+    return bool(problem.options.errors.forces) and problem.level_names is None
 
 
 def answers_at(problem: Problem, point: Point, recording: int) -> Float[np.ndarray, "steps r j"]:
@@ -38,7 +38,7 @@ def answers_at(problem: Problem, point: Point, recording: int) -> Float[np.ndarr
     places = np.clip(np.arange(-1, steps + 1) + plan.centre, 0, None)
     pose = problem.bodies(point, recording).pose
     around = Pose(np.asarray(pose.position)[places], np.asarray(pose.orientation)[places])
-    joints = [problem.mechanism.joints.index(name) for name in problem.options.force_noise or ()]
+    joints = [problem.mechanism.joints.index(name) for name in problem.options.errors.forces]
     here = problem.at(point.values, recording)
     return plan.unknowns.axis_answers(joints, plan.equations, around, problem.timestep, here)
 

@@ -11,6 +11,7 @@ import numpy as np
 from shadowfit.dynamics.discretization import Discretization
 from shadowfit.dynamics.rigid_joints import describable, is_smooth
 from shadowfit.errors import ShadowfitError, UnknownNameError, nearest
+from shadowfit.estimation.problem.error_model import ErrorModel
 from shadowfit.estimation.residuals import equations
 from shadowfit.estimation.residuals.unknowns import KINDS, UnknownsName
 from shadowfit.estimation.residuals.unknowns.interface import Unknowns
@@ -19,7 +20,6 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.records import record
 
 Correction = Literal["none", "deferred"]
-Criterion = Literal["parameters", "simulate"]
 
 
 class ProblemError(ShadowfitError):
@@ -49,11 +49,6 @@ class Options:
     """``deferred``: errors of the discretisation, of second order in the time-step, are computed from the estimated
     motion and taken off the residuals (:mod:`truncation`); ``none``: parameters are those of the stepper at this
     time-step; ``auto``: ``deferred`` where the other settings allow it and no speeds jump (contacts, end stops)."""
-    criterion: Criterion | Literal["auto"] = "auto"
-    """What the model is for, where the noise levels are estimated. ``parameters``: the most likely ones, beside errors
-    of the equations of motion as large as the data show. ``simulate``: those whose equations hold exactly, and whose
-    simulations follow the recordings. ``auto``: ``simulate``, unless forces were measured or no simulation from known
-    forces follows."""
     state_weight: float | Literal["auto"] = "auto"
     """κ: weight of the squared impulse residual relative to a squared reading of the reference standard deviation;
     ``auto`` estimates it and the sensors' noise from the data. The paper's is 100."""
@@ -61,9 +56,9 @@ class Options:
     """Ω: how the errors of the impulses [N s, N m s] are distributed over the six components of each body in turn, or
     over the joints' coordinates where these are the unknowns, as a symmetric positive matrix or its diagonal. Only its
     shape matters: the weight is κ Ω⁻¹ with Ω⁻¹ scaled to a mean diagonal of one. None: all alike."""
-    force_noise: Mapping[str, float] | None = None
-    """Errors of the forces of joints, by name: standard deviation [N m, N] of a white force at the sampling rate of the
-    recordings, with any unknowns. Those not named are estimated (``state_weight="auto"``) or follow from κ."""
+    errors: ErrorModel = ErrorModel()
+    """Errors of forces and readings that are known, with any unknowns, and what the parameters are for; what is not
+    given is estimated (``state_weight="auto"``) or follows from κ and the sensors' stated noise."""
     huber: float | None = None
     """Robust loss: residuals beyond this many standard deviations count linearly."""
     stick_time: float | Mapping[str, float] | Literal["half a step"] | None = "half a step"
@@ -126,7 +121,6 @@ def check_options(options: Options) -> None:
         ("discretization", get_args(Discretization)),
         ("unknowns", tuple(KINDS)),
         ("correction", get_args(Correction)),
-        ("criterion", ("auto", *get_args(Criterion))),
     )
     for name, allowed in choices:
         value = getattr(options, name)
@@ -164,17 +158,6 @@ def check_stick_time(options: Options, mechanism: Mechanism) -> None:
     for name in options.stick_time:
         if name not in rubbing:
             raise UnknownNameError(f"stick_time: no joint {name!r} has dry friction{nearest(name, rubbing)}")
-
-
-def check_force_noise(options: Options, names: Sequence[str]) -> None:
-    """Raise unless the errors of forces belong to joints (those that are named), and are positive."""
-    if not options.force_noise:
-        return
-    for name, std in options.force_noise.items():
-        if name not in names:
-            raise UnknownNameError(f"force_noise: there is no joint {name!r}{nearest(name, names)}")
-        if not is_positive(std):
-            raise ProblemError(f"force_noise of {name!r} is {std}; it must be a positive number [N m, N]")
 
 
 def check_impulse_covariance(options: Options, mechanism: Mechanism, unknowns: Unknowns) -> None:

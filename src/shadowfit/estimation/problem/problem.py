@@ -23,7 +23,6 @@ from shadowfit.estimation.problem.noise_floor import noise_floor
 from shadowfit.estimation.problem.options import (
     Options,
     ProblemError,
-    check_force_noise,
     check_impulse_covariance,
     check_options,
     check_stick_time,
@@ -228,7 +227,7 @@ def build_problem(
     plan = make_plan(mechanism, parameters, options, window, on_grid)
     problem = _suited(Problem(mechanism, given, parameters, tracks, timestep, plan, options))
     check_impulse_covariance(options, mechanism, problem.plan.unknowns)
-    check_force_noise(options, problem.plan.unknowns.axis_names(mechanism))
+    options.errors.check(problem.plan.unknowns.axis_names(mechanism), mechanism.sensors)
     return problem
 
 

@@ -16,6 +16,7 @@ from shadowfit.estimation.problem.parameters import ParameterSet
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.proportion import Proportion
 from shadowfit.estimation.problem.read_forces import ReadForces
+from shadowfit.estimation.problem.sensor_limits import stated_std
 from shadowfit.estimation.residuals.parameter_layout import Values
 from shadowfit.records import record
 
@@ -142,7 +143,7 @@ class Weights:
 
 def default_weights(problem: Problem, state_weight: float) -> Weights:
     """``κ Ω⁻¹`` for the dynamics (``κ I`` if no Ω is given), the sensors' standard deviations for the observations."""
-    std = np.array([float(sensor.std) for sensor in problem.mechanism.sensors.values])
+    std = stated_std(problem)
     reference = float(np.exp(np.mean(np.log(std))))
     size = problem.plan.impulses
     root = np.eye(size)
@@ -159,12 +160,12 @@ def unit_weights(problem: Problem) -> Weights:
 
 
 def with_given(problem: Problem, weights: Weights) -> Weights:
-    """Weights with the errors of forces that the options give.
+    """Weights with the errors of forces that are known.
 
     A force that is white at the sampling interval Δt, of standard deviation s, has an impulse of variance ``s² Δt h``
     in a step h.
     """
-    given, names = problem.options.force_noise, problem.level_names
+    given, names = problem.options.errors.forces, problem.level_names
     if not given:
         return weights
     if names is None:
@@ -176,6 +177,6 @@ def with_given(problem: Problem, weights: Weights) -> Weights:
 
 
 def given_impulses(problem: Problem) -> Float[np.ndarray, " j"]:
-    """Errors of the impulses of a step [N m s, N s] that the options give, in their order."""
+    """Errors of the impulses of a step [N m s, N s] that are known, in their order."""
     interval = min(track.recording.sample_interval for track in problem.tracks)
-    return np.array(list((problem.options.force_noise or {}).values())) * np.sqrt(interval * problem.timestep)
+    return np.array(list(problem.options.errors.forces.values())) * np.sqrt(interval * problem.timestep)

@@ -17,7 +17,7 @@ import dataclasses
 
 import numpy as np
 
-from shadowfit.arrays import Float, Int
+from shadowfit.arrays import Bool, Float, Int
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.uncertainty.evidence import Evidence
@@ -62,7 +62,7 @@ def level_step(problem: Problem, weights: Weights, evidence: Evidence) -> LevelS
     squares, degrees = _tallies(evidence, weights.reference, single)
     groups = _columns(problem, rows, single)
     curvature = _curvature(problem, weights, evidence, groups, len(squares))
-    known = (degrees > LEAST_DEGREES) & (squares > 0.0)
+    known = (degrees > LEAST_DEGREES) & (squares > 0.0) & ~given_levels(problem)
     ratio = np.where(known, squares / np.maximum(degrees, LEAST_DEGREES), 1.0)
     right = np.where(known, squares * np.log(ratio), 0.0)
     matrix = curvature[np.ix_(known, known)]
@@ -74,6 +74,13 @@ def level_step(problem: Problem, weights: Weights, evidence: Evidence) -> LevelS
     factors = np.exp(0.5 * step)
     impulses = factors[:rows] if single else np.full(rows, factors[0])
     return LevelStep(impulses, factors[-len(problem.error_sizes) :], np.sqrt(ratio), gain)
+
+
+def given_levels(problem: Problem) -> Bool[np.ndarray, " g"]:
+    """Which levels the error model gives."""
+    errors, joints = problem.options.errors, problem.level_names
+    forces = [False] if joints is None else [name in errors.forces for name in joints]
+    return np.array([*forces, *(name in errors.sensors for name in problem.mechanism.sensors)], bool)
 
 
 def _tallies(evidence: Evidence, reference: float, single: bool) -> tuple[np.ndarray, np.ndarray]:
