@@ -224,3 +224,36 @@ def test_priors_in_per_cent_have_the_size_of_their_link():
     with pytest.raises(OptionError, match="'ten' is not a number"):
         known_beforehand([f"{body}.mass=ten%"], pendulum)
     assert known_beforehand([f"{body}.inertial=entropic:30%"], pendulum) == {f"{body}.inertial": Free(entropic=0.3)}
+
+
+def test_errors_of_a_result_of_a_file_and_of_the_model_are_believed(csv, fitted, tmp_path):
+    """Levels that were found are given again: by the result's folder, as TOML, and in the model file."""
+    _, earlier = fitted
+    found = json.loads((earlier / "result.json").read_text("utf-8"))["errors"]
+    noise = 2.0 * found["sensors"]["theta"]
+    table = f"sensors.theta = {noise}\nforces.hinge = {found['forces']['hinge']}\n"
+    file, model = tmp_path / "errors.toml", tmp_path / "machine.toml"
+    file.write_text(table, "utf-8")
+    model.write_text(f"{load_model('pendulum').text}\n[errors]\n{table}", "utf-8")
+    for name, machine, given, level in (
+        ("folder", "pendulum", ("--errors", earlier), found["sensors"]["theta"]),
+        ("file", "pendulum", ("--errors", file), noise),
+        ("model", model, (), noise),
+    ):
+        out = tmp_path / name
+        again = run(
+            *("fit", machine, csv, "--free", "hinge.visc*=1e-4@0:1", "--channel", "theta=alpha", "--out", out),
+            *("--no-report", *given),
+        )
+        assert again.exit_code == 0, again.output
+        errors = json.loads((out / "result.json").read_text("utf-8"))["errors"]
+        assert errors["sensors"]["theta"] == pytest.approx(level)
+
+
+def test_errors_that_cannot_be_read_are_named(csv, tmp_path):
+    file = tmp_path / "errors.toml"
+    file.write_text("sensors.theta = \n", "utf-8")
+    for given in (file, tmp_path / "missing.toml"):
+        result = run("fit", "pendulum", csv, "--channel", "theta=alpha", "--errors", given, "--out", tmp_path / "out")
+        assert result.exit_code == 2
+        assert str(given) in result.output.replace("\n", "")
