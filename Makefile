@@ -84,6 +84,7 @@ format: $(VENV)/.test  ## Put the code into its standard form
 docs: $(VENV)/.docs $(VENV)/.test  ## Build the documentation into site/; a warning is an error
 	$(BIN)/python -m tools.api_page
 	$(BIN)/python -m tools.gallery
+	$(BIN)/python -m tools.command_page
 	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench  ## Compare with peers, write docs/record/benchmarks.md (hours; SHORT=1: minutes, to .bench/short)

@@ -219,8 +219,8 @@ def fit(
     intervals: Annotated[
         Intervals,
         typer.Option(
-            help="What error bars heed: the noise, and that pieces of the data disagree (blocks); the noise alone "
-            "(gauss-newton); the size of the residuals (residual); their correlations (robust); the paper's.",
+            help="What errors are taken to be: anything that averages out, functions of the motion, disagreement of "
+            "pieces (robust); white, as large as believed (gauss-newton) or as the residuals (residual); the paper's.",
             rich_help_panel=METHOD,
         ),
     ] = Intervals.robust,
