@@ -192,7 +192,7 @@ class Evidence:
 
     def _disagreement_about(self, free: Bool[np.ndarray, " p"]) -> Disagreement:
         """The same with these parameters free: pieces may well disagree about what all of them put on a bound."""
-        levels = self._by_levels()
+        levels = self.by_levels()
         wider = self._wider(free, levels)
         bread = self.bread(free)
         return self.compare_pieces(free, Noise(wider**2 * np.diagonal(bread @ levels @ bread), wider, self.ratio))
@@ -255,7 +255,7 @@ class Evidence:
 
     # --- the variance of Tᵀe, in the scaling of the rows ---
 
-    def _by_levels(self) -> Float[np.ndarray, "p p"]:
+    def by_levels(self) -> Float[np.ndarray, "p p"]:
         """By the most likely levels of the noise, which the weights need not be."""
         if self.believed:
             return self.matrix * self.reference**2

@@ -51,7 +51,7 @@ def releases(
 ) -> tuple[Release, ...]:
     """The prediction for each group of held parameters, given by their places; ``cost`` is the objective."""
     inverse = evidence.bread(present)
-    spread, _ = evidence.meat("gauss-newton", present)
+    spread = evidence.by_levels()
     predictions = []
     for group in groups:
         release = _release(evidence, inverse, spread, list(group))
