@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("src", "tests", "benchmarks", "studies", "examples", "tools", "torture", "docs", "requirements")
+FOLDERS = ("src", "tests", "benchmarks", "paper", "studies", "examples", "tools", "torture", "docs", "requirements")
 FILES = [
     path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()
 ]
