@@ -58,7 +58,8 @@ of a Furuta pendulum and of a chain of eight links."""
 LARGEST_STEP = 30_000
 """Operations beyond which a recursion over the tree is used, whose code is there at once. Both ways give the same rows.
 A step of few joints is three times faster written out (two joints with 13 parameters: 0.3 µs to 1.0), where zeros and
-ones of the model are known when its code is made; small loops are thirty times faster (0.35 µs to 12)."""
+ones of the model are known when its code is made; small loops are thirty times faster (0.35 µs to 12). A fit of 1,000
+samples takes 0.13 s of a processor, not 0.23 (Furuta pendulum, 7 parameters); of a four-bar linkage 0.17, not 0.6."""
 
 ASSEMBLIES = 24
 """Random turns of the joints from which loops are closed at the first readings: they close in more ways than one."""
