@@ -21,16 +21,15 @@ _NUMBERS = frozenset({np.ndarray, np.float64, float, int, bool})
 class Structure:
     """A tree without its leaves: a node's type, what it holds besides children, and the children's structures."""
 
-    __slots__ = ("_hash", "_text", "children", "held", "kind", "size")
+    __slots__ = ("_hash", "children", "held", "kind", "size")
 
     def __init__(self, kind: type | None, held: Any, children: Sequence[Structure]) -> None:
         """``kind`` is None for a leaf."""
         self.kind, self.held, self.children = kind, held, tuple(children)
         self.size: int = 1 if kind is None else sum([child.size for child in children])
         """Number of leaves."""
-        # Found once, where they are asked for: structures are keys of what is kept, and have many nodes.
+        # Found once, where it is asked for: structures are keys of what is kept, and have many nodes.
         self._hash: int | None = None
-        self._text: str | None = None
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -45,12 +44,7 @@ class Structure:
         return self._hash
 
     def __repr__(self) -> str:
-        """All that makes a structure what it is, as a name of what is kept."""
-        if self._text is None:
-            inside = ", ".join(map(repr, self.children))
-            kind = self.kind
-            self._text = "*" if kind is None else f"{kind.__module__}.{kind.__qualname__}[{self.held!r}]({inside})"
-        return self._text
+        return "*" if self.kind is None else f"{self.kind.__qualname__}[{self.held!r}]{self.children!r}"
 
 
 LEAF = Structure(None, None, ())

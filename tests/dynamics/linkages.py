@@ -104,7 +104,7 @@ def standing(mechanism, angle=-1.0):
     return {**{f"{name}_foot": angle for name in bars}, "bar0_head": -angle}
 
 
-def giving(mechanism, joint, compliance, damping=0.02):
+def compliant(mechanism, joint, compliance, damping=0.02):
     """The mechanism with a joint that gives in joint coordinates."""
     joints = dict(mechanism.joints.items())
     changes = {"compliance": Compliance(compliance, compliance), "damping": damping, "compliant": True}

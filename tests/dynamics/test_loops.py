@@ -13,10 +13,10 @@ from quick import quick
 from shadowfit.dynamics import loops, place, rigid, simulate
 from shadowfit.dynamics.exact import NewtonStatus
 from shadowfit.dynamics.kinematics import gap_values
+from shadowfit.dynamics.loop_law import loop_law
 from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.sliding import stick_width
 from shadowfit.dynamics.tree import motions, tree_of
-from shadowfit.dynamics.yielding import loop_law
 from shadowfit.errors import SimulationError
 from shadowfit.estimation.residuals import joint_transition
 from shadowfit.estimation.residuals.stopping import stick_times
@@ -105,16 +105,16 @@ def left_by_the_stepper(mechanism, steps=40):
     def missing(mechanism, position, orientation, command, reaction):
         motion = [motions(tree, mechanism, Pose(position[i], orientation[i])) for i in range(3)]
         window = jax.tree.map(lambda *x: jnp.stack(x), *motion)
-        creeping = jnp.array(stick_times(tree, mechanism))
+        times = jnp.array(stick_times(tree, mechanism))
         mobility = joint_transition.mobility(tree, mechanism, window[1], jnp.asarray(H))
-        stopped = jnp.zeros(len(creeping))
+        stopped = jnp.zeros(len(times))
         # Joints of the tree carry what friction of those that close its loops leaves them.
         for _ in range(2):
-            widths = stick_width(creeping, stopped, jnp.asarray(H))
+            widths = stick_width(times, stopped, jnp.asarray(H))
             here = joint_transition.balance_of(tree, mechanism, window, command, jnp.asarray(H), widths, reaction)
             stopped = mobility * here.limits
         residual = here.missing
-        if not tree.yielding:
+        if not tree.compliant:
             return [residual]
         closers = loops.closing(tree, mechanism)
         gaps = [gap_values(closers, Pose(position[i], orientation[i])) for i in range(3)]

@@ -110,14 +110,6 @@ def test_increments_are_in_the_world_frame() -> None:
     np.testing.assert_allclose(after - before, np.cross(vector, before), rtol=0, atol=1e-11)
 
 
-def test_small_angle_logarithm_is_off_by_the_third_power() -> None:
-    angles = np.array([0.1, 0.2, 0.4])
-    e = rotations.exp(angles[:, None] * np.array([1.0, 0.0, 0.0]))
-    error = angles - rotations.log_small_angle(e)[:, 0]
-    np.testing.assert_allclose(error, angles**3 / 6, rtol=0.05)
-    assert np.all(error > 0.0)  # sin-like
-
-
 def test_derivative_of_exp_is_finite_and_right() -> None:
     forward, reverse, differences = derivatives(rotations.exp, VECTORS)
     np.testing.assert_allclose(forward, differences, rtol=0, atol=1e-10)

@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise ShadowfitError('figures need the package matplotlib; pip install "shadowfit[plots]"') from error
 
-BLUE, ORANGE, GREY = "#1f5fa8", "#d1702b", "#7a7a7a"
+BLUE, ORANGE = "#1f5fa8", "#d1702b"
 # Error bars beyond this are not drawn: nothing is known.
 UNKNOWN = 10.0
 # Units of position, speed and torque.

@@ -11,6 +11,7 @@ through a few scalars of the joint, which :class:`JointPoint` holds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,9 @@ from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.geometry import Pose, rotations
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
+
+Geometries = tuple[rows.Geometry, rows.Geometry | None]
+"""Of a group's joints, now and before (:func:`start_geometry`)."""
 
 
 class AxisMotion(NamedTuple):
@@ -93,7 +97,7 @@ def joint_point(
     group: JointGroup,
     whole: Moving,
     discretization: str,
-    known: tuple[rows.Geometry, rows.Geometry | None] | None = None,
+    known: Geometries | None = None,
 ) -> JointPoint:
     """Evaluate the joints of a group; the step includes the world.
 
@@ -112,7 +116,7 @@ def joint_point(
     )
 
 
-def start_geometry(group: JointGroup, whole: Moving, discretization: str) -> tuple[rows.Geometry, rows.Geometry | None]:
+def start_geometry(group: JointGroup, whole: Moving, discretization: str) -> Geometries:
     """Geometry of a group's joints at ``q`` and, for the exact discretisation, at ``q ⊟ h v``."""
     now = rows.geometry(group, whole.pose)
     if SCHEMES[discretization].affine:
@@ -267,19 +271,51 @@ def stick_sigmas(elements: Elements, pose: Pose, timestep: Float[Array, ""]) -> 
     return tuple(sigmas)
 
 
-def side_bodies(group: JointGroup) -> np.ndarray:
-    """Body indices ``(n, 2)`` of the two sides of each joint."""
-    return np.stack([group.a.bodies, group.b.bodies], axis=1)
+def on_bodies(elements: Elements, group: JointGroup, impulse: Float[Array, "n 2 6"]) -> Float[Array, "bodies 6"]:
+    """Impulses on the two bodies of each joint, summed for each body."""
+    sides = np.stack([group.a.bodies, group.b.bodies], axis=1)
+    return jnp.zeros((elements.body_count + 1, 6)).at[sides].add(impulse)[:-1]
+
+
+class Missing(NamedTuple):
+    """What a step misses, without contacts."""
+
+    impulse: Float[Array, "bodies 6"]
+    """F [N s, N m s]."""
+    loads: list[Float[Array, "n m"]]
+    """Gap multipliers λ of each group's joints."""
+
+
+def missing(
+    elements: Elements,
+    step: Moving,
+    discretization: str,
+    rubbing: Sequence[Rubbing | None],
+    known: Sequence[Float[Array, "n m"] | None] | None = None,
+    start: Sequence[Geometries] | None = None,
+) -> Missing:
+    """``F(q, v, v')`` of all bodies; ``rubbing`` says how dry friction acts in each group, None: it is left out.
+
+    ``known`` multipliers, those of a group or None, change as those of the gaps' defect do. ``start`` are the groups'
+    geometries where the caller has them.
+    """
+    whole, command, timestep = step.with_world(), step.command, step.timestep
+    balance, transmitted = bodies_balance(elements, step, discretization), []
+    for place, (group, acting) in enumerate(zip(elements.groups, rubbing, strict=True)):
+        point = joint_point(group, whole, discretization, None if start is None else start[place])
+        loads = load(group, point, timestep)
+        given = None if known is None else known[place]
+        if given is not None:
+            loads = given + (loads - jax.lax.stop_gradient(loads))
+        along = law_impulse(group, point.axis, command, timestep, discretization)
+        if acting is not None:
+            along = along + friction_impulse(group, point.axis, loads, acting, command, timestep)
+        balance = balance - on_bodies(elements, group, joint_impulse(loads, along, point.geometry))
+        transmitted.append(loads)
+    return Missing(balance, transmitted)
 
 
 def missing_impulse(elements: Elements, step: Moving, discretization: str) -> Float[Array, "bodies 6"]:
-    """``F(q, v, v')`` [N s, N m s] of all bodies, without contacts."""
-    whole, command, timestep = step.with_world(), step.command, step.timestep
-    impulse = jnp.zeros_like(whole.velocity)
-    for group, sigma in zip(elements.groups, stick_sigmas(elements, step.pose, timestep), strict=True):
-        point = joint_point(group, whole, discretization)
-        loads = load(group, point, timestep)
-        along = law_impulse(group, point.axis, command, timestep, discretization)
-        along = along + friction_impulse(group, point.axis, loads, Sticking(sigma), command, timestep)
-        impulse = impulse.at[side_bodies(group)].add(joint_impulse(loads, along, point.geometry))
-    return bodies_balance(elements, step, discretization) - impulse[:-1]
+    """``F(q, v, v')`` [N s, N m s] of all bodies with the stepper's friction, without contacts."""
+    sticking = [Sticking(sigma) for sigma in stick_sigmas(elements, step.pose, step.timestep)]
+    return missing(elements, step, discretization, sticking).impulse

@@ -1,7 +1,7 @@
 """Joints that close loops, in a step of rigid joints: what they add to Newton's equations.
 
 With λ the impulses along the rows of their gaps c, the missing impulses of the coordinates are ``τ(δ) − C_kᵀ λ``, and
-the step ends where ``c(q_{k+1}) = 0``, or for compliant joints where :mod:`yielding` says. Both are solved together,
+the step ends where ``c(q_{k+1}) = 0``, or for compliant joints where :mod:`loop_law` says. Both are solved together,
 
     [∂τ/∂δ  −C_kᵀ ] [Δ]   [ −τ ]
     [C_{k+1}   σ  ] [Λ] = [ −c − σ λ ]
@@ -19,9 +19,9 @@ from shadowfit.dynamics import balance, loops
 from shadowfit.dynamics.composites import VelocityMaps, about_origin, coordinate_bodies, dot, hanging, held_by
 from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_values
+from shadowfit.dynamics.loop_law import LoopLaw, loop_law
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Hung, Tree, velocities_by
-from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.mechanism import Mechanism
@@ -73,7 +73,7 @@ class Acting(PyTree):
         columns = [self._along(tree, left, self.by_reaction[..., i]) for i in range(self.by_reaction.shape[-1])]
         moving = velocities_by(tree, twists, after.position)
         gap, slope = gap_values(self.closers, after), loops.jacobian(self.closers, after, moving)
-        if tree.yielding:
+        if tree.compliant:
             gap = self.own.defect(gap_values(self.closers, before), gap_values(self.closers, self.pose), gap)
         return Rows(self.own, gap, slope, -jnp.stack(columns, axis=1))
 

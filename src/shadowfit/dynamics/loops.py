@@ -1,6 +1,6 @@
 """Joints that close loops of a tree: their gaps as functions of the tree's coordinates, and what they do to its bodies.
 
-The gaps c(q) [m, rad] of the m rows of these joints must be zero, but for those of compliant joints (:mod:`yielding`).
+The gaps c(q) [m, rad] of the m rows of these joints must be zero, but for those of compliant joints (:mod:`loop_law`).
 With ``C = ∂c/∂q`` their impulses λ act along ``Cᵀ``. Rows are often redundant (a planar linkage of spatial hinges
 closes its loop with five rows, of which two count), so that nothing here takes C to have full rank.
 """
@@ -16,9 +16,9 @@ from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance, rows
 from shadowfit.dynamics.elements import Elements, JointGroup, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian
+from shadowfit.dynamics.loop_law import LoopLaw
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.dynamics.tree import Tree
-from shadowfit.dynamics.yielding import LoopLaw
 from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.leaves import Parts
@@ -65,10 +65,10 @@ def row_joints(tree: Tree, mechanism: Mechanism) -> tuple[str, ...]:
     )
 
 
-def yielding_rows(tree: Tree, mechanism: Mechanism) -> tuple[bool, ...]:
+def compliant_rows(tree: Tree, mechanism: Mechanism) -> tuple[bool, ...]:
     """Whether each row is one of a compliant joint."""
-    giving = [mechanism.joints.names[i] for i in tree.yielding]
-    return tuple(joint in giving for joint in row_joints(tree, mechanism))
+    compliant = [mechanism.joints.names[i] for i in tree.compliant]
+    return tuple(joint in compliant for joint in row_joints(tree, mechanism))
 
 
 def jacobian(closers: Elements, pose: Pose, velocities: Float[Array, "bodies 6 d"]) -> Float[Array, "m d"]:

@@ -7,8 +7,10 @@ child (b).
 
 from __future__ import annotations
 
+import numpy as np
+
 from shadowfit.arrays import Array, Float
-from shadowfit.dynamics.elements import Attachments, JointGroup, LawGroup
+from shadowfit.dynamics.elements import Attachments, Elements, JointGroup, LawGroup
 from shadowfit.geometry import Pose, rotations
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.joint_types import Frame, FrameRows, JointType
@@ -213,3 +215,11 @@ def friction_limits(
     loss = jax.vmap(lambda law: law.loss())(group.friction)
     passed = jnp.abs(motor_torque(group, position, speed, command))
     return friction_weights(group, coefficient), level + loss * passed
+
+
+def axis_rows(elements: Elements, group: JointGroup, geometry: Geometry) -> Float[Array, "n bodies*6"]:
+    """Ḡ of each joint, for the velocities of all bodies."""
+    wide = jnp.zeros((group.size, elements.body_count + 1, 6))
+    joints = np.arange(group.size)
+    wide = wide.at[joints, group.a.bodies].add(geometry.axis_a).at[joints, group.b.bodies].add(geometry.axis_b)
+    return wide[:, :-1].reshape(group.size, 6 * elements.body_count)

@@ -85,8 +85,8 @@ def stopped_along(
     """Speeds from which friction stops the shafts within a step, by the mobilities of the coordinates."""
     speeds: list[Array] = [jnp.zeros(0)]
     for shaft in mechanism.shafts.values:
-        easily = ratios(tree, mechanism, shaft) ** 2 @ mobility
-        speeds.append(stopped(numbers(shaft), easily, timestep)[None])
+        of_shaft = ratios(tree, mechanism, shaft) ** 2 @ mobility
+        speeds.append(stopped(numbers(shaft), of_shaft, timestep)[None])
     return jnp.concatenate(speeds)
 
 

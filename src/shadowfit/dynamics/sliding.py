@@ -58,10 +58,10 @@ def stick_width(
     ``most``: the largest w of an axis that creeps and of half a step (:func:`widest`), where the motion is known;
     ``library`` computes it, NumPy or JAX.
     """
-    creeping, halfway = stick_time / timestep * stopped, 0.5 * stopped
+    creep, halfway = stick_time / timestep * stopped, 0.5 * stopped
     if most is not None:
-        creeping, halfway = library.minimum(creeping, most[..., 0]), library.minimum(halfway, most[..., 1])
-    return library.maximum(creeping, halfway) + LEAST
+        creep, halfway = library.minimum(creep, most[..., 0]), library.minimum(halfway, most[..., 1])
+    return library.maximum(creep, halfway) + LEAST
 
 
 def widest(fastest: Float[np.ndarray, " n"], corrected: bool) -> Float[np.ndarray, "n 2"]:

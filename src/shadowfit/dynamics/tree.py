@@ -53,13 +53,13 @@ class Tree:
     links: tuple[Link, ...]
     loops: tuple[int, ...] = ()
     """Joints that close loops."""
-    yielding: tuple[int, ...] = ()
-    """Those of them that give."""
+    compliant: tuple[int, ...] = ()
+    """Those of them that are compliant."""
 
     @property
     def rigid_loops(self) -> tuple[int, ...]:
-        """Joints that close loops and do not give."""
-        return tuple(joint for joint in self.loops if joint not in self.yielding)
+        """Rigid joints that close loops."""
+        return tuple(joint for joint in self.loops if joint not in self.compliant)
 
     @property
     def size(self) -> int:

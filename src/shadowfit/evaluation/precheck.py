@@ -194,7 +194,7 @@ def look(
 def forces_along(here: Estimate) -> list[Forces]:
     """The forces along each joint in each recording; empty for machines that are not looked at joint by joint."""
     tree = tree_behind(here.problem)
-    if tree is None or tree.yielding:
+    if tree is None or tree.compliant:
         # Readings do not say by how much joints give, and so not what these carry.
         return []
     problem, point = here.problem, here.outcome.linearisation.point

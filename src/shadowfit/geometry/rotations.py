@@ -74,11 +74,6 @@ def log(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
     return library.where(small, series, exact) * vector
 
 
-def log_small_angle(e: Float[Array, "*n 4"]) -> Float[Array, "*n 3"]:
-    """The paper's sin-like approximation of :func:`log`, ``2 e_s e_v``; off by O(ψ³)."""
-    return 2.0 * e[..., :1] * e[..., 1:]
-
-
 @traced_once
 def plus(e: Float[Array, "*n 4"], increment: Float[Array, "*n 3"]) -> Float[Array, "*n 4"]:
     """``e ⊞ ψ = exp(ψ) ⋆ e``."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowfit.trees import Structure
+from shadowfit.trees import LEAF, Structure
 
 UNCOMPILED = frozenset({"recordings", "models", "evaluation", "sweeps", "cli", "web"})
 """Folders of the package that kernels are not made of: a change of a report leaves compiled code alone. What they have
@@ -34,6 +34,8 @@ def spelt(value: Any) -> str:
 
     What has no such text is refused: code that was kept for another value would be found by its name.
     """
+    if value is LEAF:
+        return "*"
     if value is None or isinstance(value, str | bytes | int | float | np.generic | slice):
         return repr(value)
     if isinstance(value, type | FunctionType) and "<" not in value.__qualname__:

@@ -9,7 +9,6 @@ from shadowfit.dynamics import rows
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.state import with_world
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
-from shadowfit.estimation.residuals.sides import axis_rows
 from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
@@ -36,7 +35,7 @@ def axes(machine: Parametrised, pose: Pose) -> Axes:
         if not group.has_axis:
             continue
         geometry, which = rows.geometry(group, whole), np.array(group.joints)
-        wide = axis_rows(elements, group, geometry)
+        wide = rows.axis_rows(elements, group, geometry)
         _, slope = jax.jvp(
             lambda speed, group=group, at=geometry.position: rows.axis_torque(group, at, speed, quiet),
             (jnp.zeros(group.size),),

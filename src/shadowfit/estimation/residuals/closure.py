@@ -1,6 +1,6 @@
 """Loops of a tree in its coordinates: which motions leave them closed, and the equations of motion along these.
 
-Only rigid joints have to be closed; what compliant ones do is a matter of forces (:mod:`giving`).
+Only rigid joints have to be closed; what compliant ones do is a matter of forces (:mod:`loop_springs`).
 Some of the d coordinates are *independent*; W picks them. With the rows C of the loops' gaps c and
 
     K = CᵀC + s² WᵀW,
@@ -60,7 +60,7 @@ def all_loops(tree: Tree, mechanism: Mechanism, motion: Pose) -> Closing:
 def closing(tree: Tree, mechanism: Mechanism, motion: Pose) -> Closing:
     """The loops that have to be closed, at motions of the tree's joints."""
     whole = all_loops(tree, mechanism, motion)
-    held = ~np.array(loops.yielding_rows(tree, mechanism), bool)
+    held = ~np.array(loops.compliant_rows(tree, mechanism), bool)
     return Closing(whole.gap[held], whole.rows[held], whole.twists, whole.pose)
 
 

@@ -10,7 +10,6 @@ from shadowfit.dynamics.elements import Elements, assemble
 from shadowfit.dynamics.kinematics import gap_jacobian
 from shadowfit.dynamics.state import with_world
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
-from shadowfit.estimation.residuals.sides import axis_rows
 from shadowfit.geometry import Pose
 from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree
@@ -66,6 +65,6 @@ def _inertia(elements: Elements, pose: Pose) -> Float[Array, "r r"]:
     whole, _ = with_world(pose, jnp.zeros((count, 6)))
     for group in elements.groups:
         if group.has_axis:
-            wide = axis_rows(elements, group, rows.geometry(group, whole))
+            wide = rows.axis_rows(elements, group, rows.geometry(group, whole))
             total = total + wide.T @ (rows.axis_inertia(group)[:, None] * wide)
     return total

@@ -70,9 +70,9 @@ def corrected_motion(
     if tree.loops:
         closers, placed = loops.closing(tree, mechanism), forward_kinematics(tree, mechanism, motion)
         gap, slope = gap_values(closers, placed.pose), loops.jacobian(closers, placed.pose, placed.twists)
-        gives = np.array(loops.yielding_rows(tree, mechanism), bool)
-        weight = np.where(gives, 1.0, GAP_WEIGHT)
-        counted = np.where(gives, OPEN_WEIGHT, GAP_WEIGHT) * gap
+        compliant = np.array(loops.compliant_rows(tree, mechanism), bool)
+        weight = np.where(compliant, 1.0, GAP_WEIGHT)
+        counted = np.where(compliant, OPEN_WEIGHT, GAP_WEIGHT) * gap
         gap, slope = weight * gap, weight[:, None] * slope
 
     def errors(increment: Array) -> Array:

@@ -92,9 +92,9 @@ def braked(
     # No width matters to largest impulses.
     widths = jnp.ones(tree.size + len(mechanism.shafts))
     here = balance_of(tree, mechanism, motions, command, timestep, widths)
-    easily = mobility(tree, mechanism, motions[1], timestep)
-    stopped = shafts.stopped_along(tree, mechanism, easily, timestep)
-    return jnp.concatenate([easily * here.limits, stopped]), here.speeds, here.limits
+    response = mobility(tree, mechanism, motions[1], timestep)
+    stopped = shafts.stopped_along(tree, mechanism, response, timestep)
+    return jnp.concatenate([response * here.limits, stopped]), here.speeds, here.limits
 
 
 def mobility(tree: Tree, mechanism: Mechanism, motion: Pose, timestep: Float[Array, ""]) -> Float[Array, "a"]:

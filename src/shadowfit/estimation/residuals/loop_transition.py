@@ -1,6 +1,6 @@
 """Rows of a time step in joint coordinates whose tree has loops: the equations of motion along what they leave free.
 
-:mod:`closure` has the equations of rigid loops, :mod:`giving` those of compliant ones. The loops' impulses λ are
+:mod:`closure` has the equations of rigid loops, :mod:`loop_springs` those of compliant ones. The loops' impulses λ are
 eliminated inside the step. Where joints rub in proportion to what they carry, r depends on λ, which is then found in a
 few rounds: friction changes the loads by some per cent of themselves.
 """
@@ -13,14 +13,14 @@ import numpy as np
 
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import loops
+from shadowfit.dynamics.loop_law import LoopLaw, loop_law
 from shadowfit.dynamics.sliding import stick_width
 from shadowfit.dynamics.tree import Tree, forward_kinematics
-from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.estimation.linear.front import Rows
-from shadowfit.estimation.residuals import giving, joint_transition
+from shadowfit.estimation.residuals import joint_transition, loop_springs
 from shadowfit.estimation.residuals.closure import ROUNDS, Closing, Independence, all_loops, independence, tangent
 from shadowfit.estimation.residuals.equations import Friction
-from shadowfit.estimation.residuals.giving import Giving, springs_of
+from shadowfit.estimation.residuals.loop_springs import LoopSprings, springs_of
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.estimation.residuals.stopping import stick_times
 from shadowfit.estimation.residuals.unknowns.interface import Step
@@ -37,7 +37,7 @@ class _Loops(NamedTuple):
     law: LoopLaw
     now: Closing
     held: Independence
-    springs: Giving | None
+    springs: LoopSprings | None
     friction: Friction
     timestep: Float[Array, ""]
 
@@ -54,33 +54,33 @@ class _Loops(NamedTuple):
         mechanism = machine.mechanism()
         law = loop_law(tree, loops.closing(tree, mechanism), timestep)
         now = all_loops(tree, mechanism, poses[1])
-        held = independence(independent, now.rows[law.holds])
-        springs = springs_of(tree, independent, machine, poses, timestep, friction) if tree.yielding else None
+        held = independence(independent, now.rows[law.rigid_places])
+        springs = springs_of(tree, independent, machine, poses, timestep, friction) if tree.compliant else None
         return cls(tree, law, now, held, springs, friction, timestep)
 
     def defect(self, mechanism: Mechanism, motions: Pose, reaction: Float[Array, "m"]) -> Float[Array, "y"]:
         """``Σ λ + d`` of compliant rows."""
         assert self.springs is not None
         before, here, after = (forward_kinematics(self.tree, mechanism, motions[i]).pose for i in range(3))
-        given = reaction[self.law.gives]
-        open_by = giving.defect(self.tree, mechanism, (before, here, after), given, self.timestep, self.friction)
+        given = reaction[self.law.compliant_places]
+        open_by = loop_springs.defect(self.tree, mechanism, (before, here, after), given, self.timestep, self.friction)
         return open_by + self.springs.firmness * given
 
     def taken(
         self, mechanism: Mechanism, motions: Pose, reaction: Float[Array, "m"], left: Float[Array, "d"]
     ) -> Float[Array, "m"]:
         """What the joints that close loops take beside what they do."""
-        gives, holds, more = self.law.gives, self.law.holds, jnp.zeros(len(reaction))
+        compliant, rigid, more = self.law.compliant_places, self.law.rigid_places, jnp.zeros(len(reaction))
         if self.springs is not None:
-            yielded = self.springs.more(self.defect(mechanism, motions, reaction), self.held.moving.T @ left)
-            more, left = more.at[gives].set(yielded), left - self.now.rows[gives].T @ yielded
-        return more.at[holds].set(self.held.reaction(left)) if len(holds) else more
+            sprung = self.springs.more(self.defect(mechanism, motions, reaction), self.held.moving.T @ left)
+            more, left = more.at[compliant].set(sprung), left - self.now.rows[compliant].T @ sprung
+        return more.at[rigid].set(self.held.reaction(left)) if len(rigid) else more
 
 
 def rows(tree: Tree, independent: tuple[int, ...], step: Step, friction: Friction, touches: bool = False) -> Rows:
     """Residuals ρ of a step with their derivatives by the independent coordinates of three nodes and the parameters.
 
-    Where the machine ``touches`` something, without what :mod:`giving` multiplies them with: contacts come first.
+    Where the machine ``touches`` something, without what :mod:`loop_springs` multiplies them with: contacts come first.
     """
     machine, poses, size = step.machine, step.nodes.pose, len(independent)
     nodes, bodies = poses.position.shape[:2]
@@ -88,7 +88,7 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step, friction: Frictio
     moves = [tangent(tree, independent, machine, poses[i]) for i in range(nodes)]
     closed = _Loops.of(tree, independent, machine, poses, step.timestep, friction)
     if closed.springs is not None and touches:
-        closed = closed._replace(springs=closed.springs.unheld())
+        closed = closed._replace(springs=closed.springs.beside_contacts())
     springs, moving = closed.springs, closed.held.moving
     rubs = any(joint.friction is not None for joint in machine.mechanism().joints.values)
 
@@ -108,7 +108,7 @@ def rows(tree: Tree, independent: tuple[int, ...], step: Step, friction: Frictio
         return closed.taken(*moved(increments)[:2], reaction, left)
 
     still = jnp.zeros(width + machine.layout.size)
-    reaction = jnp.zeros(len(closed.law.yielding))
+    reaction = jnp.zeros(len(closed.law.compliant))
     for _ in range(ROUNDS if rubs else 1):
         reaction = reaction + taken(still, reaction, missing(still, reaction))
 
@@ -140,14 +140,14 @@ def braked(
     """What friction does to all axes (:class:`stopping.Braked`), found along with the loops' impulses."""
     mechanism = machine.mechanism()
     closed = _Loops.of(tree, independent, machine, poses, timestep, friction)
-    creeping = jnp.stack([jnp.asarray(time) for time in stick_times(tree, mechanism)])
-    easily = joint_transition.mobility(tree, mechanism, poses[1], timestep)
-    reaction: Array = jnp.zeros(len(closed.law.yielding))
-    stopped: Array = jnp.zeros(len(creeping))
+    times = jnp.stack([jnp.asarray(time) for time in stick_times(tree, mechanism)])
+    response = joint_transition.mobility(tree, mechanism, poses[1], timestep)
+    reaction: Array = jnp.zeros(len(closed.law.compliant))
+    stopped: Array = jnp.zeros(len(times))
     speeds = limits = stopped
     for _ in range(ROUNDS):
-        widths = stick_width(creeping, stopped, timestep)
+        widths = stick_width(times, stopped, timestep)
         here = joint_transition.balance_of(tree, mechanism, poses, command, timestep, widths, reaction)
         reaction = reaction + closed.taken(mechanism, poses, reaction, here.missing)
-        stopped, speeds, limits = easily * here.limits, here.speeds, here.limits
+        stopped, speeds, limits = response * here.limits, here.speeds, here.limits
     return stopped, speeds, limits[: tree.size]

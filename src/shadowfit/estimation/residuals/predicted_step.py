@@ -21,7 +21,6 @@ from shadowfit.dynamics.dry_friction import DryAxes
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.estimation.residuals.equations import Friction
-from shadowfit.estimation.residuals.sides import axis_rows, on_bodies
 from shadowfit.kernels import slopes
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.pytrees import PyTree
@@ -45,7 +44,7 @@ class PredictedStep(PyTree):
 _Carry = tuple[Array, tuple[Array, ...], tuple[Array, Array], tuple[Array, Impulses] | None, Branch | None]
 """Velocity, gap multipliers, branches and mobilities of axes, impulses of friction and contacts, contacts' branches."""
 
-Known = tuple[tuple[rows.Geometry, rows.Geometry | None], ...]
+Known = tuple[balance.Geometries, ...]
 """Geometries of each group that do not depend on the new velocity."""
 
 
@@ -69,22 +68,17 @@ class _Pass(PyTree):
 
 def _evaluate(elements: Elements, step: Moving, known: Known, discretization: str) -> _Pass:
     """Frictionless ``F``, ``F_v'``, and the gap multipliers with their slopes."""
-    command, timestep, size = step.command, step.timestep, 6 * elements.body_count
+    command, size = step.command, 6 * elements.body_count
 
     def missing_and_loads(increments: Float[Array, "r"]) -> Float[Array, "x"]:
         moved = dataclasses.replace(step, new_velocity=step.new_velocity + increments.reshape(-1, 6))
-        whole, missing, loads = moved.with_world(), balance.bodies_balance(elements, moved, discretization), []
-        for group, start in zip(elements.groups, known, strict=True):
-            point = balance.joint_point(group, whole, discretization, start)
-            loads.append(balance.load(group, point, timestep))
-            law = balance.law_impulse(group, point.axis, command, timestep, discretization)
-            missing = missing - on_bodies(elements, group, balance.joint_impulse(loads[-1], law, point.geometry))
-        return jnp.concatenate([missing.ravel(), *(load.ravel() for load in loads)])
+        impulse, loads = balance.missing(elements, moved, discretization, [None] * len(known), start=known)
+        return jnp.concatenate([impulse.ravel(), *(load.ravel() for load in loads)])
 
     whole, axes, speeds, limits = step.with_world(), [], [], []
     for group, start in zip(elements.groups, known, strict=True):
         point = balance.joint_point(group, whole, discretization, start)
-        axes.append(axis_rows(elements, group, point.geometry))
+        axes.append(rows.axis_rows(elements, group, point.geometry))
         speeds.append(point.speed)
         here = (group, point.geometry.position, point.speed, command)
         limits.append(None if group.friction is None else rows.friction_limits(*here))

@@ -23,13 +23,12 @@ from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import balance
 from shadowfit.dynamics.contact_law import branch_at, contact_points, impulses_on
 from shadowfit.dynamics.elements import Elements, assemble
-from shadowfit.dynamics.state import Moving
+from shadowfit.dynamics.state import Moving, with_world
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.parameter_layout import Parametrised
 from shadowfit.estimation.residuals.predicted_step import PredictedStep, predicted_step
-from shadowfit.estimation.residuals.sides import on_bodies
 from shadowfit.kernels import slopes
-from shadowfit.lazy_jax import jax, jnp
+from shadowfit.lazy_jax import jnp
 from shadowfit.pytrees import PyTree
 
 STATES = 3
@@ -128,24 +127,12 @@ def _mass_weighted(
 
 
 def _missing(elements: Elements, step: Moving, at: PredictedStep, discretization: str) -> Float[Array, "r"]:
-    """``F`` of a step, with the multipliers, the friction and the contacts of a prediction.
-
-    Known multipliers change as those of the gaps' defect do.
-    """
-    whole, command, timestep = step.with_world(), step.command, step.timestep
-    missing = balance.bodies_balance(elements, step, discretization)
-    for group, known, rubbing in zip(elements.groups, at.loads, at.rubbing, strict=True):
-        point = balance.joint_point(group, whole, discretization)
-        loads = balance.load(group, point, timestep)
-        if known is not None:
-            loads = known + (loads - jax.lax.stop_gradient(loads))
-        along = balance.law_impulse(group, point.axis, command, timestep, discretization)
-        along = along + balance.friction_impulse(group, point.axis, loads, rubbing, command, timestep)
-        missing = missing - on_bodies(elements, group, balance.joint_impulse(loads, along, point.geometry))
+    """``F`` of a step, with the multipliers, the friction and the contacts of a prediction."""
+    missing = balance.missing(elements, step, discretization, at.rubbing, at.loads).impulse.ravel()
     if at.branch is None:
-        return missing.ravel()
-    points = contact_points(elements, whole.pose, whole.velocity, timestep)
-    return missing.ravel() - points.push(impulses_on(points, at.branch, step.new_velocity.ravel()))
+        return missing
+    points = contact_points(elements, *with_world(step.pose, step.velocity), step.timestep)
+    return missing - points.push(impulses_on(points, at.branch, step.new_velocity.ravel()))
 
 
 def _lacking(elements: Elements, whole: Moving, at: PredictedStep, discretization: str) -> Float[Array, "r"]:
@@ -156,5 +143,5 @@ def _lacking(elements: Elements, whole: Moving, at: PredictedStep, discretizatio
             point = balance.joint_point(group, whole, discretization)
             left = balance.load(group, point, whole.timestep) - known
             impulse = balance.joint_impulse(left, jnp.zeros(group.size), point.geometry)
-            lacking = lacking + on_bodies(elements, group, impulse)
+            lacking = lacking + balance.on_bodies(elements, group, impulse)
     return lacking.ravel()

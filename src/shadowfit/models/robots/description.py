@@ -165,10 +165,6 @@ class Description:
         if not np.all(np.isfinite(self.gravity)):
             raise self.error(f"gravity is {self.gravity}, which is not finite")
 
-    def inward(self, link: str) -> RobotJoint | None:
-        """The joint that holds a link; None for the root."""
-        return next((joint for joint in self.joints.values() if joint.child == link), None)
-
     def outward(self, link: str) -> list[RobotJoint]:
         """The joints that a link holds."""
         return [joint for joint in self.joints.values() if joint.parent == link]

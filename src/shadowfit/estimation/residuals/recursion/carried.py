@@ -1,4 +1,4 @@
-"""What joints carry, and how easily they move: a sweep over the tree for dry friction, as machine code."""
+"""What joints carry, and their mobility: a sweep over the tree for dry friction, as machine code."""
 
 from __future__ import annotations
 

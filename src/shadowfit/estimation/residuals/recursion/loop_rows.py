@@ -8,7 +8,7 @@ along its independent coordinates; p are the impulses along the coordinates of t
 gaps, ``Cᵀλ``, and of laws and friction along their own axes. Only p and the gaps are written out, which are small: they
 know nothing of masses. Where joints rub in proportion to what they carry, each joint of the tree carries the wrench of
 what hangs on it less that of the loops; r then depends on λ, which is found in a few rounds as in
-:mod:`loop_transition`, whose rows these are. Impulses of compliant joints are those of :mod:`giving`.
+:mod:`loop_transition`, whose rows these are. Impulses of compliant joints are those of :mod:`loop_springs`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import numpy as np
 
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics import balance, loops
+from shadowfit.dynamics.loop_law import LoopLaw, loop_law
 from shadowfit.dynamics.sliding import stick_width
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import Tree, forward_kinematics
-from shadowfit.dynamics.yielding import LoopLaw, loop_law
-from shadowfit.estimation.residuals import giving
+from shadowfit.estimation.residuals import loop_springs
 from shadowfit.estimation.residuals.closure import ROUNDS, all_loops
 from shadowfit.estimation.residuals.equations import Friction
-from shadowfit.estimation.residuals.giving import Giving, reference_inertia
+from shadowfit.estimation.residuals.loop_springs import LoopSprings, reference_inertia
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised, Values
 from shadowfit.estimation.residuals.recursion.elements import TIMES
 from shadowfit.estimation.residuals.recursion.lanes import POSE
@@ -55,11 +55,11 @@ class _Closed:
     """Z."""
     following: Float[np.ndarray, "nodes d p"]
     """How coordinates follow the parameters."""
-    gives: np.ndarray
+    compliant: np.ndarray
     """Places of the compliant rows,"""
-    holds: np.ndarray
+    rigid: np.ndarray
     """and of the others."""
-    springs: Giving | None
+    springs: LoopSprings | None
     """Compliant rows of the middle nodes, over time."""
 
     def taken(
@@ -68,12 +68,12 @@ class _Closed:
         """What the joints that close loops take beside what they do; or the derivatives of that."""
         more = np.zeros((len(left), self.rows.shape[1], left.shape[2]))
         if self.springs is not None:
-            more[:, self.gives] = self.yielded(left, defect)
-            left = left - np.swapaxes(self.rows[:, self.gives], 1, 2) @ more[:, self.gives]
-        more[:, self.holds] = self.reacting @ left
+            more[:, self.compliant] = self.sprung(left, defect)
+            left = left - np.swapaxes(self.rows[:, self.compliant], 1, 2) @ more[:, self.compliant]
+        more[:, self.rigid] = self.reacting @ left
         return more
 
-    def yielded(
+    def sprung(
         self, left: Float[np.ndarray, "steps d x"], defect: Float[np.ndarray, "steps y x"]
     ) -> Float[np.ndarray, "steps y x"]:
         """What of it compliant joints take."""
@@ -86,7 +86,7 @@ class _Closed:
     ) -> Float[np.ndarray, "steps n x"]:
         """What is missing along the independent coordinates."""
         along = np.swapaxes(self.moving[1:-1], 1, 2) @ left
-        return along if self.springs is None else along - self.springs.along @ self.yielded(left, defect)
+        return along if self.springs is None else along - self.springs.along @ self.sprung(left, defect)
 
 
 @record(frozen=True)
@@ -98,7 +98,7 @@ class _Pushed:
     carried: Float[np.ndarray, "steps k 6 *x"]
     """Wrench on what hangs on each joint that rubs, about the world's origin; or its derivatives."""
     defect: Float[np.ndarray, "steps y *x"]
-    """``Σ λ + d`` of compliant rows (:mod:`giving`); or its derivatives."""
+    """``Σ λ + d`` of compliant rows (:mod:`loop_springs`); or its derivatives."""
 
 
 @record(frozen=True)
@@ -138,7 +138,7 @@ class LoopRows:
             if link.joint is not None and mechanism.joints.values[link.joint].friction is not None
         ]
         self.count = loops.row_count(tree, mechanism)
-        self.gives = np.flatnonzero(loops.yielding_rows(tree, mechanism))
+        self.compliant = np.flatnonzero(loops.compliant_rows(tree, mechanism))
         self._settings = [np.asarray(leaf) for leaf in leaves_of(mechanism)]
         self._made: dict[Callable[..., Any], OverTime] = {}
         self._lock = threading.Lock()
@@ -177,17 +177,17 @@ class LoopRows:
 
     def braked(self, values: Values, poses: Pose, command: Array, timestep: float) -> Braked:
         """What the widths of dry friction follow from: found in rounds with friction, and the loads that these make."""
-        steps, creeping = len(poses.position) - 2, np.array(stick_times(self.tree, self.mechanism), float)
+        steps, times = len(poses.position) - 2, np.array(stick_times(self.tree, self.mechanism), float)
         at = self.open.alone.outwards(values, poses, command, timestep)
         closed = self._closed(values, poses, timestep, following=False)
-        easily = self._mobility(at, values, poses, closed, timestep)
+        mobility = self._mobility(at, values, poses, closed, timestep)
         no_slopes = np.zeros((*np.shape(command), len(self.layout.inputs)))
-        stopped = np.zeros((steps, len(creeping)))
+        stopped = np.zeros((steps, len(times)))
         for _ in range(2):
-            widths = np.asarray(stick_width(creeping, stopped, timestep, library=np))
+            widths = np.asarray(stick_width(times, stopped, timestep, library=np))
             found = self._balanced(self.open.alone, at, values, poses, (command, no_slopes), timestep, closed, widths)
             limits, speeds = self._run(_own_axes, values, [np.asarray(timestep)], found.varying)
-            stopped = easily * np.hstack([found.limits, limits])
+            stopped = mobility * np.hstack([found.limits, limits])
         return Braked(stopped, np.hstack([self.open.alone.rates(poses, timestep), speeds]), found.limits)
 
     def _balanced(
@@ -327,28 +327,28 @@ class LoopRows:
         """Loops along the nodes; see :mod:`closure` for the equations. ``following``: with what follows parameters."""
         function = _closings if following else _closing_rows
         whole, *changes = self._run(function, values, [], [poses.position, poses.orientation])
-        holds = np.setdiff1d(np.arange(self.count), self.gives)
-        rows = whole[:, holds]
+        rigid = np.setdiff1d(np.arange(self.count), self.compliant)
+        rows = whole[:, rigid]
         size, scale = self.tree.size, np.ones((len(rows), 1, 1))
-        if len(holds):
-            scale = np.sum(rows**2, axis=(1, 2))[:, None, None] / len(holds)
+        if len(rigid):
+            scale = np.sum(rows**2, axis=(1, 2))[:, None, None] / len(rigid)
         picked = np.eye(size)[list(self.independent)]
         across = np.swapaxes(rows, 1, 2)
         inverse = np.linalg.inv(across @ rows + scale * picked.T @ picked)
-        followed = -inverse @ (across @ changes[0][:, holds]) if following else np.zeros((len(rows), size, 0))
+        followed = -inverse @ (across @ changes[0][:, rigid]) if following else np.zeros((len(rows), size, 0))
         moving = scale * inverse @ picked.T
-        springs = self._springs(values, poses, timestep, whole, moving) if len(self.gives) else None
-        return _Closed(whole[1:-1], (rows @ inverse)[1:-1], moving, followed, self.gives, holds, springs)
+        springs = self._springs(values, poses, timestep, whole, moving) if len(self.compliant) else None
+        return _Closed(whole[1:-1], (rows @ inverse)[1:-1], moving, followed, self.compliant, rigid, springs)
 
     def _springs(
         self, values: Values, poses: Pose, timestep: float, rows: np.ndarray, moving: Float[np.ndarray, "nodes d n"]
-    ) -> Giving:
+    ) -> LoopSprings:
         """Compliant rows of the middle nodes."""
         (inertia,) = self._run(_inertia, values, [], [poses.position[1:-1], poses.orientation[1:-1]])
-        middle, given = moving[1:-1], rows[:, self.gives]
+        middle, given = moving[1:-1], rows[:, self.compliant]
         along, ahead = np.swapaxes(given[1:-1] @ middle, 1, 2), given[2:] @ moving[2:]
         varying = [along, ahead, np.swapaxes(middle, 1, 2) @ inertia @ middle]
-        return Giving(*self._run(_springs_of, values, [np.asarray(timestep)], varying))
+        return LoopSprings(*self._run(_springs_of, values, [np.asarray(timestep)], varying))
 
     def _pushed(
         self, values: Values, timestep: float, varying: Sequence[Array], slopes_wanted: bool, closed: _Closed
@@ -360,10 +360,10 @@ class LoopRows:
         if closed.springs is not None:
             firm = closed.springs.firmness
             if slopes_wanted:
-                places = self.gives - self.count + defect.shape[2]
+                places = self.compliant - self.count + defect.shape[2]
                 defect[:, np.arange(len(places)), places] += firm
             else:
-                defect = defect + firm * varying[4][:, self.gives]
+                defect = defect + firm * varying[4][:, self.compliant]
         return _Pushed(along, carried.reshape(steps, k, 6, *pushed.shape[2:]), defect)
 
     def _run(
@@ -433,9 +433,9 @@ def _inertia(loop: LoopRows, machine: Parametrised, _: list[Any], varying: list[
 def _springs_of(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> list[Array]:
     """Compliant rows of a step, from ``C_kᵀ``, ``C_{k+1}`` and B."""
     along, ahead, inertia = varying
-    own = _law(loop, machine, constants[0]).part(loop.gives)
-    springs = Giving.at(own, along, ahead, inertia, loop.friction)
-    return leaves_of(springs.unheld() if len(loop.mechanism.contacts) else springs)
+    own = _law(loop, machine, constants[0]).part(loop.compliant)
+    springs = LoopSprings.at(own, along, ahead, inertia, loop.friction)
+    return leaves_of(springs.beside_contacts() if len(loop.mechanism.contacts) else springs)
 
 
 def _own_axes(loop: LoopRows, machine: Parametrised, constants: list[Any], varying: list[Any]) -> tuple[Array, Array]:
@@ -485,7 +485,7 @@ def _on_tree(
     about = jnp.concatenate([pushed[:, :3], pushed[:, 3:] + jnp.cross(now.pose.position, pushed[:, :3])], axis=1)
     carried = [about[np.array(tree.hanging_on(tree.links[link].body))].sum(0) for link in loop.rubbing]
     open_by: list[Array] = []
-    if tree.yielding:
+    if tree.compliant:
         bodies = (before.pose, now.pose, after.pose)
-        open_by = [giving.defect(tree, mechanism, bodies, acted[loop.gives], timestep, loop.friction)]
+        open_by = [loop_springs.defect(tree, mechanism, bodies, acted[loop.compliant], timestep, loop.friction)]
     return jnp.concatenate([jnp.einsum("bid,bi->d", now.twists, pushed), *carried, *open_by])

@@ -14,7 +14,7 @@ import numpy as np
 from shadowfit.arrays import Array, Float
 from shadowfit.dynamics.contact_law import contact_points
 from shadowfit.dynamics.elements import assemble
-from shadowfit.dynamics.loops import row_joints, yielding_rows
+from shadowfit.dynamics.loops import compliant_rows, row_joints
 from shadowfit.dynamics.motion_view import MotionView
 from shadowfit.dynamics.rigid_joints import rigid_tree
 from shadowfit.dynamics.state import Instant, State, with_world
@@ -24,7 +24,6 @@ from shadowfit.estimation.residuals import joint_transition, loop_transition, st
 from shadowfit.estimation.residuals.closure import closing, independence, tangent
 from shadowfit.estimation.residuals.equations import Equations
 from shadowfit.estimation.residuals.frame import moving_part
-from shadowfit.estimation.residuals.giving import springs_of
 from shadowfit.estimation.residuals.independent import (
     Closings,
     check_assembled,
@@ -32,6 +31,7 @@ from shadowfit.estimation.residuals.independent import (
     independent_coordinates,
 )
 from shadowfit.estimation.residuals.inverse_kinematics import Iterate, Target, corrected_motion
+from shadowfit.estimation.residuals.loop_springs import springs_of
 from shadowfit.estimation.residuals.nodes import Nodes
 from shadowfit.estimation.residuals.parameter_layout import Layout, Parametrised
 from shadowfit.estimation.residuals.recursion import LoopRows, TreeRows
@@ -58,7 +58,8 @@ of a Furuta pendulum and of a chain of eight links."""
 LARGEST_STEP = 30_000
 """Operations beyond which a recursion over the tree is used, whose code is there at once. Both ways give the same rows.
 A step of few joints is three times faster written out (two joints with 13 parameters: 0.3 µs to 1.0), where zeros and
-ones of the model are known when its code is made; small loops are thirty times faster (0.35 µs to 12)."""
+ones of the model are known when its code is made; small loops are thirty times faster (0.35 µs to 12). A fit of 1,000
+samples takes 0.13 s of a processor, not 0.23 (Furuta pendulum, 7 parameters); of a four-bar linkage 0.17, not 0.6."""
 
 ASSEMBLIES = 24
 """Random turns of the joints from which loops are closed at the first readings: they close in more ways than one."""
@@ -159,13 +160,13 @@ class Joint(Unknowns):
     def suited(self, mechanism: Mechanism, parameters: Sequence[str], along: Sequence[Along]) -> Joint:
         if not self.tree.loops:
             return self
-        joints, gives = row_joints(self.tree, mechanism), np.array(yielding_rows(self.tree, mechanism))
+        joints, compliant = row_joints(self.tree, mechanism), np.array(compliant_rows(self.tree, mechanism))
         whole = [Closings(*each.here.closings(each.poses), each.time, joints) for each in along]
         for one in whole:
-            check_assembled(one.part(gives))
+            check_assembled(one.part(compliant))
         if not self.tree.rigid_loops:
             return self
-        closings = [one.part(~gives) for one in whole]
+        closings = [one.part(~compliant) for one in whole]
         chosen = independent_coordinates(closings, self._by_preference(mechanism))
         for one in closings:
             check_parameters(one, parameters)
@@ -231,7 +232,7 @@ class Joint(Unknowns):
             return Seen(points.as_seen(now.twists.reshape(-1, size), new.ravel(), rates), rates)
 
         contact = touched(seen_at, width + machine.layout.size, step)
-        if not self.tree.yielding:
+        if not self.tree.compliant:
             return contact
         into = springs_of(self.tree, self.independent, machine, poses, timestep, equations.friction).through
         return Touched(into @ contact.through, contact.pushed, into @ contact.residual)
@@ -303,7 +304,7 @@ class Joint(Unknowns):
         self, impulses: Float[np.ndarray, "n d"], around: Pose, here: Evaluations
     ) -> Float[np.ndarray, "n d"]:
         """Of machines with compliant joints the part that leaves these as they are, as with poses of bodies."""
-        if not self.tree.yielding:
+        if not self.tree.compliant:
             return impulses
         placed = here.placed(around)
         frames, moving = (

@@ -1,7 +1,7 @@
 """Compliant joints that close loops, in the rows of a step: what their springs and dampers take of its impulses.
 
 Let r be the impulses that the unknowns miss without these joints, u their new rates. The joints' impulses λ act along
-``C_kᵀ`` and depend on u through the gaps at the end of the step, ``Σ λ = −d(u)`` (:mod:`shadowfit.dynamics.yielding`).
+``C_kᵀ`` and depend on u through the gaps at the end of the step, ``Σ λ = −d(u)`` (:mod:`shadowfit.dynamics.loop_law`).
 ``r − C_kᵀ λ(u)`` would multiply noise of the states by the stiffness. So the joints act as on what they hold, at the
 rates φ that the step would have if nothing were missing:
 
@@ -26,8 +26,8 @@ from shadowfit.complementarity.small_solve import small_solve
 from shadowfit.dynamics import loops, rows
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_values
+from shadowfit.dynamics.loop_law import LoopLaw, loop_law
 from shadowfit.dynamics.tree import Tree
-from shadowfit.dynamics.yielding import LoopLaw, loop_law
 from shadowfit.estimation.residuals.closure import all_loops, independence
 from shadowfit.estimation.residuals.equations import Friction
 from shadowfit.estimation.residuals.joint_transition import on_axes
@@ -38,7 +38,7 @@ from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.pytrees import PyTree
 
 
-class Giving(PyTree):
+class LoopSprings(PyTree):
     """Compliant rows in a step."""
 
     along: Float[Array, "n y"]
@@ -60,7 +60,7 @@ class Giving(PyTree):
         ahead: Float[Array, "y n"],
         inertia: Float[Array, "n n"],
         friction: Friction,
-    ) -> Giving:
+    ) -> LoopSprings:
         """From the compliant rows ``C_k``, transposed, and ``C_{k+1}``, and B."""
         if friction == "mean":
             ahead = law.mean_slope()[:, None] * ahead
@@ -79,9 +79,9 @@ class Giving(PyTree):
         """N, which makes ρ of ``r − C_kᵀ λ(u)``."""
         return jnp.eye(len(self.along)) - self.along @ self.inverse @ self.across
 
-    def unheld(self) -> Giving:
+    def beside_contacts(self) -> LoopSprings:
         """The same without N: λ(u) in place of λ(φ), for what acts beside these joints (contacts)."""
-        return Giving(self.along, 0.0 * self.across, self.softness, self.firmness, jnp.diag(1.0 / self.softness))
+        return LoopSprings(self.along, 0.0 * self.across, self.softness, self.firmness, jnp.diag(1.0 / self.softness))
 
 
 def springs_of(
@@ -91,15 +91,15 @@ def springs_of(
     poses: Pose,
     timestep: Float[Array, ""],
     friction: Friction,
-) -> Giving:
+) -> LoopSprings:
     """Compliant rows of the step between three nodes, along the independent coordinates."""
     mechanism = machine.mechanism()
     law = loop_law(tree, loops.closing(tree, mechanism), timestep)
     now, after = (all_loops(tree, mechanism, poses[i]) for i in (1, 2))
-    moving, ahead = (independence(independent, each.rows[law.holds]).moving for each in (now, after))
+    moving, ahead = (independence(independent, each.rows[law.rigid_places]).moving for each in (now, after))
     inertia = moving.T @ reference_inertia(tree, machine, now.twists) @ moving
-    along, opening = now.rows[law.gives] @ moving, after.rows[law.gives] @ ahead
-    return Giving.at(law.part(law.gives), along.T, opening, inertia, friction)
+    along, opening = now.rows[law.compliant_places] @ moving, after.rows[law.compliant_places] @ ahead
+    return LoopSprings.at(law.part(law.compliant_places), along.T, opening, inertia, friction)
 
 
 def defect(
@@ -113,9 +113,9 @@ def defect(
     """``Σ λ + d`` [m/s, rad/s] of the compliant rows, from the bodies at three times."""
     closers = loops.closing(tree, mechanism)
     law = loop_law(tree, closers, timestep)
-    gives = law.gives
-    before, now, after = (gap_values(closers, pose)[gives] for pose in bodies)
-    own = law.part(gives)
+    places = law.compliant_places
+    before, now, after = (gap_values(closers, pose)[places] for pose in bodies)
+    own = law.part(places)
     open_by = own.defect if friction == "stepper" else own.mean_defect
     return own.sigma * impulses + open_by(before, now, after) / timestep
 

@@ -31,7 +31,7 @@ IDLE = 1e-10
 class LoopLaw(PyTree):
     """The rows of all joints that close loops, in a step of given length."""
 
-    yielding: tuple[bool, ...] = field(static=True)
+    compliant: tuple[bool, ...] = field(static=True)
     """Which rows are those of compliant joints."""
     sigma: Float[Array, "m"]
     """Σ [1/kg, 1/(kg m²)]; zero for rigid rows."""
@@ -39,21 +39,21 @@ class LoopLaw(PyTree):
 
     def part(self, places: np.ndarray) -> LoopLaw:
         """Some of the rows."""
-        return LoopLaw(tuple(self.yielding[i] for i in places), self.sigma[places], self.upsilon[places])
+        return LoopLaw(tuple(self.compliant[i] for i in places), self.sigma[places], self.upsilon[places])
 
     @property
-    def gives(self) -> np.ndarray:
+    def compliant_places(self) -> np.ndarray:
         """Places of the compliant rows."""
-        return np.flatnonzero(self.yielding)
+        return np.flatnonzero(self.compliant)
 
     @property
-    def holds(self) -> np.ndarray:
+    def rigid_places(self) -> np.ndarray:
         """Places of the rigid rows."""
-        return np.flatnonzero(~np.array(self.yielding, bool))
+        return np.flatnonzero(~np.array(self.compliant, bool))
 
     def defect(self, before: Float[Array, "m"], now: Float[Array, "m"], after: Float[Array, "m"]) -> Float[Array, "m"]:
         """What must be ``−h Σ λ`` [m, rad], from the gaps of three times."""
-        return after + jnp.where(np.array(self.yielding, bool), self.upsilon * (3.0 * now + before) - now, 0.0)
+        return after + jnp.where(np.array(self.compliant, bool), self.upsilon * (3.0 * now + before) - now, 0.0)
 
     def mean_defect(
         self, before: Float[Array, "m"], now: Float[Array, "m"], after: Float[Array, "m"]
@@ -78,19 +78,19 @@ class LoopLaw(PyTree):
         # Next to nothing beside a compliance that is seen.
         trace = FIRM * diagonal + FIRM**2 * mean
         firm = trace**2 / (self.sigma + trace)
-        return self.sigma + mean * idle + jnp.where(np.array(self.yielding, bool), firm, SOFT * diagonal)
+        return self.sigma + mean * idle + jnp.where(np.array(self.compliant, bool), firm, SOFT * diagonal)
 
 
 def loop_law(tree: Tree, closers: Elements, timestep: Float[Array, ""]) -> LoopLaw:
     """``closers`` are the joints that close loops (:func:`loops.closing`)."""
-    yielding: list[bool] = []
+    compliant: list[bool] = []
     sigma: list[Array] = [jnp.zeros(0)]
     upsilon: list[Array] = [jnp.zeros(0)]
     for group in closers.groups:
-        gives = np.array([tree.loops[joint] in tree.yielding for joint in group.joints])
+        soft = np.array([tree.loops[joint] in tree.compliant for joint in group.joints])
         shape = (group.size, group.gap_rows)
-        yielding += [bool(one) for one in np.broadcast_to(gives[:, None], shape).ravel()]
+        compliant += [bool(one) for one in np.broadcast_to(soft[:, None], shape).ravel()]
         relaxed = rows.relaxation(group, timestep)
-        sigma.append(jnp.where(gives[:, None], relaxed.sigma, 0.0).ravel())
+        sigma.append(jnp.where(soft[:, None], relaxed.sigma, 0.0).ravel())
         upsilon.append(jnp.broadcast_to(relaxed.upsilon, shape).ravel())
-    return LoopLaw(tuple(yielding), jnp.concatenate(sigma), jnp.concatenate(upsilon))
+    return LoopLaw(tuple(compliant), jnp.concatenate(sigma), jnp.concatenate(upsilon))

@@ -5,17 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dynamics.linkages import fourbar, giving, parallelogram, rubbing_fourbar, slider_crank, standing
+from dynamics.linkages import compliant, fourbar, parallelogram, rubbing_fourbar, slider_crank, standing
 from dynamics.scenes import orders, with_joints
 from dynamics.test_loops import drive, left_by_the_stepper
 from quick import quick
 from shadowfit.dynamics import balance, loops, place, rigid, simulate
 from shadowfit.dynamics.elements import assemble
 from shadowfit.dynamics.kinematics import gap_values
+from shadowfit.dynamics.loop_law import loop_law
 from shadowfit.dynamics.requests import step_commands
 from shadowfit.dynamics.state import Moving
 from shadowfit.dynamics.tree import coordinate_names, forward_kinematics, motions, tree_of
-from shadowfit.dynamics.yielding import loop_law
 from shadowfit.geometry import Pose
 from shadowfit.kernels.along import along
 from shadowfit.mechanism import Body, JointPosition, Mechanism, hinge, lock
@@ -49,7 +49,7 @@ def placed_in(name):
         mechanism = footed()
         return mechanism, place(mechanism, {"pin": 0.5})
     build, joint, positions, speeds = SCENES[name]
-    mechanism = giving(build(), joint, 1e-3)
+    mechanism = compliant(build(), joint, 1e-3)
     return mechanism, place(mechanism, positions, speeds)
 
 
@@ -70,7 +70,7 @@ def test_impulses_are_those_of_compliant_joints_between_bodies(name):
         moving = forward_kinematics(tree, mechanism, motions(tree, mechanism, pose)).twists
         left = jnp.einsum("bid,bi->d", moving, balance.missing_impulse(assemble(mechanism), step, "exact"))
         closed = loops.jacobian(loops.closing(tree, mechanism), pose, moving)
-        return [left, closed[loop_law(tree, loops.closing(tree, mechanism), jnp.asarray(H)).holds]]
+        return [left, closed[loop_law(tree, loops.closing(tree, mechanism), jnp.asarray(H)).rigid_places]]
 
     velocity = found.velocity
     states = [found.position[1:-1], found.orientation[1:-1], velocity[1:-1], velocity[2:], command[1 : steps + 1]]
@@ -115,7 +115,7 @@ def test_tends_to_the_rigid_loop(name):
     limit = simulate(mechanism, start, inputs, **options, substeps=1)
     apart, open_by = [], []
     for compliance in (1e-4, 1e-5, 1e-6):
-        run = simulate(giving(mechanism, joint, compliance), start, inputs, **options, substeps=1)
+        run = simulate(compliant(mechanism, joint, compliance), start, inputs, **options, substeps=1)
         pairs = [(np.asarray(run.readings[s]), np.asarray(limit.readings[s])) for s in mechanism.sensors]
         apart.append(max(np.max(np.abs(soft - stiff)) / np.ptp(stiff) for soft, stiff in pairs))
         open_by.append(np.max(run.diagnostics.gap))
@@ -127,7 +127,7 @@ def test_tends_to_the_rigid_loop(name):
 @pytest.mark.slow
 def test_without_compliance_a_redundant_loop_goes_as_the_rigid_one():
     """Five rows of a planar loop, of which two count; gaps are closed over the relaxation time, not at once."""
-    mechanism = giving(fourbar(), "d", 0.0)
+    mechanism = compliant(fourbar(), "d", 0.0)
     start = place(mechanism, {"a": -1.0}, {"a": 5.0})
     options = {"timestep": 1e-3, "steps": 200, "joints": "rigid"}
     ours, limit = simulate(mechanism, start, **options, substeps=1), simulate(fourbar(), start, **options, substeps=1)
@@ -137,7 +137,7 @@ def test_without_compliance_a_redundant_loop_goes_as_the_rigid_one():
 @pytest.mark.parametrize("build", quick([fourbar, rubbing_fourbar], fourbar), ids=["smooth", "rubbing"])
 def test_forward_then_inverse_leaves_nothing(build):
     """The residual of fits, written another way, vanishes with impulses that are those of springs and dampers."""
-    left, open_by = left_by_the_stepper(giving(build(), "d", 1e-4))
+    left, open_by = left_by_the_stepper(compliant(build(), "d", 1e-4))
     assert np.max(np.abs(left)) < 1e-13
     assert np.max(np.abs(open_by)) < 1e-13
 
@@ -147,7 +147,7 @@ def test_energy_of_a_spring_without_damping_is_kept():
     """Bodies, gravity, and g²/2ε of the loop's own gaps; the error is of second order."""
     plain = with_joints(fourbar(), viscous=0.0).set({"d.spring.damping": 0.0, "d.spring.stiffness": 0.0})
     compliance = 1e-2
-    mechanism = giving(plain, "d", compliance, 0.0)
+    mechanism = compliant(plain, "d", compliance, 0.0)
     closers = loops.closing(tree_of(mechanism), mechanism)
     drifts = []
     for timestep in (2e-3, 1e-3):
@@ -171,8 +171,8 @@ def test_energy_of_a_spring_without_damping_is_kept():
 
 
 def test_compliant_joints_hold_no_body_of_the_tree():
-    tree = tree_of(giving(fourbar(), "a", 1e-4))
-    assert (tree.loops, tree.yielding, tree.rigid_loops) == ((0,), (0,), ())
-    mixed = tree_of(giving(parallelogram(3), "bar0_head", 1e-4))
+    tree = tree_of(compliant(fourbar(), "a", 1e-4))
+    assert (tree.loops, tree.compliant, tree.rigid_loops) == ((0,), (0,), ())
+    mixed = tree_of(compliant(parallelogram(3), "bar0_head", 1e-4))
     assert (len(mixed.loops), len(mixed.rigid_loops)) == (2, 1)
     assert coordinate_names(tree_of(footed()), footed())[-2:] == ("base.rz", "pin")

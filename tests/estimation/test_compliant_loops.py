@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dynamics.linkages import fourbar, giving, parallelogram, rubbing_fourbar, slider_crank, standing
+from dynamics.linkages import compliant, fourbar, parallelogram, rubbing_fourbar, slider_crank, standing
+from dynamics.test_compliant_loops import footed
 from dynamics.test_rigid_contacts import jammed
-from dynamics.test_yielding import footed
 from estimation.scenes import all_rows, check_recursion, problem_of, shaken
 from estimation.test_linearise import slope_along
 from estimation.test_loops import (
@@ -28,23 +28,23 @@ from shadowfit.recordings import Recording
 
 SCENES = {
     "fourbar": (
-        lambda: giving(fourbar(), "d", 1e-4),
+        lambda: compliant(fourbar(), "d", 1e-4),
         SPUN["fourbar"],
         ("rocker.inertia.yy", "c.parent_point.x", "d.spring.rest", "b.viscous", "d.compliance.linear", "d.damping"),
     ),
-    "stiff": (lambda: giving(fourbar(), "d", 1e-7), SPUN["fourbar"], ("coupler.mass", "d.compliance.linear")),
+    "stiff": (lambda: compliant(fourbar(), "d", 1e-7), SPUN["fourbar"], ("coupler.mass", "d.compliance.linear")),
     "rubbing": (
-        lambda: giving(rubbing_fourbar(), "d", 1e-4),
+        lambda: compliant(rubbing_fourbar(), "d", 1e-4),
         SPUN["fourbar"],
         ("rocker.inertia.yy", "a.dry", "d.coulomb", "d.compliance.linear", "d.damping"),
     ),
     "one of two loops": (
-        lambda: giving(parallelogram(3), "bar2_head", 1e-4),
+        lambda: compliant(parallelogram(3), "bar2_head", 1e-4),
         (standing(parallelogram(3)), {"bar0_foot": 3.0}),
         ("beam.mass", "bar2_head.compliance.linear", "bar2_foot.viscous"),
     ),
     "at a stop": (
-        lambda: giving(jammed(), "d", 1e-4),
+        lambda: compliant(jammed(), "d", 1e-4),
         ({"a": 0.9}, {"a": 2.0}),
         ("stop.damping", "coupler.mass", "d.compliance.linear"),
     ),
@@ -84,8 +84,8 @@ def test_recursion_gives_the_rows_that_are_written_out(name, correction):
     build, motion, _ = SCENES[name]
     mechanism = build()
     kept = {"fourbar": "fourbar", "rubbing": "rubbing", "one of two loops": "three bars"}[name]
-    yielding = next(one for one, part in mechanism.joints.items() if part.compliant)
-    free = [*SWEPT[kept][2].split(), f"{yielding}.compliance.linear", f"{yielding}.damping"]
+    soft = next(one for one, part in mechanism.joints.items() if part.compliant)
+    free = [*SWEPT[kept][2].split(), f"{soft}.compliance.linear", f"{soft}.damping"]
     recording = recorded(mechanism, *motion, steps=8)
     problem = problem_of(mechanism, recording, free, unknowns="joint", cutoff=1e3, correction=correction)
     check_recursion(problem, shaken(problem, 1e-3), 1e-9)
@@ -95,7 +95,7 @@ def test_recursion_gives_the_rows_that_are_written_out(name, correction):
 @pytest.mark.parametrize("compliance", [1e-3, 1e-8])
 def test_what_is_missing_along_closed_motions_is_that_of_the_rigid_loop(compliance):
     """``Zᵀ ρ = Zᵀ r`` whatever the joint's stiffness: its impulses open the loop, and do nothing else."""
-    rigid, soft = fourbar(), giving(fourbar(), "d", compliance)
+    rigid, soft = fourbar(), compliant(fourbar(), "d", compliance)
     recording = recorded(rigid, *SPUN["fourbar"], steps=20)
     problems = [problem_of(one, recording, ("coupler.mass",), unknowns="joint", cutoff=1e3) for one in (rigid, soft)]
     point = shaken(problems[0], 1e-3)  # closed
@@ -114,22 +114,22 @@ def test_what_is_missing_along_closed_motions_is_that_of_the_rigid_loop(complian
 
 def preloaded():
     """A parallelogram whose third bar stands 2 mm too far away, and carries a load for that."""
-    return giving(parallelogram(3), "bar2_head", 1e-4).set({"bar2_foot.parent_point.x": 0.302})
+    return compliant(parallelogram(3), "bar2_head", 1e-4).set({"bar2_foot.parent_point.x": 0.302})
 
 
 PLANTED = {
     "fourbar": (
-        lambda: giving(fourbar(), "d", 1e-4),
+        lambda: compliant(fourbar(), "d", 1e-4),
         SPUN["fourbar"],
         ("rocker.inertia.yy", "coupler.mass", "a.viscous", "d.compliance.linear", "d.damping"),
     ),
     "stiff fourbar": (
-        lambda: giving(fourbar(), "d", 1e-6),
+        lambda: compliant(fourbar(), "d", 1e-6),
         SPUN["fourbar"],
         ("rocker.inertia.yy", "coupler.mass", "d.compliance.linear"),
     ),
     "slider_crank": (
-        lambda: giving(slider_crank(), "bore", 1e-4),
+        lambda: compliant(slider_crank(), "bore", 1e-4),
         SPUN["slider_crank"],
         ("piston.mass", "shaft.viscous", "bore.viscous", "bore.compliance.linear"),
     ),
@@ -165,7 +165,7 @@ def test_planted_compliances_are_found_from_half_as_much_again(name):
 def test_a_noisy_fourbar_with_plain_defaults_is_without_bias(compliance):
     """The stepper's damper acts half a step late: the finer its steps, the better."""
     names = ("rocker.inertia.yy", "coupler.inertia.yy", "a.viscous", "d.compliance.linear")
-    assert is_without_bias(distances_from_truth(giving(fourbar(), "d", compliance), names, finer=40))
+    assert is_without_bias(distances_from_truth(compliant(fourbar(), "d", compliance), names, finer=40))
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_a_far_start_ends_where_a_near_one_does_where_steps_are_short():
 def test_a_joint_that_does_not_give_ends_without_compliance():
     """Zero is an ordinary value, also where the loop's rows are redundant."""
     recording = recorded(fourbar(), *SPUN["fourbar"])
-    mechanism = giving(fourbar(), "d", 1e-6)
+    mechanism = compliant(fourbar(), "d", 1e-6)
     estimate = fitted(
         mechanism, recording, {"coupler.mass": 1.2 * mechanism.get("coupler.mass"), "d.compliance.linear": 1e-6}
     )
@@ -200,7 +200,7 @@ def test_a_joint_that_does_not_give_ends_without_compliance():
 
 def test_a_compliant_loop_that_cannot_be_closed_is_named():
     plain = builtin.fourbar().set({"ground_rocker.parent_point.x": 0.9})
-    mechanism = giving(plain, "coupler_rocker", 1e-4)
+    mechanism = compliant(plain, "coupler_rocker", 1e-4)
     time = 0.01 * np.arange(20)
     recording = Recording(time, dict.fromkeys(mechanism.sensors, -1.0 + 0.3 * time))
     with pytest.raises(ProblemError, match=r"joint 'coupler_rocker' cannot be closed"):
@@ -209,15 +209,15 @@ def test_a_compliant_loop_that_cannot_be_closed_is_named():
 
 def test_lengths_of_redundant_loops_and_singular_configurations_are_fine_where_joints_give():
     """Both are refused of rigid joints (`test_loops`)."""
-    mechanism = giving(parallelogram(3), "bar2_head", 1e-4)
+    mechanism = compliant(parallelogram(3), "bar2_head", 1e-4)
     time = 0.01 * np.arange(21)
     swing = Recording(time, {"angle": -1.0 + 0.3 * time})
     problem_of(mechanism, swing, ("bar2_head.parent_point.x",), unknowns="joint")
     flat = Recording(time, {"angle": -0.5 + 5.0 * time + 0.01 * np.sin(40.0 * (time - 0.1))})
-    problem = problem_of(giving(parallelogram(), "bar1_head", 1e-4), flat, (), unknowns="joint", cutoff=1e3)
+    problem = problem_of(compliant(parallelogram(), "bar1_head", 1e-4), flat, (), unknowns="joint", cutoff=1e3)
     assert problem.plan.node_size == 3
 
 
 def test_options_are_those_of_rigid_loops():
-    resolved = Options.physical(giving(fourbar(), "d", 1e-4))
+    resolved = Options.physical(compliant(fourbar(), "d", 1e-4))
     assert (resolved.unknowns, resolved.correction) == ("joint", "deferred")
