@@ -93,6 +93,16 @@ def test_help_is_shown_as_it_is_written():
 # ---- show
 
 
+def test_show_of_a_long_machine():
+    """Thousands of rows, each in full."""
+    shown = run("show", "chain99").stdout.splitlines()
+    mechanism = read_model("chain99")
+    assert len(mechanism.leaves()) > 2000
+    rows = {words[0]: words[1:] for words in (line.split() for line in shown) if words}
+    assert rows.keys() >= set(mechanism.leaves())
+    assert rows["link99.mass"] == [f"{mechanism.get('link99.mass'):.6g}", "kg"]
+
+
 def test_show_lists_every_number_with_unit_and_value():
     mechanism = read_model("furuta").set({"hinge2.viscous": 0.125})
     result = run("show", "furuta", "--set", "hinge2.viscous=0.125")
