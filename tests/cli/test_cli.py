@@ -129,6 +129,14 @@ def test_show_of_other_parts(name):
 STEPS = ("--timestep", 0.01, "--duration", 0.2)
 
 
+def test_simulate_says_how_long_it_takes(tmp_path, monkeypatch):
+    """By the pace of its first steps; a short one is done at once and tells nothing."""
+    monkeypatch.setattr("shadowfit.cli.simulate.WORTH_SAYING", 0.0)
+    assert "take about" not in run("simulate", "pendulum", "--out", tmp_path / "short.csv", *STEPS).stderr
+    said = run("simulate", "pendulum", "--out", tmp_path / "long.csv", "--duration", 10, "--timestep", 0.01).stderr
+    assert "1,000 rows of 1 steps each take about 0:00:0" in said
+
+
 @pytest.fixture(scope="module")
 def swing(tmp_path_factory):
     """Readings of a cart-pole with some numbers set."""
