@@ -93,6 +93,16 @@ def test_help_is_shown_as_it_is_written():
 # ---- show
 
 
+def test_show_of_a_long_machine():
+    """Thousands of rows, each in full."""
+    shown = run("show", "chain99").stdout.splitlines()
+    mechanism = read_model("chain99")
+    assert len(mechanism.leaves()) > 2000
+    rows = {words[0]: words[1:] for words in (line.split() for line in shown) if words}
+    assert rows.keys() >= set(mechanism.leaves())
+    assert rows["link99.mass"] == [f"{mechanism.get('link99.mass'):.6g}", "kg"]
+
+
 def test_show_lists_every_number_with_unit_and_value():
     mechanism = read_model("furuta").set({"hinge2.viscous": 0.125})
     result = run("show", "furuta", "--set", "hinge2.viscous=0.125")
@@ -117,6 +127,14 @@ def test_show_of_other_parts(name):
 # ---- simulate
 
 STEPS = ("--timestep", 0.01, "--duration", 0.2)
+
+
+def test_simulate_says_how_long_it_takes(tmp_path, monkeypatch):
+    """By the pace of its first steps; a short one is done at once and tells nothing."""
+    monkeypatch.setattr("shadowfit.cli.simulate.WORTH_SAYING", 0.0)
+    assert "take about" not in run("simulate", "pendulum", "--out", tmp_path / "short.csv", *STEPS).stderr
+    said = run("simulate", "pendulum", "--out", tmp_path / "long.csv", "--duration", 10, "--timestep", 0.01).stderr
+    assert "1,000 rows of 1 steps each take about 0:00:0" in said
 
 
 @pytest.fixture(scope="module")

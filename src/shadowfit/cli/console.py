@@ -6,12 +6,16 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
     from rich.status import Status
     from rich.table import Table
 
 # Without a terminal nobody sees where lines end; wide enough that no table is cut.
 FILE_WIDTH = 200
+# Rows of a table beyond which it is not styled.
+MANY_ROWS = 2000
 
 
 def output() -> Console:
@@ -56,9 +60,28 @@ def _console(stderr: bool) -> Console:
 def table(title: str, *columns: str, numeric: tuple[str, ...] = ()) -> Table:
     """An empty table; ``numeric`` columns are set to the right."""
     from rich import box
+    from rich.segment import Segment
     from rich.table import Table
 
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    class Lines(Table):
+        """A table whose rows, if there are very many, are written as they are: styled, each takes a millisecond."""
+
+        def __rich_console__(self, *arguments: Any) -> Any:
+            if self.row_count <= MANY_ROWS:
+                return super().__rich_console__(*arguments)
+            return [Segment("\n".join(_plain(self)) + "\n")]
+
+    made = Lines(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         made.add_column(column, justify="right" if column in numeric else "left", no_wrap=column in numeric)
     return made
+
+
+def _plain(table: Table) -> Iterator[str]:
+    cells = [[str(column.header), *map(str, column.cells)] for column in table.columns]
+    widths = [max(map(len, column)) for column in cells]
+    rights = [column.justify == "right" for column in table.columns]
+    yield str(table.title)
+    for row in zip(*cells, strict=True):
+        aligned = zip(row, widths, rights, strict=True)
+        yield "   ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in aligned).rstrip()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 DURATION = 10.0  # s
 INTERVAL = 0.01  # s, of the rows
+# Steps by which the pace is told (XLA does not make fewer), and time that is said beforehand [s].
+TRIAL, WORTH_SAYING = 256, 60.0
 STEP_SIZE = 1500  # bytes of a time step for each body, sensor and input while the table is written
 
 
@@ -108,7 +112,12 @@ def simulate(
         "discretization": discretization.value,
         "joints": None if joints is None else joints.value,
     }
-    with console.messages().status("simulating"):
+    with console.doing(f"simulating {mechanism.name}; the code of its steps is made first, unless it is kept", False):
+        expected = _expected_seconds(mechanism, state, inputs, options)
+        if expected > WORTH_SAYING:
+            console.messages().print(
+                f"{steps:,} rows of {finer} steps each take about {datetime.timedelta(seconds=round(expected))}"
+            )
         run, failure = _run(mechanism, state, inputs, options)
     held = {name: values[::finer] for name, values in inputs.items()}
     table = columns(mechanism, run, held, float(drive.time[0]) if drive else 0.0)
@@ -146,6 +155,20 @@ def _steps(duration: float, timestep: float, mechanism: Mechanism, finer: int) -
         advice="; choose another --duration or --timestep",
     )
     return int(count)
+
+
+def _expected_seconds(
+    mechanism: Mechanism, state: State, inputs: dict[str, np.ndarray], options: dict[str, Any]
+) -> float:
+    """Time that the steps take once there is code for them, by the pace of the first ones."""
+    rows = min(options["steps"], max(TRIAL // options["substeps"], 1))
+    first = {name: values[: rows * options["substeps"]] for name, values in inputs.items()}
+    seconds = []
+    for _ in range(2 if rows < options["steps"] else 0):
+        began = time.perf_counter()
+        _run(mechanism, state, first, options | {"steps": rows})
+        seconds.append(time.perf_counter() - began)
+    return min(seconds, default=0.0) * options["steps"] / rows
 
 
 def _run(

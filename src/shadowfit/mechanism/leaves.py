@@ -9,6 +9,7 @@ access them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -72,7 +73,7 @@ class Parts(PyTree):
         return self.values[self.index(name)]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self._places
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -86,9 +87,13 @@ class Parts(PyTree):
 
     def index(self, name: str) -> int:
         """Position of a name; an unknown one raises with the nearest valid names."""
-        if name not in self.names:
+        if name not in self._places:
             raise UnknownNameError(f"there is no part {name!r}{nearest(name, self.names)}")
-        return self.names.index(name)
+        return self._places[name]
+
+    @functools.cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
 
 
 @record(frozen=True)

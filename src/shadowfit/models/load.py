@@ -53,9 +53,8 @@ def load_model(path_or_name: str | os.PathLike[str], *, weld: Iterable[str] = ()
 
 def robot_model(robot: Robot) -> ModelFile:
     """A robot as a model file that says the same."""
-    text = format_model(robot.mechanism, start=robot.start)
     source, notes = robot.description.source, robot.notes
-    return ModelFile(robot.mechanism, robot.start, "", text, source, notes, ratings=robot.ratings)
+    return ModelFile(robot.mechanism, robot.start, "", None, source, notes, ratings=robot.ratings)
 
 
 def _builtin_text(name: str) -> str:

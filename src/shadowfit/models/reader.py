@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -67,7 +68,8 @@ class ModelFile:
     start: Start
     """Where simulations start unless told otherwise."""
     description: str
-    text: str
+    written: str | None
+    """The text that was read; None: of a robot file, whose parameters have other names."""
     source: str
     notes: tuple[str, ...] = ()
     """What a reader should know of a robot file: what was assumed, and what of it is not in the model."""
@@ -77,6 +79,15 @@ class ModelFile:
     """What is known of errors: fields of an :class:`~shadowfit.estimation.ErrorModel`."""
     ratings: Mapping[str, Rating] = dataclasses.field(default_factory=dict)
     """Joint → what a robot file says it may do."""
+
+    @functools.cached_property
+    def text(self) -> str:
+        """A model file that says all of this; of a robot file, it takes longer to write than the file to read."""
+        from shadowfit.models.writer import format_model  # noqa: PLC0415  (it reads what it has written)
+
+        if self.written is not None:
+            return self.written
+        return format_model(self.mechanism, start=self.start, description=self.description, derived=self.derived)
 
 
 # Models that were read last, by text and name; values that do not change.

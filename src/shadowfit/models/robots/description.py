@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -167,7 +168,14 @@ class Description:
 
     def outward(self, link: str) -> list[RobotJoint]:
         """The joints that a link holds."""
-        return [joint for joint in self.joints.values() if joint.parent == link]
+        return self._outward.get(link, [])
+
+    @functools.cached_property
+    def _outward(self) -> dict[str, list[RobotJoint]]:
+        held: dict[str, list[RobotJoint]] = {}
+        for joint in self.joints.values():
+            held.setdefault(joint.parent, []).append(joint)
+        return held
 
     def welded(self, links: Iterable[str]) -> Description:
         """The robot with some links that float held where they are."""

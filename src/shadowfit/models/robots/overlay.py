@@ -42,8 +42,7 @@ def load_overlay(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> M
     merged = Table(_without_idle_inputs(whole, base), (), where, document.source)
     model = read_document(merged, robot.mechanism.name, "")
     ratings = {name: rating for name, rating in robot.ratings.items() if name in model.mechanism.joints}
-    text = format_model(model.mechanism, start=model.start, description=model.description, derived=model.derived)
-    return dataclasses.replace(model, text=text, source=document.source, notes=robot.notes, ratings=ratings)
+    return dataclasses.replace(model, written=None, source=document.source, notes=robot.notes, ratings=ratings)
 
 
 def overlaid_robot(document: Table, folder: Path, weld: tuple[str, ...] = ()) -> Robot:

@@ -243,12 +243,14 @@ def _root(robot: Element, links: dict[str, Element], joints: dict[str, RobotJoin
             f"the robot falls into pieces: no joint holds {', '.join(map(repr, roots))}; only one link may be the root"
         )
     # With one joint for each other link the rest must be a tree, unless some links hold each other in a circle.
-    reached = set(roots)
-    while True:
-        more = {joint.child for joint in joints.values() if joint.parent in reached} - reached
-        if not more:
-            break
-        reached |= more
+    held: dict[str, list[str]] = {}
+    for joint in joints.values():
+        held.setdefault(joint.parent, []).append(joint.child)
+    reached, ahead = set(roots), list(roots)
+    while ahead:
+        more = held.get(ahead.pop(), [])
+        reached.update(more)
+        ahead += more
     circle = [name for name in links if name not in reached]
     if circle:
         raise ModelFileError(
