@@ -87,8 +87,10 @@ def test_possible_machines(capsys):
     """The true machine, from the other start, ends where 95 % of those that were drawn do."""
     example = load("06_possible_machines")
     example.main()
-    low, high = map(float, re.search(r"are at (\S+) … (\S+) rad", capsys.readouterr().out).groups())
-    truth = load_model("pendulum").mechanism.set({"pendulum.inertia.yy": 0.00382, "hinge.viscous": 4e-4})
+    text, planted = capsys.readouterr().out, {"pendulum.inertia.yy": 0.00382, "hinge.viscous": 4e-4}
+    assert_printed(text, planted)
+    low, high = map(float, re.search(r"are at (\S+) … (\S+) rad", text).groups())
+    truth = load_model("pendulum").mechanism.set(planted)
     run = simulate(truth, place(truth, {"hinge": 2.0}), timestep=0.01, steps=500)
     assert low < float(run.readings["theta"][-1]) < high
     assert high - low < 0.3

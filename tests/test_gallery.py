@@ -37,4 +37,6 @@ def test_a_notebook_finds_its_truth(name, tmp_path, monkeypatch):
     for label, value in truth.items():
         row = rows[label]
         assert abs(row.value - value) < 4.0 * row.std, label
-        assert row.std < 0.1 * np.abs(value), label
+        assert row.std < 0.5 * np.abs(value), label
+    if name == "randomisation":
+        assert space["up"]["draws"] > space["up"]["calibrated"]

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shadowfit.estimation import Estimate, Free, Options, fit
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
 from shadowfit.runtime import start_jax
 
+# Machines that regions of pairs are made of.
+DRAWS = 400
 OF_PARAMETERS = ("value", "std", "interval", "at_bound", "identifiable", "truth")
 
 
@@ -41,6 +46,19 @@ def fitted(
     began = time.process_time()
     estimate = fit(mechanism, recordings, wished, options=options or Options())
     return Fitted(estimate, time.process_time() - began)
+
+
+def held_pairs(estimate: Estimate, truth: Mapping[str, float]) -> list[bool]:
+    """Of each pair of identified parameters whether the 95 % region of their draws, an ellipse, holds the truth."""
+    held, table = [], estimate.draw(DRAWS, red=True).to_dict()
+    told = [row.name for row in estimate.parameters if row.identifiable and row.name in truth]
+    for pair in itertools.combinations(told, 2):
+        points = np.column_stack([table[name] for name in pair])
+        centre, inverse = points.mean(axis=0), np.linalg.inv(np.cov(points.T))
+        steps = np.vstack([points, [truth[name] for name in pair]]) - centre
+        *away, own = np.einsum("ni,ij,nj->n", steps, inverse, steps)
+        held.append(bool(own <= np.quantile(away, 0.95)))
+    return held
 
 
 def outcome(found: Fitted, truth: Mapping[str, float] | None = None, folder: Path | None = None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from benchmarks.scoreboard import board, groups, outcomes, page
 from benchmarks.scoreboard.case import Case
 from benchmarks.scoreboard.measure import Metric, Tolerance
 from benchmarks.scoreboard.measures import real, right_wrong, robots, speed, stability, twins
+from benchmarks.scoreboard.outcome import held_pairs
 from benchmarks.scoreboard.programs import size
 from benchmarks.scoreboard.table import table
 
@@ -124,6 +126,21 @@ def test_bars_as_wide_as_estimates_scatter():
     assert values["bar/scatter"] == pytest.approx(1.0, abs=0.1)
     assert values["coverage"] == pytest.approx(95.0, abs=2.5)
     assert values["red"] == 0.0
+
+
+def test_regions_of_pairs_hold_as_many_as_they_say():
+    random = np.random.default_rng(0)
+    root, rows = np.array([[1.0, 0.0], [1.8, 0.1]]), [SimpleNamespace(name=name, identifiable=True) for name in "ab"]
+    held = []
+    for _ in range(400):
+        table = dict(zip("ab", root @ random.standard_normal((2, 400)), strict=True))
+        draws = SimpleNamespace(to_dict=lambda table=table: table)
+        estimate = SimpleNamespace(parameters=rows, draw=lambda *_, draws=draws, **__: draws)
+        held += held_pairs(estimate, dict(zip("ab", root @ random.standard_normal(2), strict=True)))
+    found = {"seed 0": {**twin({"a": 0.0}), "regions": held}}
+    assert {measure.metric.key: measure.of(found) for measure in twins.MEASURES}["pairs"] == pytest.approx(
+        95.0, abs=2.5
+    )
 
 
 def test_an_interval_without_an_end_holds_nothing():

@@ -6,6 +6,7 @@ import pytest
 from matplotlib import pyplot
 
 from shadowfit.evaluation.notices import MEANING
+from shadowfit.evaluation.plots import PlotError
 
 mpl.use("Agg")
 
@@ -79,6 +80,12 @@ def test_unexplained_forces(estimate, over):
 def test_the_forest_has_a_panel_for_each_parameter(estimate):
     panels = estimate.plot.forest()
     assert [panel.get_ylabel() for panel in panels] == [row.name for row in estimate.parameters]
+
+
+@pytest.mark.parametrize("name", ["machine", "fit", "residuals", "rollouts", "forces"])
+def test_a_recording_that_is_not_there_is_named(estimate, name):
+    with pytest.raises(PlotError, match="no recording 3; this fit has 1"):
+        getattr(estimate.plot, name)(recording=3)
 
 
 def test_pairs_of_draws(estimate):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.scoreboard.measure import Measure, Metric, Outcomes, Tolerance
-from benchmarks.scoreboard.measures.fits import LARGEST_Z, RED, SECONDS, TOLD, coverage, holds, median, rows
+from benchmarks.scoreboard.measure import Measure, Metric, Outcomes, Tolerance, answered
+from benchmarks.scoreboard.measures.fits import LARGEST_Z, RED, SECONDS, TOLD, coverage, holds, median, rows, share
 
 SAYS = (
     "Twins: machines whose truth is known, simulated by equations of their own; everything that the model says is true "
@@ -47,6 +47,18 @@ MEASURES = (
             Tolerance(9.0),
         ),
         coverage,
+    ),
+    Measure(
+        Metric(
+            "pairs",
+            "part of the 95 % regions of two parameters, as draws fill them, that hold the truth",
+            "%",
+            "target",
+            (93.0, 97.0),
+            Tolerance(3.0),
+            Tolerance(9.0),
+        ),
+        lambda outcomes: share([held for found in answered(outcomes).values() for held in found.get("regions", ())]),
     ),
     Measure(
         Metric(

@@ -14,7 +14,7 @@ from benchmarks.peers import shadowfit_fit, sticking, tasks, truth
 from benchmarks.peers.tasks import TASKS, Experiment, Task
 from benchmarks.rigs import arm
 from benchmarks.scoreboard.case import Case, Form
-from benchmarks.scoreboard.outcome import fitted, outcome
+from benchmarks.scoreboard.outcome import fitted, held_pairs, outcome
 from benchmarks.scoreboard.outcomes import FOLDER
 from shadowfit.mechanism import Mechanism
 from shadowfit.recordings import Recording
@@ -129,6 +129,7 @@ def cases(form: Form, seeds: int | None = None) -> list[Case]:
 
 
 def run(case: Case) -> dict[str, Any]:
-    """The fit of one seed."""
+    """The fit of one seed, and which regions of its draws hold the truth."""
     twin = SCENARIOS[case.scenario].twin(int(case.variant.removeprefix("seed ")))
-    return outcome(fitted(twin.mechanism, twin.recording, twin.starts), twin.truth)
+    found = fitted(twin.mechanism, twin.recording, twin.starts)
+    return {**outcome(found, twin.truth), "regions": held_pairs(found.estimate, twin.truth)}

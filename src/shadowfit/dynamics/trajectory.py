@@ -37,3 +37,6 @@ class Trajectory(PyTree):
 
     def __len__(self) -> int:
         return int(self.time.shape[0])
+
+    def __repr__(self) -> str:
+        return f"<simulation: {len(self)} times, readings of {', '.join(self.readings) or 'no sensor'}>"

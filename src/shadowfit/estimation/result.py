@@ -473,8 +473,8 @@ class Estimate(Ended):
 
     @property
     def plot(self) -> Any:
-        """Figures in matplotlib: ``plot.fit()``, ``.residuals()``, ``.forces()``, ``.forest()``, ``.pairs()`` and
-        ``.rollouts()`` (extra ``plots``)."""
+        """Figures in matplotlib (extra ``plots``): ``plot.machine()``, ``.fit()``, ``.residuals()``, ``.forces()``,
+        ``.forest()``, ``.pairs()`` and ``.rollouts()``."""
         return _above("evaluation.plots").Plots(self)
 
     def to_polars(self) -> Any:

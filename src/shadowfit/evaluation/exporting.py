@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shadowfit.errors import ShadowfitError, nearest
+from shadowfit.estimation import Estimate
 from shadowfit.estimation.posterior import Draws
 from shadowfit.evaluation.calibrated import Calibrated, calibrated
-from shadowfit.evaluation.store import SavedResult
+from shadowfit.evaluation.store import SavedResult, load_result
 from shadowfit.mechanism import Mechanism
 from shadowfit.models import load_model
 from shadowfit.models.atomic import write_bytes
@@ -19,9 +21,8 @@ from shadowfit.models.frameworks import usd
 from shadowfit.models.frameworks.dialects import DIALECTS, Dialect
 from shadowfit.models.frameworks.module import module
 from shadowfit.models.frameworks.terms import LINK_WORDS, WORDS, Terms, terms_of
-from shadowfit.models.robots.build import Robot
-from shadowfit.models.robots.export import Exported, export_robot, export_tables
-from shadowfit.models.robots.read import is_robot_file, read_robot
+from shadowfit.models.robots.export import Exported, Source, export_robot, export_tables, read_source
+from shadowfit.models.robots.read import is_robot_file
 from shadowfit.records import record
 
 # The user's own file, by its ending; USD has layers, and every other framework is one of Python.
@@ -51,7 +52,7 @@ class Export:
 
 
 def export(
-    result: SavedResult,
+    result: Estimate | SavedResult,
     file: str | os.PathLike[str],
     framework: str | None = None,
     *,
@@ -66,7 +67,7 @@ def export(
     """Write a result where a simulator reads it.
 
     Args:
-        result: what :func:`load_result` read.
+        result: an estimate, or what :func:`load_result` read.
         file: the user's own robot file, model file or USD stage, which stays as it is.
         framework: one of ``FRAMEWORKS``; None: the user's own file again.
         out: where to write; default: beside ``file``, with ``.calibrated`` in its name.
@@ -80,6 +81,12 @@ def export(
     Raises:
         ExportError: the framework does not take this file, or what is asked for; or a file exists.
     """
+    if isinstance(result, Estimate):
+        options: dict[str, Any] = {"out": out, "draws": draws, "ranges": ranges, "seed": seed}
+        with tempfile.TemporaryDirectory() as folder:
+            result.save(folder)
+            saved = load_result(folder)
+            return export(saved, file, framework, **options, everything=everything, replace=replace, red=red)
     source = Path(file)
     chosen = _framework(framework, source)
     _check_request(chosen, source, draws, ranges)
@@ -198,7 +205,7 @@ class _Job:
     def _changes(self) -> Calibrated:
         before = self.result.mechanism() if self.framework == "usd" else load_model(self.file).mechanism
         everything = self.everything
-        found = calibrated(self.result, before, everything=everything, own_numbers=self._robot_file)
+        found = calibrated(self.result, before, everything=everything, own_numbers=self._source is not None)
         if self.framework != "usd":
             return found
         # A stage is not read as a mechanism: all of the machine's own numbers are written.
@@ -206,20 +213,18 @@ class _Job:
         kept = [name for name in names if name not in found.unidentified and name not in found.separate]
         return Calibrated({name: before.get(name) for name in kept}, found.together, found.unidentified, found.separate)
 
-    @property
-    def _robot_file(self) -> bool:
-        return is_robot_file(self.file)
-
     def _own(self, values: Mapping[str, Any]) -> Exported:
-        return (export_robot if self._robot_file else export_tables)(self.file, values)
+        return (
+            export_tables(self.file, values) if self._source is None else export_robot(self.file, values, self._source)
+        )
 
     def _terms(self, values: Mapping[str, Any], mechanism: Mechanism) -> Terms:
-        return terms_of(values, mechanism, self._robot)
+        return terms_of(values, mechanism, None if self._source is None else self._source.robot)
 
     @functools.cached_property
-    def _robot(self) -> Robot | None:
+    def _source(self) -> Source | None:
         """The robot of the file, read once for all machines; None where it is no robot file."""
-        return read_robot(self.file) if self._robot_file else None
+        return read_source(self.file) if is_robot_file(self.file) else None
 
     def _drawn_names(self, changes: Calibrated, draws: Draws | None) -> list[str]:
         """Numbers that differ from the file's, or between machines."""

@@ -35,6 +35,7 @@ class Plots:
 
     def machine(self, recording: int = 0) -> Any:
         """The machine at some moments of the estimated motion, the last one in full."""
+        self._check(recording)
         motion = self.estimate.trajectory(recording)
         figure = _pyplot().figure(figsize=(WIDTH, 2.0 * HEIGHT), layout="constrained")
         axes = figure.add_subplot(projection="3d")
@@ -62,6 +63,7 @@ class Plots:
 
     def forces(self, over: Literal["speed", "position", "time"] = "speed", recording: int = 0) -> Any:
         """Force of each joint that the model does not explain: single steps, and means with their standard errors."""
+        self._check(recording)
         forces = axis_forces(self.estimate)[recording]
         if not forces:
             raise PlotError("no joint of this machine has an axis to which a force could belong")
@@ -115,8 +117,8 @@ class Plots:
 
     def rollouts(self, draws: Draws | None = None, recording: int = 0) -> Any:
         """Simulations from the first state, nothing corrected: of the estimate, and 95 % of possible machines."""
-        drawn = draws or self.estimate.draw(40, red=True)
         panels = self._of_sensors(recording)
+        drawn = draws or self.estimate.draw(40, red=True)
         machines = [drawn.mechanism(number, recording) for number in range(len(drawn))]
         own, *others = [self._simulated(one, recording) for one in (self.estimate.mechanism(recording), *machines)]
         time = self._time(recording)
@@ -131,7 +133,13 @@ class Plots:
             axes.set_ylabel(f"{name} [{unit}]")
         return panels
 
+    def _check(self, recording: int) -> None:
+        count = len(self.estimate.problem.tracks)
+        if not 0 <= recording < count:
+            raise PlotError(f"there is no recording {recording}; this fit has {count}, counted from 0")
+
     def _of_sensors(self, recording: int) -> Any:
+        self._check(recording)
         panels = _panels(len(self.estimate.problem.mechanism.sensors), sharex=True)
         panels[0].set_title(self.estimate.problem.tracks[recording].recording.name)
         panels[-1].set_xlabel("time [s]")

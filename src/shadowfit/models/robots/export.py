@@ -44,14 +44,28 @@ class Exported:
     """Names of numbers that would leave nothing possible for a link, and why; they are as they were."""
 
 
-def export_robot(path: Path, values: Mapping[str, Any]) -> Exported:
+@record(frozen=True)
+class Source:
+    """A robot file that was read."""
+
+    robot: Robot
+    reading: Reading
+
+
+def export_robot(path: Path, values: Mapping[str, Any], source: Source | None = None) -> Exported:
     """The content of a URDF or MJCF file with new values, by the names of its mechanism.
+
+    Args:
+        path: of the file.
+        values: by name.
+        source: what :func:`read_source` made of the file, where that is known.
 
     Raises:
         ModelFileError: the file cannot be read, or does not read back as it should.
         MechanismError: the values, beside those of the file, are not those of a possible mechanism.
     """
-    robot, reading = _read(path)
+    source = source or read_source(path)
+    robot = source.robot
     known = {name: value for name, value in values.items() if name in robot.mechanism.leaves()}
     changes = changes_of(robot, known)
     content = read_bytes(path)
@@ -60,17 +74,17 @@ def export_robot(path: Path, values: Mapping[str, Any]) -> Exported:
     left = {*edit(root, robot, changes, editor), *(name for name in values if name not in known)}
     written = {name: value for name, value in known.items() if name not in left and name not in changes.impossible}
     result = editor.result()
-    _check(path, result, reading, robot.mechanism.set(written), written)
+    _check(path, result, source.reading, robot.mechanism.set(written), written)
     homeless = {name: value for name, value in values.items() if name in left}
     return Exported(result, written, homeless, changes.impossible)
 
 
-def _read(path: Path) -> tuple[Robot, Reading]:
-    """The robot, and how it is read: its inertias are repaired only if it cannot be read otherwise."""
+def read_source(path: Path) -> Source:
+    """The robot of a file, whose inertias are repaired only if it cannot be read otherwise."""
     try:
-        return read_robot(path), Reading()
+        return Source(read_robot(path), Reading())
     except ModelFileError:
-        return read_robot(path, Reading(repair=True)), Reading(repair=True)
+        return Source(read_robot(path, Reading(repair=True)), Reading(repair=True))
 
 
 def export_tables(path: Path, values: Mapping[str, Any]) -> Exported:
