@@ -106,8 +106,8 @@ def check_request(
     geared = load_geared(mechanism) if joints != "rigid" else []
     if geared:
         raise SimulationError(
-            f"the gear of joint {geared[0]!r} rubs with the torque that it passes on (load_loss): simulate it with rigid "
-            "joints"
+            f"the gear of joint {geared[0]!r} rubs with the torque that it passes on (load_loss): simulate it with "
+            "rigid joints"
         )
     if not (np.isfinite(timestep) and timestep > 0.0):
         raise SimulationError(f"the time-step is {timestep} s; it must be a positive number")

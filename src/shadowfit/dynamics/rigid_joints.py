@@ -60,14 +60,14 @@ def _check_shafts(tree: Tree, mechanism: Mechanism) -> None:
 
 def _check_geared(tree: Tree, mechanism: Mechanism) -> None:
     """Raise where the torque that a gear passes on is not the wrench of what hangs on its joint."""
-    for name in load_geared(mechanism):
-        touched = [key for key, contact in mechanism.contacts.items() if isinstance(contact, PlaneContact)]
-        if touched or tree.loops:
-            what = f"contact {touched[0]!r}" if touched else f"the loop of joint {mechanism.joints.names[tree.loops[0]]!r}"
-            raise MechanismError(
-                f"the gear of joint {name!r} rubs with the torque that it passes on (load_loss), which {what} changes: "
-                "leave load_loss out (gear_loss needs the motor's torque alone)"
-            )
+    changing = [f"contact {name!r}" for name, part in mechanism.contacts.items() if isinstance(part, PlaneContact)]
+    changing += [f"the loop that joint {mechanism.joints.names[i]!r} closes" for i in tree.loops]
+    geared = load_geared(mechanism)
+    if changing and geared:
+        raise MechanismError(
+            f"the gear of joint {geared[0]!r} rubs with the torque that it passes on (load_loss), which {changing[0]} "
+            "changes: leave load_loss out (gear_loss needs the motor's torque alone)"
+        )
 
 
 def _check_contacts(tree: Tree, mechanism: Mechanism) -> None:

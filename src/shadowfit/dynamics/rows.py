@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from shadowfit.arrays import Array, Float
-from shadowfit.dynamics.elements import Attachments, JointGroup, LawGroup
+from shadowfit.dynamics.elements import Attachments, Elements, JointGroup, LawGroup
 from shadowfit.geometry import Pose, rotations
 from shadowfit.lazy_jax import jax, jnp
 from shadowfit.mechanism.joint_types import Frame, FrameRows, JointType
@@ -40,7 +40,7 @@ def load_rows(group: JointGroup, pose: Pose, signs: np.ndarray) -> Float[Array, 
     """Rows that turn wrenches about the origin, on what hangs on the joints, into loads on frame b: along the gap rows
     and then along the free axis, if there is one.
 
-    Gap rows are orthonormal for frame b. The sign is −1 where frame a hangs on the joint, which is pushed the other way.
+    Gap rows are orthonormal for frame b. Signs are −1 where frame a hangs on the joint, which is pushed the other way.
     """
     frame_a, frame_b = frames(group.a, pose)[0], frames(group.b, pose)[0]
 
@@ -176,6 +176,15 @@ def _law_torque(laws: LawGroup, position: Array, speed: Array, command: Array) -
     commands = jnp.append(command, 0.0)[laws.inputs]
     evaluate = jax.vmap(lambda law, x, s, u: law.torque(x, s, u))
     return evaluate(laws.law, position[laws.members], speed[laws.members], commands)
+
+
+def share_of_load(elements: Elements) -> Float[Array, ""]:
+    """The largest part of what an axis passes on that its friction takes of it."""
+    none, one = jnp.zeros(()), jnp.ones(())
+    shares = [
+        jax.vmap(lambda law: law.gear(none, none, one))(g.friction) for g in elements.groups if g.friction is not None
+    ]
+    return jnp.max(jnp.concatenate(shares)) if shares else none
 
 
 def motor_torque(

@@ -17,7 +17,7 @@ from shadowfit.estimation.problem.problem import Problem
 from shadowfit.evaluation.joint_motion import joint_positions
 
 # What decides the force of a loop besides its target and the motion.
-GAINS = ("kp", "kd", "gain", "limit", "supply", "torque_constant", "resistance", "current_limit")
+GAINS = ("kp", "kd", "gain", "limit")
 
 
 def given_loops(problem: Problem) -> list[str]:

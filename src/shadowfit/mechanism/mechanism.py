@@ -153,7 +153,9 @@ class Mechanism(PyTree):
 
     def command_of(self, law: AxisLaw, commands: Any) -> Any:
         """What a law is told, of the commands of all inputs (last axis)."""
-        columns = [0.0 * commands[..., 0] if one is None else commands[..., self.inputs.index(one)] for one in law.sources]
+        columns = [
+            0.0 * commands[..., 0] if one is None else commands[..., self.inputs.index(one)] for one in law.sources
+        ]
         return columns[0] if len(columns) == 1 else namespace(*columns).stack(columns, axis=-1)
 
     def _is_translation(self, part: str) -> bool:

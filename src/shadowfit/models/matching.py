@@ -29,7 +29,12 @@ from shadowfit.recordings import Recording, check_recording
 from shadowfit.recordings.recording import MINIMUM_SAMPLES
 
 SENSED: dict[type, str] = {JointPosition: "position", JointSpeed: "velocity", JointTorque: "effort"}
-DRIVEN: dict[type, str] = {TorqueMotor: "effort", PositionMotor: "target", Servo: "target", VelocityMotor: "target_velocity"}
+DRIVEN: dict[type, str] = {
+    TorqueMotor: "effort",
+    PositionMotor: "target",
+    Servo: "target",
+    VelocityMotor: "target_velocity",
+}
 WORDS = {"effort": "torques", "target": "targets of position loops"}
 QUANTITIES = ("position", "velocity", "effort", "target", "target_velocity")
 
