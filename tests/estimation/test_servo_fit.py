@@ -1,4 +1,4 @@
-"""Fits through a servo's law: the winding and the gear of a simulated bench, from targets, gains and torque on or off."""
+"""Fits through a servo's law: winding and gear of a simulated bench, from targets, gains, torque on or off."""
 
 import numpy as np
 import pytest

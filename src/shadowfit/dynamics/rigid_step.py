@@ -170,7 +170,7 @@ def step(
     # Forgotten by halves: what a single round lets see may be small by chance.
     before = jnp.where(carried.curvature < UNSEEN, 0.5 * carried.curvature, 0.0)
     remembered = jnp.where(first, curvature, jnp.maximum(curvature, before))
-    settled = expected <= floor
+    settled = (expected <= floor) | (size <= floor)
     if touching is not None and branch is not None:
         # Points that are neither here nor there by rounding alone do not matter.
         settled = settled & (touching.holds(branch, increment / timestep) | (size <= floor))

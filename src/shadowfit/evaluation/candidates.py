@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from shadowfit.mechanism import ConstantForce, Drag, Joint, Mechanism, Rotor, Spring, Stribeck
+from shadowfit.mechanism import ConstantForce, Drag, Joint, Mechanism, Rotor, Servo, Spring, Stribeck
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.records import record
 
@@ -22,8 +22,11 @@ JOINT_NUMBERS = {
     "coulomb": "Coulomb friction",
     "dry": "friction in proportion to the load",
     "gear_loss": "loss of the gear",
+    "load_loss": "friction of the gear under its load",
     "stribeck_coulomb": "static friction (Stribeck)",
 }
+# Of these, those of a gear, which only driven joints have.
+OF_GEARS = ("gear_loss", "load_loss")
 # Laws that are added where a joint has none of their kind: numbers that are candidates, and what they are.
 LAWS: tuple[tuple[str, type, dict[str, str]], ...] = (
     ("drag", Drag, {"coefficient": "quadratic drag"}),
@@ -111,13 +114,15 @@ def _free_name(word: str, laws: Mapping[str, Any]) -> str:
 
 def _of_joint(name: str, joint: Joint) -> list[Candidate]:
     driven = any(law.drives for law in joint.laws.values)
-    numbers = {key: what for key, what in JOINT_NUMBERS.items() if driven or key != "gear_loss"}
+    numbers = {key: what for key, what in JOINT_NUMBERS.items() if driven or key not in OF_GEARS}
     candidates = [Candidate(what, name, (f"{name}.{key}",)) for key, what in numbers.items()]
     # By itself an asymmetry is a constant force, which is a candidate already.
     candidates.append(
         Candidate("Coulomb friction that differs by direction", name, (f"{name}.coulomb", f"{name}.asymmetry"))
     )
     for law_name, law in joint.laws.items():
+        if isinstance(law, Servo) and law.temperature_input is not None:
+            candidates.append(Candidate("warming of the winding", name, (f"{name}.{law_name}.heating",)))
         numbers = {key: what for _, _, words in LAWS for key, what in words.items() if hasattr(law, key)}
         candidates += [Candidate(what, name, (f"{name}.{law_name}.{key}",)) for key, what in numbers.items()]
     springs, forces = ([law for law in joint.laws if hasattr(joint.laws[law], key)] for key in ("stiffness", "force"))

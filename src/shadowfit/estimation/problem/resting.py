@@ -24,7 +24,7 @@ from shadowfit.mechanism.sensors import JointPosition
 # that of so many readings hardly ever spans more.
 LEAST_STEPS, APART = 16, 6.0
 # Numbers of a joint's dry friction that may hold it at rest.
-HOLDING = ("coulomb", "stribeck_coulomb", "dry", "stribeck", "gear_loss")
+HOLDING = ("coulomb", "stribeck_coulomb", "dry", "stribeck", "gear_loss", "load_loss")
 
 
 def resting(problem: Problem) -> tuple[Bool[np.ndarray, "n d"], ...] | None:
