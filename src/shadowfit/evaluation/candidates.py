@@ -6,9 +6,12 @@ What a model has already with a number that is not estimated is a candidate, too
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from shadowfit.arrays import Float
 from shadowfit.mechanism import ConstantForce, Drag, Joint, Mechanism, Rotor, Servo, Spring, Stribeck
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.records import record
@@ -84,6 +87,36 @@ def extended(
     if float(whole.gravity.acceleration) > 0.0 and "gravity.tilt" not in free:
         kept.append(Candidate("tilt of the stand", "gravity", ("gravity.tilt",)))
     return whole, tuple(kept)
+
+
+@record(frozen=True)
+class OwnForces:
+    """What a joint did in the recordings, and how strong the forces were that it did it with."""
+
+    position: Float[np.ndarray, " n"]
+    speed: Float[np.ndarray, " n"]
+    strongest: float
+    """Root mean square of the largest of inertia, weight and drive [N m, N]."""
+
+
+def contradicts(
+    mechanism: Mechanism, candidate: Candidate, values: Sequence[float], own: Mapping[str, OwnForces]
+) -> bool:
+    """Whether an element on a joint's axis would pull more than all that the machine moves by.
+
+    Such a spring explains a recording only together with a friction or a motor that fights it, which no machine has.
+    """
+    joint = candidate.part
+    if joint not in own:
+        return False
+    forces = own[joint]
+
+    def pull(machine: Mechanism) -> Float[np.ndarray, " n"]:
+        laws = [law for law in machine.joints[joint].laws.values if not law.drives]
+        return sum((np.asarray(law.torque(forces.position, forces.speed, 0.0)) for law in laws), np.zeros(1))
+
+    added = pull(mechanism.write(dict(zip(candidate.names, values, strict=True)))) - pull(mechanism)
+    return bool(np.sqrt(np.mean(added**2)) > forces.strongest)
 
 
 def _extended_joint(joint: Joint, speed: float) -> Joint:
