@@ -151,6 +151,13 @@ class Mechanism(PyTree):
         source = laws[rest[0]].input if rest and rest[0] in laws else None
         return "1" if source is None or source not in self.inputs else self.inputs[source].unit
 
+    @property
+    def conditions(self) -> frozenset[str]:
+        """Inputs that tell laws their conditions (supply, gains), and none of them what to do."""
+        laws = [law for joint in self.joints.values for law in joint.laws.values]
+        told = {source for law in laws for source in law.sources[1:] if source is not None}
+        return frozenset(told - {law.input for law in laws})
+
     def command_of(self, law: AxisLaw, commands: Any) -> Any:
         """What a law is told, of the commands of all inputs (last axis)."""
         columns = [

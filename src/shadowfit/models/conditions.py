@@ -16,13 +16,6 @@ from shadowfit.recordings import Recording
 LARGEST_GAIN = 100.0
 
 
-def condition_channels(mechanism: Mechanism) -> frozenset[str]:
-    """Inputs that tell laws their conditions, and none of them what to do."""
-    laws = [law for joint in mechanism.joints.values for law in joint.laws.values]
-    told = {source for law in laws for source in law.sources[1:] if source is not None}
-    return frozenset(told - {law.input for law in laws})
-
-
 def strange_conditions(mechanism: Mechanism, recording: Recording) -> list[str]:
     """Sentences about conditions that no working drive has."""
     return [

@@ -25,7 +25,7 @@ from shadowfit.mechanism import (
     TorqueMotor,
     VelocityMotor,
 )
-from shadowfit.models.conditions import condition_channels, strange_conditions
+from shadowfit.models.conditions import strange_conditions
 from shadowfit.recordings import Recording, check_recording
 from shadowfit.recordings.recording import MINIMUM_SAMPLES
 
@@ -54,7 +54,7 @@ def matched(mechanism: Mechanism, recording: Recording) -> Recording:
     used = [name for name in of_joints.channels if name.split(".")[0] in asked]
     if not used:
         return recording
-    moving = [name for name in used if name not in condition_channels(mechanism)]
+    moving = [name for name in used if name not in mechanism.conditions]
     alone = _used_alone(of_joints, used, moving, {*check_recording(recording)})
     return dataclasses.replace(alone, warnings=(*alone.warnings, *strange_conditions(mechanism, alone)))
 
