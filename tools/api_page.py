@@ -27,7 +27,8 @@ print(estimate.summary())
 Each command is one call: `check`, `fit`, `validate`, `advise`, `design`, `simulate`, `export`, `write_report`; an
 estimate and a result have `draw`. An estimate shows its verdict (`summary()`, and by itself in a notebook), its table
 as a frame (`to_polars()`, `to_pandas()`), and figures: `estimate.plot.machine()`, `.fit()`, `.residuals()`,
-`.forces()`, `.forest()`, `.pairs()`, `.rollouts()`. The [gallery](gallery/pendulum.md) has them at work. Ctrl-C ends a fit at its best state so far, which is returned.
+`.forces()`, `.forest()`, `.pairs()`, `.rollouts()`. The [gallery](gallery/pendulum.md) has them at work. Ctrl-C ends
+a fit at its best state so far, which is returned.
 
 ```python
 draws = estimate.draw(200)  # possible machines

@@ -15,7 +15,7 @@ from shadowfit.estimation.solve.levenberg_marquardt import Status
 from shadowfit.estimation.uncertainty.missing import releases
 from shadowfit.evaluation import load_result, save_estimate
 from shadowfit.evaluation.advise import AdviceError, advise, extended_problem
-from shadowfit.evaluation.candidates import extended
+from shadowfit.evaluation.candidates import OwnForces, contradicts, extended
 from shadowfit.evaluation.reopen import recordings_of, refitted
 from shadowfit.geometry import rotations
 from shadowfit.mechanism import (
@@ -201,6 +201,19 @@ def test_candidates_are_what_a_model_has_not():
     assert isinstance(whole.joints["hinge1"].friction, Stribeck)
     assert whole.get("hinge1.coulomb") == 1e-3
     whole.check()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "contradicted"),
+    [("spring.stiffness", 2.0, True), ("spring.stiffness", 0.5, False), ("coulomb", 9.0, False)],
+)
+def test_no_spring_pulls_more_than_all_that_moves_the_machine(model, name, value, contradicted):
+    """At a motion of one radian (0.7 rms) with forces of 1 N m; friction holds, and moves nothing."""
+    whole, candidates = extended(model, (), {"hinge": 1.0})
+    (candidate,) = (one for one in candidates if one.names == (f"hinge.{name}",))
+    angle = np.linspace(0.0, 20.0 * np.pi, 1000)
+    own = {"hinge": OwnForces(np.sin(angle), np.cos(angle), strongest=1.0)}
+    assert contradicts(whole, candidate, [value], own) == contradicted
 
 
 def test_elements_that_are_off_change_nothing(without_drag):

@@ -13,7 +13,8 @@ from shadowfit.mechanism import Coulomb
 from shadowfit.models import builtin, library, load_model, read_model
 from trees import same_trees
 
-NAMES = ("cartpole", "chain4", "fourbar", "furuta", "incline", "pendulum")
+FUNCTIONS = ("cartpole", "chain4", "fourbar", "furuta", "incline", "pendulum")
+NAMES = (*FUNCTIONS, "xl330")
 
 
 def test_listing():
@@ -31,7 +32,7 @@ def test_listing_loads_nothing_heavy_and_reading_no_jax():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_files_are_what_the_functions_give(name):
     function = getattr(builtin, name.rstrip("4"))
     assert same_trees(read_model(name), function())

@@ -245,14 +245,15 @@ def fit(
     start(quiet)
     from shadowfit.cli.recordings import Selection, read_recordings
     from shadowfit.estimation import LevenbergMarquardt, Options
-    from shadowfit.evaluation.derived import read_expressions
+    from shadowfit.evaluation.derived import read_expressions, visible_in_drives
     from shadowfit.evaluation.summary import Details
 
     loaded = load(model, weld, quiet=quiet)
     mechanism = apply_settings(loaded.mechanism, settings or ())
     parameters = free_parameters(free or (), mechanism, known_beforehand(prior or (), mechanism), each or ())
     measured = read_recordings(recordings, mechanism, Selection(channel, channels, topic, begin, end), quiet=quiet)
-    wanted = read_expressions({**loaded.derived, **named_expressions(report or ())}, mechanism)
+    visible = visible_in_drives(mechanism, parameters)
+    wanted = read_expressions({**visible, **loaded.derived, **named_expressions(report or ())}, mechanism)
     options = _given(
         Options.paper() if paper else Options(),
         timestep=timestep,

@@ -50,7 +50,8 @@ Channels = Annotated[
     typer.Option(
         "--channel",
         metavar="SENSOR=COLUMN",
-        help="Column of a sensor or an input, where names differ. May be repeated.",
+        help="Column of a sensor or an input, where names differ; or the number of an input that is the same all the "
+        "time, such as a servo's gain, one or one for each recording (kp=100,400). May be repeated.",
         rich_help_panel=DATA,
     ),
 ]

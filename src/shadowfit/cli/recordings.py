@@ -6,11 +6,11 @@ import contextlib
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shadowfit.cli.options import assignments
+from shadowfit.cli.options import OptionError, assignments
 from shadowfit.records import record
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Selection:
     """Which part of a recording's contents is meant, as the options say it."""
 
     channel: Iterable[str] | None = None
-    """``SENSOR=COLUMN``."""
+    """``SENSOR=COLUMN``, or ``INPUT=NUMBER,…``."""
     table: Path | None = None
     """A file of channels."""
     topic: Iterable[str] | None = None
@@ -37,9 +37,38 @@ class Selection:
         from shadowfit.recordings import Channel, ChannelTable, read_channel_table
 
         table = ChannelTable({}) if self.table is None else read_channel_table(self.table)
-        single = {name: Channel(column) for name, column in assignments(self.channel or (), "--channel").items()}
+        columns = assignments(self.channel or (), "--channel").items()
+        single = {name: Channel(column) for name, column in columns if _numbers(column) is None}
         topics = tuple(self.topic or table.topics)
         return dataclasses.replace(table, channels={**table.channels, **single}, topics=topics)
+
+    def constants(self, count: int) -> list[dict[str, float]]:
+        """Channels that are the same all the time, by name, for each of so many recordings."""
+        told: list[dict[str, float]] = [{} for _ in range(count)]
+        for name, text in assignments(self.channel or (), "--channel").items():
+            values = _numbers(text) or []
+            if len(values) not in (0, 1, count):
+                raise OptionError(
+                    f"--channel {name}={text}: {len(values)} numbers for {count} recordings; give one or all"
+                )
+            for one, value in zip(told, values * count if len(values) == 1 else values, strict=False):
+                one[name] = value
+        return told
+
+
+def _numbers(text: str) -> list[float] | None:
+    """``100,400`` as numbers; None of a column's name."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        return None
+
+
+def _with_constants(recording: Recording, constants: Mapping[str, float]) -> Recording:
+    import numpy as np
+
+    constant = {name: np.full(len(recording), value) for name, value in constants.items()}
+    return dataclasses.replace(recording, channels={**recording.channels, **constant})
 
 
 def read_recordings(
@@ -51,11 +80,11 @@ def read_recordings(
     from shadowfit.models.matching import matched
     from shadowfit.recordings import read_recording
 
-    channels = selection.channels()
+    paths, channels = list(paths), selection.channels()
     measured = []
-    for path in paths:
+    for path, constants in zip(paths, selection.constants(len(paths)), strict=True):
         with reading_progress(path.name, quiet) as progress:
-            recording = read_recording(path, channels=channels, progress=progress)
+            recording = _with_constants(read_recording(path, channels=channels, progress=progress), constants)
         measured.append(matched(mechanism, recording))
     begin, end = selection.begin, selection.end
     if begin is not None or end is not None:

@@ -66,11 +66,12 @@ def axis_torques(experiment: Experiment, motions: Motions, joint: str) -> Float[
     place = coordinate_names(experiment.tree, mechanism).index(joint)
     position, speed = motions.coordinates[:, :, place], motions.speeds[:, :, place]
     total = np.zeros_like(position)
+    parts = mechanism.inputs.values
+    gain, offset = (np.array([float(getattr(part, key)) for part in parts]) for key in ("gain", "offset"))
+    commands = gain * motions.inputs + offset
     for law in mechanism.joints[joint].laws.values:
         if law.input is not None:
-            part = mechanism.inputs[law.input]
-            signal = motions.inputs[:, :, mechanism.inputs.index(law.input)]
-            total = total + np.asarray(law.torque(position, speed, float(part.gain) * signal + float(part.offset)))
+            total = total + np.asarray(law.torque(position, speed, mechanism.command_of(law, commands)))
     return total
 
 

@@ -18,7 +18,7 @@ from shadowfit.designs.waves import Waves
 from shadowfit.dynamics.tree import coordinate_names, tree_of
 from shadowfit.errors import MechanismError
 from shadowfit.mechanism.contacts import JointLimit
-from shadowfit.mechanism.laws import AxisLaw, DcMotor, PositionMotor, TorqueMotor, VelocityMotor
+from shadowfit.mechanism.laws import AxisLaw, DcMotor, PositionMotor, Servo, TorqueMotor, VelocityMotor
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.mechanism.mechanism import Mechanism
 from shadowfit.mechanism.scales import scales_of
@@ -85,6 +85,9 @@ def driven_joints(mechanism: Mechanism) -> dict[str, tuple[str, AxisLaw]]:
 def set_up(experiment: Experiment, limits: Limits, settings: DesignSettings) -> Setup:
     """The drive of a machine, with limits from its own size where none are given."""
     mechanism, sampling = experiment.mechanism, experiment.sampling
+    if mechanism.conditions:
+        name = min(mechanism.conditions)
+        raise DesignError(f"{name!r} is a condition of a drive, which no motion decides: give a number in its place")
     scales = scales_of(mechanism)
     top = BAND_SWINGS / (2.0 * np.pi * scales.time) if settings.band is None else settings.band
     top = min(max(top, 3.0 / sampling.duration), 0.1 / sampling.timestep)
@@ -135,7 +138,7 @@ def _single_names(experiment: Experiment) -> list[str]:
 
 def _at_rest(experiment: Experiment, driven: tuple[str, AxisLaw] | None) -> float:
     """An input while the machine rests: the target of a position loop is where its joint is."""
-    if driven is None or not isinstance(driven[1], PositionMotor):
+    if driven is None or not isinstance(driven[1], PositionMotor | Servo):
         return 0.0
     names = coordinate_names(experiment.tree, experiment.mechanism)
     part = experiment.mechanism.inputs[str(driven[1].input)]
@@ -203,7 +206,7 @@ class _Completed:
         joint, law = driven
         rotary = self._rotary(joint)
         force = weight * (self.scales.length if rotary else 1.0)
-        if isinstance(law, PositionMotor):
+        if isinstance(law, PositionMotor | Servo):
             pair = self.joints[joint].position
             assert pair is not None
             return pair
@@ -276,7 +279,7 @@ def _check_stays(experiment: Experiment, drive: Signals, names: tuple[str, ...])
     inputs = np.broadcast_to(drive.center, (size + 1, experiment.sampling.nodes, len(drive.center))).copy()
     start = rest + DEVIATION * np.concatenate([np.zeros((1, size)), np.eye(size)])
     motions = experiment.simulated(start, inputs)
-    held = any(isinstance(law, PositionMotor) for _, law in driven_joints(experiment.mechanism).values())
+    held = any(isinstance(law, PositionMotor | Servo) for _, law in driven_joints(experiment.mechanism).values())
     # A start that is nearly where it balances drifts because it is unstable: that is said first.
     growth = np.max(np.abs(motions.coordinates[1:] - motions.coordinates[:1]), initial=0.0) / DEVIATION
     if growth > GROWTH:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from shadowfit.arrays import Array, Float
@@ -49,13 +51,11 @@ def axis_impulses(
     axes: list[tuple[tuple[int, Array], ...]] = [()] * size
     by_group: list[Array] = []
     for group in elements.groups:
-        across = rows.load_rows(group, whole.pose)
+        across = rows.load_rows(group, whole.pose, tree.signs(group.joints))
         transmitted = jnp.stack([wrenches[tree.holding(joint).body] for joint in group.joints])
         loads = jnp.einsum("nmi,ni->nm", across, transmitted)
-        # What hangs on frame a is pushed the other way.
-        signs = np.array([1.0 if tree.holding(joint).forward else -1.0 for joint in group.joints])[:, None]
         if not group.has_axis:
-            by_group.append(signs * loads)
+            by_group.append(loads)
             continue
         geometry = rows.geometry(group, whole.pose)
         axis = balance.axis_motion(group, geometry, whole)
@@ -63,12 +63,12 @@ def axis_impulses(
         limit = balance.friction_limit(group, axis, loads, command, timestep)
         laws, dry, by_speed, by_limit = _slopes(group, axis, limit, mobility[np.array(places)], step)
         total = laws + dry
-        by_load: Array = jnp.zeros_like(loads)
-        if group.friction is not None:
-            by_load = rows.friction_limits(group, axis.position, axis.speed, command)[0] * jnp.sign(loads)
+        # Every joint's own loads change its limit: one direction for each row.
+        directions = [jnp.zeros_like(loads).at[:, row].set(1.0) for row in range(loads.shape[1])]
+        by_load = jnp.stack([_by_load(group, axis, loads, row, step) for row in directions], axis=1)
         turned = jnp.einsum("n,nm,nmi->ni", by_limit, by_load, across)
         rubbing = [] if group.friction is None else [dry[:, None]]
-        by_group.append(jnp.concatenate([signs * loads, laws[:, None], *rubbing], axis=1))
+        by_group.append(jnp.concatenate([loads[:, : group.gap_rows], laws[:, None], *rubbing], axis=1))
         for member, place in enumerate(places):
             impulse[place], slope[place], by_wrench[place] = total[member], by_speed[member], turned[member]
             sides = ((group.a.bodies[member], geometry.axis_a), (group.b.bodies[member], geometry.axis_b))
@@ -80,6 +80,14 @@ def axis_impulses(
         axes,
         by_group,
     )
+
+
+def _by_load(
+    group: JointGroup, axis: balance.AxisMotion, loads: Float[Array, "n l"], change: Float[Array, "n l"], step: Moving
+) -> Float[Array, "n"]:
+    """Change of the largest friction with a change of the loads."""
+    limit = functools.partial(balance.friction_limit, group, axis, command=step.command, timestep=step.timestep)
+    return jax.jvp(limit, (loads,), (change,))[1]
 
 
 def _slopes(

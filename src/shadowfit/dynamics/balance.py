@@ -182,16 +182,21 @@ def dry_friction(
 def friction_limit(
     group: JointGroup,
     axis: AxisMotion,
-    loads: Float[Array, "n m"],
+    loads: Float[Array, "n l"],
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
 ) -> Float[Array, "n"]:
-    """Largest impulse of dry friction, ``L = Σ U |λ| + h·level``; zero without any."""
+    """Largest impulse of dry friction, ``L = Σ U |λ| + h·level``; zero without any.
+
+    Loads are impulses along the m gap rows and, in trees, one more along the axis.
+    """
     if group.friction is None:
         return jnp.zeros(group.size)
     position, speed, _ = axis
-    weights, level = rows.friction_limits(group, position, speed, command)
-    return jnp.sum(weights * jnp.abs(loads), axis=1) + timestep * level
+    across, along = loads[:, : group.gap_rows], loads[:, group.gap_rows :]
+    passed = along[:, 0] / timestep if along.shape[1] else None
+    weights, level = rows.friction_limits(group, position, speed, command, passed)
+    return jnp.sum(weights * jnp.abs(across), axis=1) + timestep * level
 
 
 class AxisImpulse(NamedTuple):
@@ -212,12 +217,12 @@ def axis_motion(group: JointGroup, geometry: rows.Geometry, whole: Moving) -> Ax
 def axis_impulse(
     group: JointGroup,
     axis: AxisMotion,
-    loads: Float[Array, "n m"],
+    loads: Float[Array, "n l"],
     rubbing: Rubbing,
     command: Float[Array, "inputs"],
     timestep: Float[Array, ""],
 ) -> AxisImpulse:
-    """Laws and dry friction of joints that transmit impulses ``loads`` along their gap rows."""
+    """Laws and dry friction of joints that transmit ``loads`` as in :func:`friction_limit`."""
     limit = friction_limit(group, axis, loads, command, timestep)
     laws = law_impulse(group, axis, command, timestep, "exact")
     return AxisImpulse(laws, dry_friction(group, axis, limit, rubbing, timestep), limit)

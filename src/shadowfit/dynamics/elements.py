@@ -48,11 +48,11 @@ class Attachments(PyTree):
 
 
 class LawGroup(PyTree):
-    """Axis laws of one kind within a group: stacked numbers, the place of each law's joint, its input (−1: none)."""
+    """Axis laws of one kind within a group: stacked numbers, the place of each law's joint, its inputs (−1: none)."""
 
     law: AxisLaw
     member_indices: tuple[int, ...] = field(static=True)
-    input_indices: tuple[int, ...] = field(static=True)
+    input_indices: tuple[tuple[int, ...], ...] = field(static=True)
 
     @property
     def members(self) -> np.ndarray:
@@ -61,8 +61,9 @@ class LawGroup(PyTree):
 
     @property
     def inputs(self) -> np.ndarray:
-        """Input indices as an array."""
-        return np.array(self.input_indices)
+        """Input indices as an array: a row for each law, without a second axis where laws have one channel."""
+        indices = np.array(self.input_indices)
+        return indices[:, 0] if indices.shape[1] == 1 else indices
 
 
 class JointGroup(PyTree):
@@ -213,9 +214,13 @@ def _members_by_type(mechanism: Mechanism) -> list[list[int]]:
 
 
 def _kind_of_law(law: AxisLaw) -> tuple[Any, ...]:
-    """The law's type and its static options, except the input, which may differ from joint to joint."""
-    options = (field for field in dataclasses.fields(law) if field.metadata.get("static") and field.name != "input")
-    return type(law), *((field.name, getattr(law, field.name)) for field in options)
+    """The law's type and its static options; of the inputs, which may differ from joint to joint, whether it has them.
+
+    A command that is nobody's reads zero.
+    """
+    options = [field.name for field in dataclasses.fields(law) if field.metadata.get("static")]
+    own = ((name, getattr(law, name)) for name in options if name not in law.channels)
+    return type(law), *own, *(source is None for source in law.sources[1:])
 
 
 def _group(mechanism: Mechanism, members: list[int], index: dict[str, int]) -> JointGroup:
@@ -267,7 +272,7 @@ def _laws(mechanism: Mechanism, joints: list[Joint]) -> tuple[LawGroup, ...]:
         LawGroup(
             _stack_modules([law for _, law in entries]),
             tuple(member for member, _ in entries),
-            tuple(-1 if law.input is None else names.index(law.input) for _, law in entries),
+            tuple(tuple(-1 if one is None else names.index(one) for one in law.sources) for _, law in entries),
         )
         for entries in by_kind.values()
     )

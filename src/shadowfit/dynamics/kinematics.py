@@ -82,7 +82,7 @@ def drive_torque(view: View, mechanism: Mechanism, instant: Instant, joint: str)
     total = jnp.zeros(())
     for law in mechanism.joints[joint].laws.values:
         if law.input is not None:
-            command = instant.command[mechanism.inputs.index(law.input)]
+            command = mechanism.command_of(law, instant.command)
             total = total + law.torque(view.joint_position(joint), view.joint_speed(joint), command)
     return total
 

@@ -13,7 +13,7 @@ from shadowfit.dynamics import commands
 from shadowfit.dynamics.discretization import Discretization
 from shadowfit.dynamics.elements import Elements
 from shadowfit.dynamics.kinematics import moved_geometries
-from shadowfit.dynamics.rigid_joints import describable, is_smooth
+from shadowfit.dynamics.rigid_joints import describable, is_smooth, load_geared
 from shadowfit.dynamics.state import State
 from shadowfit.errors import OpenJointError, SimulationError, UnknownNameError, nearest
 from shadowfit.lazy_jax import namespace
@@ -102,6 +102,12 @@ def check_request(
     if len(mechanism.shafts) and joints != "rigid":
         raise SimulationError(
             f"{mechanism.shafts.names[0]!r} is a shaft that several joints turn: simulate it with rigid joints"
+        )
+    geared = load_geared(mechanism) if joints != "rigid" else []
+    if geared:
+        raise SimulationError(
+            f"the gear of joint {geared[0]!r} rubs with the torque that it passes on (load_loss): simulate it with "
+            "rigid joints"
         )
     if not (np.isfinite(timestep) and timestep > 0.0):
         raise SimulationError(f"the time-step is {timestep} s; it must be a positive number")

@@ -18,7 +18,18 @@ def rigid_tree(mechanism: Mechanism) -> Tree:
     tree = tree_of(mechanism)
     _check_contacts(tree, mechanism)
     _check_shafts(tree, mechanism)
+    _check_geared(tree, mechanism)
     return tree
+
+
+def load_geared(mechanism: Mechanism) -> list[str]:
+    """Joints whose friction follows from the torque that they pass on: only joints of a tree tell it."""
+    none, one = jnp.zeros(()), jnp.ones(())
+    return [
+        name
+        for name, joint in mechanism.joints.items()
+        if joint.friction is not None and float(joint.friction.gear(none, none, one)) > 0.0
+    ]
 
 
 def describable(mechanism: Mechanism) -> bool:
@@ -44,6 +55,18 @@ def _check_shafts(tree: Tree, mechanism: Mechanism) -> None:
         raise MechanismError(
             f"{mechanism.shafts.names[0]!r} is a shaft that several joints turn, and joint "
             f"{mechanism.joints.names[tree.loops[0]]!r} closes a loop: fits do not describe both"
+        )
+
+
+def _check_geared(tree: Tree, mechanism: Mechanism) -> None:
+    """Raise where the torque that a gear passes on is not the wrench of what hangs on its joint."""
+    changing = [f"contact {name!r}" for name, part in mechanism.contacts.items() if isinstance(part, PlaneContact)]
+    changing += [f"the loop that joint {mechanism.joints.names[i]!r} closes" for i in tree.loops]
+    geared = load_geared(mechanism)
+    if changing and geared:
+        raise MechanismError(
+            f"the gear of joint {geared[0]!r} rubs with the torque that it passes on (load_loss), which {changing[0]} "
+            "changes: leave load_loss out (gear_loss needs the motor's torque alone)"
         )
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from shadowfit.arrays import Array, Float
 from shadowfit.complementarity.small_solve import small_solve
-from shadowfit.dynamics import balance, exact, joint_contacts, loop_step, loops, shafts, sliding
+from shadowfit.dynamics import balance, exact, joint_contacts, loop_step, loops, rows, shafts, sliding
 from shadowfit.dynamics.axis_impulses import AxisImpulses, axis_impulses, inverse_of, mass_of
 from shadowfit.dynamics.composites import (
     VelocityMaps,
@@ -153,22 +153,24 @@ def step(
     else:
         left = [s - load for s, load in zip(now.twists, along.by_wrench, strict=True)]
         matrix = matrix - closing.by_laws(tree, left, twists, maps)
-        rows = closing.rows(tree, left, twists, (carried.pose, after.pose))
-        change, more = rows.solved(lambda right: _solved(matrix, right), -timestep * right, timestep * trial.reaction)
+        closed = closing.rows(tree, left, twists, (carried.pose, after.pose))
+        change, more = closed.solved(lambda right: _solved(matrix, right), -timestep * right, timestep * trial.reaction)
         reaction = trial.reaction + more / timestep
     increment = trial.increment + change
     size = jnp.max(jnp.abs(jnp.append(change, 0.0))) / timestep
     fast = 1.0 + jnp.max(jnp.abs(jnp.append(increment, 0.0))) / timestep
     floor = TOLERANCE * fast + ROUNDING * jnp.max(jnp.abs(after.pose.position)) / timestep
     # The rounds converge quadratically: the next change follows from this one and the curvature, which a step whose
-    # guess is good takes from the steps before it.
+    # guess is good takes from the steps before it, unless friction bends where a gear's load changes its sign: steps on
+    # one side of that know nothing of the other.
     first = trial.rounds == 0.0
-    curvature = jnp.where(first, carried.curvature, size / trial.change**2)
+    known = jnp.where(rows.share_of_load(elements) > 0.0, UNSEEN, carried.curvature)
+    curvature = jnp.where(first, known, size / trial.change**2)
     expected = CAUTION * curvature * size**2
     # Forgotten by halves: what a single round lets see may be small by chance.
     before = jnp.where(carried.curvature < UNSEEN, 0.5 * carried.curvature, 0.0)
     remembered = jnp.where(first, curvature, jnp.maximum(curvature, before))
-    settled = expected <= floor
+    settled = (expected <= floor) | (size <= floor)
     if touching is not None and branch is not None:
         # Points that are neither here nor there by rounding alone do not matter.
         settled = settled & (touching.holds(branch, increment / timestep) | (size <= floor))

@@ -36,14 +36,20 @@ def frames(side: Attachments, pose: Pose) -> tuple[Frame, Float[Array, "n 3"]]:
     return Frame(pose.position[side.bodies] + lever, rotation @ side.frames), lever
 
 
-def load_rows(group: JointGroup, pose: Pose) -> Float[Array, "n m 6"]:
-    """Rows that turn wrenches about the origin, on what hangs on the joints, into impulses along the gap rows.
+def load_rows(group: JointGroup, pose: Pose, signs: np.ndarray) -> Float[Array, "n m+1 6"]:
+    """Rows that turn wrenches about the origin, on what hangs on the joints, into loads on frame b: along the gap rows
+    and then along the free axis, if there is one.
 
-    Gap rows are orthonormal for frame b.
+    Gap rows are orthonormal for frame b. Signs are −1 where frame a hangs on the joint, which is pushed the other way.
     """
     frame_a, frame_b = frames(group.a, pose)[0], frames(group.b, pose)[0]
-    across = jax.vmap(lambda kind, a, b: kind.gap_rows(a, b).b)(group.kind, frame_a, frame_b)
-    linear, angular = across[..., :3], across[..., 3:]
+
+    def on_b(kind: JointType, a: Frame, b: Frame) -> Float[Array, "m+1 6"]:
+        across = kind.gap_rows(a, b).b
+        return jnp.concatenate([across, kind.axis(a, b).b]) if group.has_axis else across
+
+    pushed = signs[:, None, None] * jax.vmap(on_b)(group.kind, frame_a, frame_b)
+    linear, angular = pushed[..., :3], pushed[..., 3:]
     return jnp.concatenate([linear + jnp.cross(frame_b.point[:, None], angular), angular], axis=-1)
 
 
@@ -172,6 +178,15 @@ def _law_torque(laws: LawGroup, position: Array, speed: Array, command: Array) -
     return evaluate(laws.law, position[laws.members], speed[laws.members], commands)
 
 
+def share_of_load(elements: Elements) -> Float[Array, ""]:
+    """The largest part of what an axis passes on that its friction takes of it."""
+    none, one = jnp.zeros(()), jnp.ones(())
+    shares = [
+        jax.vmap(lambda law: law.gear(none, none, one))(g.friction) for g in elements.groups if g.friction is not None
+    ]
+    return jnp.max(jnp.concatenate(shares)) if shares else none
+
+
 def motor_torque(
     group: JointGroup, position: Float[Array, "n"], speed: Float[Array, "n"], command: Float[Array, "inputs"]
 ) -> Float[Array, "n"]:
@@ -208,13 +223,22 @@ def friction_weights(group: JointGroup, coefficient: Float[Array, "n"]) -> Float
 
 
 def friction_limits(
-    group: JointGroup, position: Float[Array, "n"], speed: Float[Array, "n"], command: Float[Array, "inputs"]
+    group: JointGroup,
+    position: Float[Array, "n"],
+    speed: Float[Array, "n"],
+    command: Float[Array, "inputs"],
+    load: Float[Array, "n"] | None = None,
 ) -> tuple[Float[Array, "n m"], Float[Array, "n"]]:
-    """Weights ``U`` of the gap multipliers and level [N m or N] of dry friction at the start of a step."""
+    """Weights ``U`` of the gap multipliers and level [N m or N] of dry friction at the start of a step.
+
+    ``load`` is what the axes pass on [N m, N]; only joints of a tree tell it, and friction that follows from it needs
+    them (:mod:`rigid_joints`).
+    """
+    load = jnp.zeros(group.size) if load is None else load
     coefficient, level = jax.vmap(lambda law, s: law.limit(s))(group.friction, speed)
-    loss = jax.vmap(lambda law: law.loss())(group.friction)
-    passed = jnp.abs(motor_torque(group, position, speed, command))
-    return friction_weights(group, coefficient), level + loss * passed
+    motor = motor_torque(group, position, speed, command)
+    geared = jax.vmap(lambda law, *torques: law.gear(*torques))(group.friction, speed, motor, load)
+    return friction_weights(group, coefficient), level + geared
 
 
 def axis_rows(elements: Elements, group: JointGroup, geometry: Geometry) -> Float[Array, "n bodies*6"]:

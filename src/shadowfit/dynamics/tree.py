@@ -10,7 +10,7 @@ to be compliant hold no body in the tree: they are among those, whether or not t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +87,10 @@ class Tree:
     def holding(self, joint: int) -> Link:
         """The link of a joint."""
         return next(link for link in self.links if link.joint == joint)
+
+    def signs(self, joints: Iterable[int]) -> Float[np.ndarray, "n"]:
+        """1 for joints on whose frame b their link hangs, −1 for those turned about."""
+        return np.array([1.0 if self.holding(joint).forward else -1.0 for joint in joints])
 
 
 def tree_of(mechanism: Mechanism) -> Tree:

@@ -24,7 +24,7 @@ from shadowfit.estimation.problem.drives import is_driven, is_led, is_read
 from shadowfit.estimation.scan import Candidate, Scan, usable
 from shadowfit.estimation.uncertainty.evidence import EXACT
 from shadowfit.estimation.uncertainty.likelihood import stepped_deviance
-from shadowfit.mechanism.laws import PositionMotor
+from shadowfit.mechanism.laws import PositionMotor, Servo
 
 # Factor from weight to weight (in κ): forces that were free give way by its root.
 STRIDE = 1e3
@@ -49,7 +49,7 @@ def constrained(scan: Scan, likely: Candidate) -> Candidate:
         # Beyond the digits of the numbers states are not told any more, and error bars would be rounding.
         if not usable(stiffer.outcome) or not stiffer.evidence.settled:
             break
-        if is_driven(problem, PositionMotor) and scan.unsettled(stiffer) > UNSETTLED:
+        if is_driven(problem, PositionMotor | Servo) and scan.unsettled(stiffer) > UNSETTLED:
             break
         if criterion == "auto" and is_led(problem) and not follows(stiffer):
             return likely

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,10 @@ from shadowfit.estimation.solve.prediction import predict
 from shadowfit.estimation.uncertainty.distributions import chi_square_tail
 from shadowfit.estimation.uncertainty.evidence import EXACT
 from shadowfit.estimation.uncertainty.missing import Release, releases
-from shadowfit.evaluation.candidates import Candidate, extended
+from shadowfit.evaluation.candidates import Candidate, OwnForces, contradicts, extended
 from shadowfit.evaluation.joint_motion import joint_positions
 from shadowfit.evaluation.summary import as_json
+from shadowfit.evaluation.unexplained import unexplained
 from shadowfit.evaluation.validation import rollout_errors
 from shadowfit.records import record
 
@@ -156,12 +157,13 @@ def advise(estimate: Estimate, refits: int = 3, progress: Callable[[str], None] 
         outcome = dataclasses.replace(estimate.outcome, linearisation=here)
         # What errors look like that are not white is what is to be named: none of it is taken for granted.
         start = dataclasses.replace(estimate, problem=held, outcome=outcome, weights=weights, noise_choice=None)
-        clearest = _most_telling(_weighed(start, say), candidates)
-        suggestions = _ranked(clearest, candidates, candidates)
+        own = _own_forces(estimate)
+        clearest = _most_telling(_weighed(start, say), candidates, own)
+        suggestions = _ranked(clearest, candidates, candidates, own)
         added = clearest.state_weight / start.state_weight
         if refits <= 0 or not any(one.significant for one in suggestions):
             return Advice(suggestions, (), added)
-        search = _Search(problem, candidates, point, say)
+        search = _Search(problem, candidates, own, point, say)
         return Advice(suggestions, tuple(_confirmed(search, search.judged(clearest, ()), refits)), added)
 
 
@@ -179,9 +181,9 @@ def _weighed(start: Estimate, say: Callable[[str], None]) -> list[Estimate]:
     return fits
 
 
-def _most_telling(fits: Sequence[Estimate], candidates: Sequence[Candidate]) -> Estimate:
+def _most_telling(fits: Sequence[Estimate], candidates: Sequence[Candidate], own: Mapping[str, OwnForces]) -> Estimate:
     """The fit of which a significant candidate explains the largest part; the first one if there is none."""
-    ranked = [_ranked(one, candidates, candidates) for one in fits]
+    ranked = [_ranked(one, candidates, candidates, own) for one in fits]
     shares = [
         max((suggestion.share for suggestion in suggestions if suggestion.significant), default=0.0)
         for suggestions in ranked
@@ -195,6 +197,7 @@ class _Search:
 
     problem: Problem
     candidates: tuple[Candidate, ...]
+    own: Mapping[str, OwnForces]
     along: Point
     """States around which predictions are made."""
     say: Callable[[str], None]
@@ -218,7 +221,7 @@ def _confirmed(search: _Search, best: _Fitted, most: int) -> list[Refit]:
     waiting = list(search.candidates)
     refits: list[Refit] = []
     while len(refits) < most:
-        ranked = _ranked(best.estimate, search.candidates, waiting)
+        ranked = _ranked(best.estimate, search.candidates, waiting, search.own)
         if not ranked or not ranked[0].significant:
             break
         suggestion = ranked[0]
@@ -284,9 +287,12 @@ def _held(parameter: Parameter) -> Parameter:
 
 
 def _ranked(
-    estimate: Estimate, candidates: Sequence[Candidate], waiting: Sequence[Candidate]
+    estimate: Estimate,
+    candidates: Sequence[Candidate],
+    waiting: Sequence[Candidate],
+    own: Mapping[str, OwnForces],
 ) -> tuple[Suggestion, ...]:
-    """The waiting candidates, the best first; those that the data do not tell are left out."""
+    """The waiting candidates, the best first, without those that the data do not tell or the forces contradict."""
     parameters, given, evidence = estimate.problem.parameters, estimate.problem.given, estimate.evidence
     places: dict[str, list[int]] = {}
     count = 0
@@ -300,7 +306,9 @@ def _ranked(
     for one, group, release in zip(waiting, groups, gains, strict=True):
         numbers = [name for name in one.names for _ in places[name]]
         lower = [given.leaf(name).lower for name in numbers]
-        if release.degrees >= len(one.names) and np.all(values[group] + release.step >= lower):
+        stepped = values[group] + release.step
+        told = release.degrees >= len(one.names) and np.all(stepped >= lower)
+        if told and not contradicts(given, one, stepped.tolist(), own):
             labels = tuple(evidence.labels[i] for i in group)
             units = tuple(given.unit(name) for name in numbers)
             listed.append(_suggestion(one, labels, units, values[group], release, MOST * len(candidates)))
@@ -328,6 +336,24 @@ def _suggestion(
         release.degrees,
         min(count * chance, 1.0),
     )
+
+
+def _own_forces(estimate: Estimate) -> dict[str, OwnForces]:
+    """Motion and strongest force of each joint whose coordinate is an unknown, over all recordings."""
+    motions = [
+        joint_positions(estimate.mechanism(index), estimate.trajectory(index).states)
+        for index in range(len(estimate.problem.tracks))
+    ]
+    step = estimate.problem.timestep
+    return {
+        force.name: OwnForces(
+            np.concatenate([motion[force.name] for motion in motions]),
+            np.concatenate([np.gradient(motion[force.name], step) for motion in motions]),
+            force.typical,
+        )
+        for force in unexplained(estimate)
+        if force.name in motions[0]
+    }
 
 
 def _speeds(estimate: Estimate) -> dict[str, float]:

@@ -38,6 +38,7 @@ LOSSES = (
     "stribeck",
     "stribeck_coulomb",
     "gear_loss",
+    "load_loss",
     "coefficient",
     "damping",
     "back_emf",

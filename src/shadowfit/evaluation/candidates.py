@@ -6,10 +6,13 @@ What a model has already with a number that is not estimated is a candidate, too
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from shadowfit.mechanism import ConstantForce, Drag, Joint, Mechanism, Rotor, Spring, Stribeck
+import numpy as np
+
+from shadowfit.arrays import Float
+from shadowfit.mechanism import ConstantForce, Drag, Joint, Mechanism, Rotor, Servo, Spring, Stribeck
 from shadowfit.mechanism.leaves import Parts
 from shadowfit.records import record
 
@@ -22,8 +25,11 @@ JOINT_NUMBERS = {
     "coulomb": "Coulomb friction",
     "dry": "friction in proportion to the load",
     "gear_loss": "loss of the gear",
+    "load_loss": "friction of the gear under its load",
     "stribeck_coulomb": "static friction (Stribeck)",
 }
+# Of these, those of a gear, which only driven joints have.
+OF_GEARS = ("gear_loss", "load_loss")
 # Laws that are added where a joint has none of their kind: numbers that are candidates, and what they are.
 LAWS: tuple[tuple[str, type, dict[str, str]], ...] = (
     ("drag", Drag, {"coefficient": "quadratic drag"}),
@@ -83,6 +89,36 @@ def extended(
     return whole, tuple(kept)
 
 
+@record(frozen=True)
+class OwnForces:
+    """What a joint did in the recordings, and how strong the forces were that it did it with."""
+
+    position: Float[np.ndarray, " n"]
+    speed: Float[np.ndarray, " n"]
+    strongest: float
+    """Root mean square of the largest of inertia, weight and drive [N m, N]."""
+
+
+def contradicts(
+    mechanism: Mechanism, candidate: Candidate, values: Sequence[float], own: Mapping[str, OwnForces]
+) -> bool:
+    """Whether an element on a joint's axis would pull more than all that the machine moves by.
+
+    Such a spring explains a recording only together with a friction or a motor that fights it, which no machine has.
+    """
+    joint = candidate.part
+    if joint not in own:
+        return False
+    forces = own[joint]
+
+    def pull(machine: Mechanism) -> Float[np.ndarray, " n"]:
+        laws = [law for law in machine.joints[joint].laws.values if not law.drives]
+        return sum((np.asarray(law.torque(forces.position, forces.speed, 0.0)) for law in laws), np.zeros(1))
+
+    added = pull(mechanism.write(dict(zip(candidate.names, values, strict=True)))) - pull(mechanism)
+    return bool(np.sqrt(np.mean(added**2)) > forces.strongest)
+
+
 def _extended_joint(joint: Joint, speed: float) -> Joint:
     laws = dict(joint.laws.items())
     for word, kind, numbers in LAWS:
@@ -111,13 +147,15 @@ def _free_name(word: str, laws: Mapping[str, Any]) -> str:
 
 def _of_joint(name: str, joint: Joint) -> list[Candidate]:
     driven = any(law.drives for law in joint.laws.values)
-    numbers = {key: what for key, what in JOINT_NUMBERS.items() if driven or key != "gear_loss"}
+    numbers = {key: what for key, what in JOINT_NUMBERS.items() if driven or key not in OF_GEARS}
     candidates = [Candidate(what, name, (f"{name}.{key}",)) for key, what in numbers.items()]
     # By itself an asymmetry is a constant force, which is a candidate already.
     candidates.append(
         Candidate("Coulomb friction that differs by direction", name, (f"{name}.coulomb", f"{name}.asymmetry"))
     )
     for law_name, law in joint.laws.items():
+        if isinstance(law, Servo) and law.temperature_input is not None:
+            candidates.append(Candidate("warming of the winding", name, (f"{name}.{law_name}.heating",)))
         numbers = {key: what for _, _, words in LAWS for key, what in words.items() if hasattr(law, key)}
         candidates += [Candidate(what, name, (f"{name}.{law_name}.{key}",)) for key, what in numbers.items()]
     springs, forces = ([law for law in joint.laws if hasattr(joint.laws[law], key)] for key in ("stiffness", "force"))

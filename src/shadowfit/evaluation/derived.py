@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from shadowfit.errors import nearest
 from shadowfit.estimation import Estimate
 from shadowfit.estimation.uncertainty.distributions import student_quantile
 from shadowfit.estimation.uncertainty.evidence import Kind
-from shadowfit.mechanism import Mechanism
+from shadowfit.mechanism import Mechanism, Servo
 from shadowfit.models.dimensions import unit_of
 from shadowfit.models.expressions import Expression, ExpressionError, parse_expression
 
@@ -46,6 +46,18 @@ def read_expressions(texts: Mapping[str, str], mechanism: Mechanism) -> dict[str
                 raise ExpressionError(f"{text}: {name} is a rotation, not a number")
         expressions[label].evaluate({name: float(mechanism.get(name)) for name in expressions[label].names})
     return expressions
+
+
+def visible_in_drives(mechanism: Mechanism, free: Collection[str]) -> dict[str, str]:
+    """What a motion tells of servos with a free winding where no current was read: name → expression."""
+    visible = {}
+    for joint, part in mechanism.joints.items():
+        for name, law in part.laws.items():
+            k, r = (f"{joint}.{name}.{number}" for number in ("torque_constant", "resistance"))
+            if isinstance(law, Servo) and (k in free or r in free):
+                visible[f"{joint}.{name}: torque per volt [N m/V]"] = f"{k} / {r}"
+                visible[f"{joint}.{name}: braking by back-EMF [N m s/rad]"] = f"{k}**2 / {r}"
+    return visible
 
 
 def _name_and_unit(heading: str) -> tuple[str, str | None]:

@@ -40,7 +40,7 @@ def loop_forces(estimate: Estimate, joints: Sequence[str]) -> dict[str, Float[np
 
 def _of_recording(estimate: Estimate, index: int, joints: Sequence[str]) -> dict[str, Float[np.ndarray, " n"]]:
     problem, mechanism = estimate.problem, estimate.mechanism(index)
-    loops, inputs = targets(problem), list(mechanism.inputs)
+    loops = targets(problem)
     commands = problem.commands_at(estimate.outcome.linearisation.point.values, index)[0]
     positions = joint_positions(mechanism, estimate.trajectory(index).states)
     forces = {}
@@ -49,8 +49,8 @@ def _of_recording(estimate: Estimate, index: int, joints: Sequence[str]) -> dict
         position, laws = positions[name][:steps], dict(mechanism.joints[name].laws.items())
         speed = np.gradient(position, problem.timestep) if steps > 1 else np.zeros(steps)
         own = [
-            np.asarray(laws[law].torque(position, speed, commands[:steps, inputs.index(source)]))
-            for law, source in loops[name].items()
+            np.asarray(laws[law].torque(position, speed, mechanism.command_of(laws[law], commands[:steps])))
+            for law in loops[name]
         ]
         forces[name] = np.sum(own, axis=0)
     return forces

@@ -29,6 +29,7 @@ from shadowfit.mechanism.laws import DcMotor as DcMotor
 from shadowfit.mechanism.laws import Drag as Drag
 from shadowfit.mechanism.laws import PositionMotor as PositionMotor
 from shadowfit.mechanism.laws import Rotor as Rotor
+from shadowfit.mechanism.laws import Servo as Servo
 from shadowfit.mechanism.laws import Spring as Spring
 from shadowfit.mechanism.laws import TorqueMotor as TorqueMotor
 from shadowfit.mechanism.laws import VelocityMotor as VelocityMotor

@@ -3,8 +3,8 @@
 A law is one pure function of the sliding speed that returns two numbers: a coefficient, which multiplies the joint's
 own constraint forces, and a constant level. The friction impulse of a step obeys ``|λ_t| ≤ Σ_i U_i |λ_i| + h·level``
 with ``U = coefficient·(r r r 1 1)`` for a hinge (r the radius) and ``U = coefficient·(1 1 1/r 1/r 1/r)`` for a
-slider. A law may add two more parts: one of the level that changes sign with the direction, and one in proportion to
-the torque that a gear transmits.
+slider. A law may add two more parts: one of the level that changes sign with the direction, and one that follows from
+the torques on both sides of a gear.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,13 @@ class FrictionLaw(PyTree):
         """
         return jnp.zeros(())
 
-    def loss(self) -> Float[Array, ""]:
-        """Friction in proportion to the motors' torque [1]: ``1 − η`` of a gear of efficiency η."""
+    def gear(self, speed: Float[Array, ""], motor: Float[Array, ""], load: Float[Array, ""]) -> Float[Array, ""]:
+        """Level [N or N m] from the torques of the motors and of the load.
+
+        ``load`` is what the axis passes on to what it moves, positive as ``motor`` is: without friction and inertia of
+        the shaft both are the same.
+        """
+        del speed, motor, load
         return jnp.zeros(())
 
 
@@ -55,8 +60,9 @@ class Coulomb(FrictionLaw):
     preload or a gearbox. ``stick_time`` [s] regularises sticking: ``Σ_t = stick_time/(h m)``, m the effective inertia
     of the two bodies about the axis, so a stuck joint under a torque τ creeps at ``stick_time·τ/m``.
 
-    ``asymmetry`` [N m, N] is added to the level forwards and taken off backwards; ``gear_loss`` times the torque of the
-    joint's motors is one more level, so that a gear passes ``1 − gear_loss`` of it when the motor drives the load.
+    ``asymmetry`` [N m, N] is added to the level forwards and taken off backwards. A gear's level grows with what it
+    transmits, ``|gear_loss τ_motor + load_loss τ_load|``: with the first alone it passes ``1 − gear_loss`` of the
+    motors' torque when they drive the load, with both alike it rubs by the mean of both sides, whichever drives.
     """
 
     dry: Any = number("1", default=0.0, lower=0.0)
@@ -65,6 +71,7 @@ class Coulomb(FrictionLaw):
     stick_time: Any = number("s", default=DEFAULT_STICK_TIME, lower=0.0, tunable=False)
     asymmetry: Any = number("N m | N", default=0.0)
     gear_loss: Any = number("1", default=0.0, lower=0.0)
+    load_loss: Any = number("1", default=0.0, lower=0.0)
 
     def limit(self, speed: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         del speed
@@ -73,15 +80,19 @@ class Coulomb(FrictionLaw):
     def uneven(self) -> Float[Array, ""]:
         return self.asymmetry
 
-    def loss(self) -> Float[Array, ""]:
-        return self.gear_loss
+    def gear(self, speed: Float[Array, ""], motor: Float[Array, ""], load: Float[Array, ""]) -> Float[Array, ""]:
+        del speed
+        return jnp.abs(self.gear_loss * motor + self.load_loss * load)
 
 
 class Stribeck(FrictionLaw):
-    """Coulomb friction that is larger near rest: ``μ = dry + stribeck·exp(−ζ ω²)``, ω the speed at the step's start.
+    """Friction that is larger near rest: ``μ = dry + stribeck·e``, ``e = exp(−(ζ ω²)^(α/2))``, ω at the step's start.
 
     ``stribeck`` is the excess of the static over the kinetic coefficient, ``stribeck_coulomb`` that of the constant
-    level, ``stribeck_rate`` the transition rate ζ [s²/rad² or s²/m²]; the others as in :class:`Coulomb`.
+    level, ``stribeck_gear_loss`` and ``stribeck_load_loss`` those of a gear's; ``stribeck_rate`` is the transition rate
+    ζ [s²/rad² or s²/m²], ``stribeck_exponent`` α. A gear may rub more near rest by the square of what is less, the
+    load's torque where the motor drives (``load_squared``), the motor's where it is driven (``motor_squared``). The
+    others as in :class:`Coulomb`.
     """
 
     dry: Any = number("1", default=0.0, lower=0.0)
@@ -93,13 +104,28 @@ class Stribeck(FrictionLaw):
     stick_time: Any = number("s", default=DEFAULT_STICK_TIME, lower=0.0, tunable=False)
     asymmetry: Any = number("N m | N", default=0.0)
     gear_loss: Any = number("1", default=0.0, lower=0.0)
+    load_loss: Any = number("1", default=0.0, lower=0.0)
+    stribeck_exponent: Any = number("1", default=2.0, lower=1.0)
+    stribeck_gear_loss: Any = number("1", default=0.0, lower=0.0)
+    stribeck_load_loss: Any = number("1", default=0.0, lower=0.0)
+    motor_squared: Any = number("1/(N m) | 1/N", default=0.0, lower=0.0)
+    load_squared: Any = number("1/(N m) | 1/N", default=0.0, lower=0.0)
 
     def limit(self, speed: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        near_rest = jnp.exp(-self.stribeck_rate * speed**2)
+        near_rest = self._near_rest(speed)
         return self.dry + self.stribeck * near_rest, self.coulomb + self.stribeck_coulomb * near_rest
+
+    def _near_rest(self, speed: Float[Array, ""]) -> Float[Array, ""]:
+        squared = self.stribeck_rate * speed**2
+        moves = squared > 0.0
+        # The power's derivative is infinite at rest for exponents below two.
+        return jnp.where(moves, jnp.exp(-(jnp.where(moves, squared, 1.0) ** (self.stribeck_exponent / 2.0))), 1.0)
 
     def uneven(self) -> Float[Array, ""]:
         return self.asymmetry
 
-    def loss(self) -> Float[Array, ""]:
-        return self.gear_loss
+    def gear(self, speed: Float[Array, ""], motor: Float[Array, ""], load: Float[Array, ""]) -> Float[Array, ""]:
+        sliding = jnp.abs(self.gear_loss * motor + self.load_loss * load)
+        static = jnp.abs(self.stribeck_gear_loss * motor + self.stribeck_load_loss * load)
+        driven = jnp.where(jnp.abs(load) < jnp.abs(motor), self.load_squared * load**2, self.motor_squared * motor**2)
+        return sliding + self._near_rest(speed) * (static + jnp.where(motor * load > 0.0, driven, 0.0))

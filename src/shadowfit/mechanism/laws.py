@@ -18,15 +18,20 @@ Scalar = Float[Array, "..."]
 
 # The current is the voltage divided by the resistance: zero is no value for it.
 SMALLEST_RESISTANCE = 1e-9
+# Of a winding whose resistance is stated [°C].
+ROOM_TEMPERATURE = 25.0
 
 
 class AxisLaw(PyTree):
     """Interface of an axis law. Subclasses are final. ``input`` names the input that is the command, if any.
 
-    ``drives`` says that the law is a motor, whose torque goes through the joint's gear.
+    ``drives`` says that the law is a motor, whose torque goes through the joint's gear. ``channels`` are the fields
+    that name inputs: a law with several is given their values in this order along the last axis of its command, zeros
+    for those that it does without.
     """
 
     drives: ClassVar[bool] = False
+    channels: ClassVar[tuple[str, ...]] = ("input",)
 
     if TYPE_CHECKING:
         # As a field of the interface it would be the first one of every law, and those after it need defaults.
@@ -37,6 +42,11 @@ class AxisLaw(PyTree):
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
         """Torque or force along the axis."""
         raise NotImplementedError
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The inputs of its channels."""
+        return tuple(getattr(self, channel) for channel in self.channels)
 
     def inertia(self) -> Scalar:
         """Inertia [kg m² or kg] that the law adds to the relative motion of the axis."""
@@ -139,13 +149,65 @@ class PositionMotor(AxisLaw):
     rotary: bool = field(static=True, default=True)
 
     def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
-        away = command - position
-        if self.rotary:
-            away = away - 2.0 * jnp.pi * jnp.round(away / (2.0 * jnp.pi))
+        away = _away(command, position, self.rotary)
         return jnp.clip(self.kp * away - self.kd * speed, -self.limit, self.limit)
 
     def inertia(self) -> Scalar:
         return self.shaft_inertia
+
+
+class Servo(AxisLaw):
+    """A position loop that acts on the voltage of a DC motor, as those of hobby servos do:
+
+        duty = clip(k_p (u − x) − k_d s, ± 1),    i = clip((duty U − k_t s)/R, ± limit),    τ = k_t i,
+
+    u the target position, U the supply, and k_t the torque constant and back-EMF seen from the axis. Supply, gains and
+    whether there is torque at all may be channels of the recording: gains multiply ``kp`` and ``kd``, which are then
+    what one unit of the servo's own scale means. Without torque the winding is open.
+
+    A motor that warms up gives less torque for its voltage: with the temperature T of its case as a channel the
+    resistance is ``R (1 + heating (T − 25 °C))``. Of copper ``heating`` is 0.004/K; windings get warmer than cases.
+    """
+
+    drives = True
+    channels = ("input", "supply_input", "kp_input", "kd_input", "enabled_input", "temperature_input")
+
+    kp: Any = number("1/rad | 1/m", lower=0.0)
+    torque_constant: Any = number("N m/A | N/A", lower=0.0)
+    resistance: Any = number("Ohm", lower=SMALLEST_RESISTANCE)
+    kd: Any = number("s/rad | s/m", default=0.0, lower=0.0)
+    supply: Any = number("V", default=1.0, lower=0.0)
+    heating: Any = number("1/K", default=0.0)
+    current_limit: Any = number("A", default=math.inf, lower=0.0)
+    shaft_inertia: Any = number("kg m² | kg", default=0.0, lower=0.0)
+    input: str | None = field(static=True, default="u")
+    supply_input: str | None = field(static=True, default=None)
+    kp_input: str | None = field(static=True, default=None)
+    kd_input: str | None = field(static=True, default=None)
+    enabled_input: str | None = field(static=True, default=None)
+    temperature_input: str | None = field(static=True, default=None)
+    rotary: bool = field(static=True, default=True)
+
+    def torque(self, position: Scalar, speed: Scalar, command: Scalar) -> Scalar:
+        target, supply, kp, kd, enabled, temperature = (command[..., i] for i in range(len(self.channels)))
+        kp = self.kp if self.kp_input is None else self.kp * kp
+        kd = self.kd if self.kd_input is None else self.kd * kd
+        supply = self.supply if self.supply_input is None else supply
+        duty = jnp.clip(kp * _away(target, position, self.rotary) - kd * speed, -1.0, 1.0)
+        warmer = 0.0 if self.temperature_input is None else temperature - ROOM_TEMPERATURE
+        resistance = self.resistance * (1.0 + self.heating * warmer)
+        current = (duty * supply - self.torque_constant * speed) / resistance
+        torque = self.torque_constant * jnp.clip(current, -self.current_limit, self.current_limit)
+        return torque if self.enabled_input is None else enabled * torque
+
+    def inertia(self) -> Scalar:
+        return self.shaft_inertia
+
+
+def _away(target: Scalar, position: Scalar, rotary: bool) -> Scalar:
+    """How far the target is away: of a hinge, by the shorter way."""
+    away = target - position
+    return away - 2.0 * jnp.pi * jnp.round(away / (2.0 * jnp.pi)) if rotary else away
 
 
 class Spring(AxisLaw):

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from shadowfit.errors import MechanismError, UnknownNameError, nearest
+from shadowfit.lazy_jax import namespace
 from shadowfit.magnitudes import LARGEST, is_usable
 from shadowfit.mechanism import leaves
 from shadowfit.mechanism.body import Body
 from shadowfit.mechanism.contacts import JointLimit, PlaneContact
 from shadowfit.mechanism.groups import members
 from shadowfit.mechanism.joint import WORLD, Joint
+from shadowfit.mechanism.laws import AxisLaw
 from shadowfit.mechanism.leaves import Leaf, Parts
 from shadowfit.mechanism.sensors import JointPosition, JointSpeed, JointTorque, Sensor
 from shadowfit.mechanism.shaft import Shaft
@@ -149,6 +151,20 @@ class Mechanism(PyTree):
         source = laws[rest[0]].input if rest and rest[0] in laws else None
         return "1" if source is None or source not in self.inputs else self.inputs[source].unit
 
+    @property
+    def conditions(self) -> frozenset[str]:
+        """Inputs that tell laws their conditions (supply, gains), and none of them what to do."""
+        laws = [law for joint in self.joints.values for law in joint.laws.values]
+        told = {source for law in laws for source in law.sources[1:] if source is not None}
+        return frozenset(told - {law.input for law in laws})
+
+    def command_of(self, law: AxisLaw, commands: Any) -> Any:
+        """What a law is told, of the commands of all inputs (last axis)."""
+        columns = [
+            0.0 * commands[..., 0] if one is None else commands[..., self.inputs.index(one)] for one in law.sources
+        ]
+        return columns[0] if len(columns) == 1 else namespace(*columns).stack(columns, axis=-1)
+
     def _is_translation(self, part: str) -> bool:
         if part in self.sensors:
             return not getattr(self.sensors[part], "rotary", True)
@@ -209,8 +225,9 @@ class Mechanism(PyTree):
             self._require(joint.parent, bodies, f"parent of joint {name!r}")
             self._require(joint.child, bodies, f"child of joint {name!r}")
             for law_name, law in joint.laws.items():
-                if law.input is not None:
-                    self._require(law.input, self.inputs.names, f"input of {name}.{law_name}")
+                for channel, source in zip(law.channels, law.sources, strict=True):
+                    if source is not None:
+                        self._require(source, self.inputs.names, f"{channel} of {name}.{law_name}")
                 self._check_rotary(law, name, f"{name}.{law_name}")
         for name, contact in self.contacts.items():
             if isinstance(contact, JointLimit):
@@ -287,4 +304,4 @@ class Mechanism(PyTree):
 
 
 def _may_be_infinite(name: str) -> bool:
-    return name.rsplit(".", 1)[-1] in ("lower", "upper", "limit")
+    return name.endswith(("lower", "upper", "limit"))

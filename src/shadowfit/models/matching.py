@@ -21,14 +21,21 @@ from shadowfit.mechanism import (
     JointTorque,
     Mechanism,
     PositionMotor,
+    Servo,
     TorqueMotor,
     VelocityMotor,
 )
+from shadowfit.models.conditions import strange_conditions
 from shadowfit.recordings import Recording, check_recording
 from shadowfit.recordings.recording import MINIMUM_SAMPLES
 
 SENSED: dict[type, str] = {JointPosition: "position", JointSpeed: "velocity", JointTorque: "effort"}
-DRIVEN: dict[type, str] = {TorqueMotor: "effort", PositionMotor: "target", VelocityMotor: "target_velocity"}
+DRIVEN: dict[type, str] = {
+    TorqueMotor: "effort",
+    PositionMotor: "target",
+    Servo: "target",
+    VelocityMotor: "target_velocity",
+}
 WORDS = {"effort": "torques", "target": "targets of position loops"}
 QUANTITIES = ("position", "velocity", "effort", "target", "target_velocity")
 
@@ -45,14 +52,18 @@ def matched(mechanism: Mechanism, recording: Recording) -> Recording:
     of_joints = _by_joint(mechanism, recording)
     asked = {name.split(".")[0] for name in (*mechanism.sensors, *mechanism.inputs)}
     used = [name for name in of_joints.channels if name.split(".")[0] in asked]
-    return _used_alone(of_joints, used, {*check_recording(recording)}) if used else recording
+    if not used:
+        return recording
+    moving = [name for name in used if name not in mechanism.conditions]
+    alone = _used_alone(of_joints, used, moving, {*check_recording(recording)})
+    return dataclasses.replace(alone, warnings=(*alone.warnings, *strange_conditions(mechanism, alone)))
 
 
-def _used_alone(recording: Recording, used: list[str], said: set[str]) -> Recording:
-    """The recording at the times of some channels; of what was ``said`` about samples, what is about these."""
+def _used_alone(recording: Recording, used: list[str], moving: list[str], said: set[str]) -> Recording:
+    """The recording at the times of some channels; of what was ``said`` about samples, what is about motion."""
     finite = {name: np.isfinite(values) for name, values in recording.channels.items()}
     present = np.any([finite[name] for name in used], axis=0)
-    if present.sum() < MINIMUM_SAMPLES:
+    if present.sum() < MINIMUM_SAMPLES or not moving:
         return recording
     # Rows without any sample are a gap of all, and stay.
     present |= ~np.any(list(finite.values()), axis=0)
@@ -60,9 +71,9 @@ def _used_alone(recording: Recording, used: list[str], said: set[str]) -> Record
     rows = dataclasses.replace(recording, time=recording.time[present], channels=channels)
     seen = dataclasses.replace(
         rows,
-        channels={name: channels[name] for name in used},
-        units={name: unit for name, unit in recording.units.items() if name in used},
-        columns={name: heading for name, heading in recording.columns.items() if name in used},
+        channels={name: channels[name] for name in moving},
+        units={name: unit for name, unit in recording.units.items() if name in moving},
+        columns={name: heading for name, heading in recording.columns.items() if name in moving},
     )
     notes = [text for text in recording.warnings if text not in said]
     return dataclasses.replace(rows, warnings=(*notes, *check_recording(seen)))

@@ -232,9 +232,10 @@ def _value(key: Key, table: Table, names: Names) -> Any:
 
 
 def _check_reference(key: str, name: str, table: Table, names: Names) -> None:
-    if key in names and name not in names[key]:
-        what = {"input": "an input", "joint": "a joint with a free axis"}.get(key, "a body")
-        raise table.error(f"{table.name(key)} is {name!r}, which is not {what}{nearest(name, names[key])}", key)
+    key_of = "input" if key.endswith("_input") else key
+    if key_of in names and name not in names[key_of]:
+        what = {"input": "an input", "joint": "a joint with a free axis"}.get(key_of, "a body")
+        raise table.error(f"{table.name(key)} is {name!r}, which is not {what}{nearest(name, names[key_of])}", key)
 
 
 def _of_type(words: Mapping[str, type], table: Table, default: str | None = None) -> type:

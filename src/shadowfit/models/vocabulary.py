@@ -36,6 +36,7 @@ from shadowfit.mechanism import (
     PointPosition,
     PositionMotor,
     Rotor,
+    Servo,
     Shaft,
     Sphere,
     Spring,
@@ -63,6 +64,7 @@ AXIS_LAWS: dict[str, type] = {
     "velocity": VelocityMotor,
     "rotor": Rotor,
     "position": PositionMotor,
+    "servo": Servo,
     "spring": Spring,
     "drag": Drag,
     "constant": ConstantForce,
@@ -91,7 +93,7 @@ VARIANTS: dict[tuple[type, str], tuple[str, Mapping[str, type]]] = {
 }
 # Fields that are not written: they follow from other keys, or mean nothing for this class.
 IMPLIED = {
-    *((part, "rotary") for part in (JointPosition, JointSpeed, JointTorque, PositionMotor)),
+    *((part, "rotary") for part in (JointPosition, JointSpeed, JointTorque, PositionMotor, Servo)),
     *((part, "input") for part in (Rotor, Spring, Drag, ConstantForce)),
     *((part, "ratios") for part in (MotorPosition, MotorSpeed, Shaft)),
     (Joint, "laws"),

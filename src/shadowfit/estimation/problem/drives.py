@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 
 from shadowfit.estimation.problem.problem import Problem
-from shadowfit.mechanism.laws import DcMotor, PositionMotor, TorqueMotor, VelocityMotor
+from shadowfit.mechanism.laws import DcMotor, PositionMotor, Servo, TorqueMotor, VelocityMotor
 
 
 def is_led(problem: Problem) -> bool:
@@ -27,7 +27,7 @@ def is_read(problem: Problem) -> bool:
 
 def passes_rest(problem: Problem) -> bool:
     """Whether drives lead the machine through rest, by a known torque or towards a known target."""
-    return problem.plan.unknowns.reach == 3 and is_driven(problem, TorqueMotor | PositionMotor)
+    return problem.plan.unknowns.reach == 3 and is_driven(problem, TorqueMotor | PositionMotor | Servo)
 
 
 def is_driven(problem: Problem, kind: type | types.UnionType = object) -> bool:
@@ -42,7 +42,7 @@ def driven_by_force(problem: Problem) -> frozenset[str]:
 
 def targets(problem: Problem) -> dict[str, dict[str, str]]:
     """Joints whose motors follow a target, a position or a speed, with the inputs that give it."""
-    return inputs_of(problem, PositionMotor | VelocityMotor)
+    return inputs_of(problem, PositionMotor | Servo | VelocityMotor)
 
 
 def driven(problem: Problem, kind: type | types.UnionType = object) -> frozenset[str]:

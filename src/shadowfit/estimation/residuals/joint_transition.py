@@ -117,7 +117,8 @@ def _along_axes(
         if group.friction is not None:
             hanging = [np.array(tree.hanging_on(tree.holding(joint).body)) for joint in group.joints]
             wrenches = jnp.stack([about[bodies].sum(0) for bodies in hanging])
-            loads = jnp.einsum("nmi,ni->nm", rows.load_rows(group, whole.pose), wrenches)
+            across = rows.load_rows(group, whole.pose, tree.signs(group.joints))
+            loads = jnp.einsum("nmi,ni->nm", across, wrenches)
             rubbing = balance.Turning(None, widths[_places(tree, group)])
         found = balance.axis_impulse(group, axis, loads, rubbing, step.command, step.timestep)
         acting.append(found.laws + found.dry)

@@ -17,7 +17,7 @@ INSEPARABLE = 0.99
 ROUNDING = 1e-13
 # Names of numbers that are zero in machines without what they stand for, besides friction.
 ABSENT_AT_ZERO = (
-    *("offset", "delay", "asymmetry", "gear_loss", "quadratic", "stribeck_coulomb", "stribeck_rate"),
+    *("offset", "delay", "asymmetry", "gear_loss", "load_loss", "quadratic", "stribeck_coulomb", "stribeck_rate"),
     *("eccentric_sin", "eccentric_cos"),
 )
 # Names of numbers whose sign is a direction: which way an input drives, or a sensor counts.

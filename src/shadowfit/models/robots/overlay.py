@@ -118,7 +118,7 @@ def _commands(table: Mapping[str, Any]) -> Iterator[str]:
     for key, value in table.items():
         if isinstance(value, Mapping):
             yield from _commands(value)
-        elif key == "input" and isinstance(value, str):
+        elif (key == "input" or key.endswith("_input")) and isinstance(value, str):
             yield value
 
 

@@ -231,7 +231,8 @@ def axis_impulse(
             poses.append(Pose(jnp.stack([p.position for p in both]), jnp.stack([p.orientation for p in both])))
         acting = carried[:6] + wrench if load else carried[:6]
         rubbing = balance.Turning(None, carried[6:])
-        return _impulse(assemble(mechanism), poses, acting, rubbing, command + drive, timestep)
+        sign = np.array([1.0 if kind.link.forward else -1.0])
+        return _impulse(assemble(mechanism), poses, acting, sign, rubbing, command + drive, timestep)
 
     size = int(ends[-1]) + command.shape[0]
     if not kind.slopes:
@@ -246,7 +247,13 @@ def rubs(kind: Kind) -> bool:
 
 
 def _impulse(
-    elements: Elements, poses: list[Pose], wrench: Array, rubbing: balance.Turning, command: Array, timestep: Array
+    elements: Elements,
+    poses: list[Pose],
+    wrench: Array,
+    sign: np.ndarray,
+    rubbing: balance.Turning,
+    command: Array,
+    timestep: Array,
 ) -> tuple[Float[Array, "1"], Float[Array, "1"]]:
     """l between three configurations of a link's bodies, and the largest impulse of dry friction."""
     before, now, after = poses
@@ -254,6 +261,6 @@ def _impulse(
     step = Moving(now, now.minus(before) / timestep, after.minus(now) / timestep, command, timestep).with_world()
     axis = balance.axis_motion(group, rows.geometry(group, step.pose), step)
     rubs = group.friction is not None
-    loads = rows.load_rows(group, step.pose) @ wrench if rubs else jnp.zeros((1, group.gap_rows))
+    loads = rows.load_rows(group, step.pose, sign) @ wrench if rubs else jnp.zeros((1, group.gap_rows))
     found = balance.axis_impulse(group, axis, loads, rubbing, command, timestep)
     return found.laws + found.dry, found.limit

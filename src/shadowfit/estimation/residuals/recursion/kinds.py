@@ -159,7 +159,7 @@ def _part(whole: Mechanism, link: Link, role: Role) -> _Part | None:
         name = whole.bodies.names[link.body]
         acting = [force for force in whole.forces.values if force.body == name]
         for i, force in enumerate(acting):
-            forces[f"force{i}"] = _changed(force, body="body", input=_input(whole, force, inputs))
+            forces[f"force{i}"] = _changed(force, body="body", input=_input(whole, force.input, inputs))
     elif link.joint is not None:
         grounded = link.base == len(whole.bodies)
         if not grounded:
@@ -167,7 +167,10 @@ def _part(whole: Mechanism, link: Link, role: Role) -> _Part | None:
         joint = whole.joints.values[link.joint]
         if role == "axis" and joint.kind.axis_kind is None:
             return None
-        laws = {f"law{i}": _changed(law, input=_input(whole, law, inputs)) for i, law in enumerate(joint.laws.values)}
+        laws = {
+            f"law{i}": _changed(law, **{name: _input(whole, getattr(law, name), inputs) for name in law.channels})
+            for i, law in enumerate(joint.laws.values)
+        }
         ends = (WORLD if grounded else "base", "body")
         parent, child = ends if link.forward else ends[::-1]
         joints["joint"] = _changed(joint, parent=parent, child=child, laws=Parts(laws))
@@ -187,11 +190,11 @@ def _part(whole: Mechanism, link: Link, role: Role) -> _Part | None:
     return _Part(alone, tuple(inputs))
 
 
-def _input(whole: Mechanism, driven: Any, inputs: list[int]) -> str | None:
-    """The name of what drives a part, among the inputs of its link."""
-    if driven.input is None:
+def _input(whole: Mechanism, source: str | None, inputs: list[int]) -> str | None:
+    """The name of an input among those of a part's link."""
+    if source is None:
         return None
-    place = whole.inputs.index(driven.input)
+    place = whole.inputs.index(source)
     if place not in inputs:
         inputs.append(place)
     return f"u{inputs.index(place)}"
