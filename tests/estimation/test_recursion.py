@@ -36,8 +36,8 @@ SCENES = {
     "branched": (branched, "*.mass *.com.? *.inertia.* *_point.? *.parent_rotation"),
     "laws": (
         full_furuta,
-        "arm.* pendulum.* hinge?.viscous hinge1.motor.gain hinge1.motor.shaft_inertia hinge1.stribeck hinge1.stribeck_coulomb "
-        "hinge1.stribeck_rate hinge1.stribeck_exponent hinge1.dry "
+        "arm.* pendulum.* hinge?.viscous hinge1.motor.gain hinge1.motor.shaft_inertia hinge1.stribeck "
+        "hinge1.stribeck_coulomb hinge1.stribeck_rate hinge1.stribeck_exponent hinge1.dry "
         "hinge1.coulomb hinge1.asymmetry hinge1.gear_loss "
         "hinge2.spring.stiffness hinge2.spring.rest push.* u.* w.gain gravity.* hinge?.parent_* hinge2.child_*",
     ),
