@@ -26,6 +26,7 @@ from shadowfit.models import builtin
 
 STEPS, TIMESTEP = 5, 0.01
 
+GEARED = "hinge1.load_loss hinge1.stribeck_gear_loss hinge1.stribeck_load_loss"
 SCENES = {
     "cartpole": (
         builtin.cartpole,
@@ -35,9 +36,14 @@ SCENES = {
     "branched": (branched, "*.mass *.com.? *.inertia.* *_point.? *.parent_rotation"),
     "laws": (
         full_furuta,
-        "arm.* pendulum.* hinge?.viscous hinge1.motor.gain hinge1.motor.shaft_inertia hinge1.stribeck* hinge1.dry "
+        "arm.* pendulum.* hinge?.viscous hinge1.motor.gain hinge1.motor.shaft_inertia hinge1.stribeck "
+        "hinge1.stribeck_coulomb hinge1.stribeck_rate hinge1.stribeck_exponent hinge1.dry "
         "hinge1.coulomb hinge1.asymmetry hinge1.gear_loss "
         "hinge2.spring.stiffness hinge2.spring.rest push.* u.* w.gain gravity.* hinge?.parent_* hinge2.child_*",
+    ),
+    "geared": (
+        lambda: full_furuta().set(dict.fromkeys(GEARED.split(), 0.1)),
+        f"{GEARED} hinge1.gear_loss hinge1.motor.gain arm.mass pendulum.inertia.* u.*",
     ),
     "motor": (dc_cartpole, "rail.motor.* cart.* pole.*"),
     "coupled": (lambda: coupled(3), "link2.mass joint3.coulomb shaft.viscous shaft.coulomb shaft.shaft_inertia"),

@@ -470,7 +470,9 @@ def test_damaged_files_are_read_or_refused(text, seed):
     if isinstance(outcome, ModelFileError):
         assert str(outcome).startswith("rig.toml")
     else:
-        assert all(np.all(np.isfinite(leaves.read(outcome, leaf))) for leaf in outcome.leaves().values())
+        numbers = {name: leaves.read(outcome, leaf) for name, leaf in outcome.leaves().items()}
+        # A servo without a limit of its current has an endless one.
+        assert all(np.all(np.isfinite(x)) for name, x in numbers.items() if not name.endswith("current_limit"))
 
 
 def read_or_refuse(text):

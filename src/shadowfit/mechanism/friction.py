@@ -82,7 +82,7 @@ class Coulomb(FrictionLaw):
 
     def gear(self, speed: Float[Array, ""], motor: Float[Array, ""], load: Float[Array, ""]) -> Float[Array, ""]:
         del speed
-        return jnp.abs(self.gear_loss * motor + self.load_loss * load)
+        return _rubbing(self.gear_loss, motor, self.load_loss, load)
 
 
 class Stribeck(FrictionLaw):
@@ -125,7 +125,13 @@ class Stribeck(FrictionLaw):
         return self.asymmetry
 
     def gear(self, speed: Float[Array, ""], motor: Float[Array, ""], load: Float[Array, ""]) -> Float[Array, ""]:
-        sliding = jnp.abs(self.gear_loss * motor + self.load_loss * load)
-        static = jnp.abs(self.stribeck_gear_loss * motor + self.stribeck_load_loss * load)
+        sliding = _rubbing(self.gear_loss, motor, self.load_loss, load)
+        static = _rubbing(self.stribeck_gear_loss, motor, self.stribeck_load_loss, load)
         driven = jnp.where(jnp.abs(load) < jnp.abs(motor), self.load_squared * load**2, self.motor_squared * motor**2)
         return sliding + self._near_rest(speed) * (static + jnp.where(motor * load > 0.0, driven, 0.0))
+
+
+def _rubbing(motor_share: Any, motor: Float[Array, ""], load_share: Any, load: Float[Array, ""]) -> Float[Array, ""]:
+    """``|g τ_motor + l τ_load|``, with slopes from above where both shares are zero, their least value."""
+    total = motor_share * motor + load_share * load
+    return total * jnp.sign(jnp.where(motor_share + load_share > 0.0, total, motor + load))
