@@ -11,7 +11,8 @@ each fit from where the last one ended: a start for a single simulation may be f
 * one whose drives' forces were *measured* while a controller held its path: a simulation would add up errors of the
   readings that the machine never felt, and parameters would pay for them;
 * one that no simulation from its inputs alone follows, because a controller answered to what the model lacks;
-* one of whose forces somebody has said how well they are known.
+* one of whose forces somebody has said how well they are known;
+* one whose errors *are* white forces, of which the most likely parameters heed all that the data say.
 """
 
 from __future__ import annotations
@@ -36,13 +37,19 @@ ITERATIONS = 20
 UNSETTLED = 100.0
 
 
-def constrained(scan: Scan, likely: Candidate) -> Candidate:
-    """The fit whose equations of motion hold exactly, or the most likely one where that says more."""
+def constrained(scan: Scan, likely: Candidate, smooth: bool) -> Candidate:
+    """The fit whose equations of motion hold exactly, or the most likely one where that says more.
+
+    ``smooth``: whether errors of the most likely fit are functions of the motion, rather than white.
+    """
     problem, current = scan.problem, likely
     criterion = problem.options.errors.criterion
     if problem.plan.unknowns.reach != 3 or criterion == "parameters" or (criterion == "auto" and forces_count(likely)):
         return likely
-    sticks = likely.weights.sticks and not errs(likely)
+    errs = has_errors(likely)
+    if criterion == "auto" and errs and not smooth:
+        return likely
+    sticks = likely.weights.sticks and not errs
     while current.evidence.noise[0].degrees > EXACT and scan.has_time:
         weights = dataclasses.replace(current.weights.scaled(STRIDE), sticks=sticks)
         stiffer = scan.fitted(current.point, weights, adapt=False, most=ITERATIONS, exact=True)
@@ -66,7 +73,7 @@ def forces_count(likely: Candidate) -> bool:
     return is_read(problem) or bool(problem.options.errors.forces) or likely.weights.proportion is not None
 
 
-def errs(likely: Candidate) -> bool:
+def has_errors(likely: Candidate) -> bool:
     """Whether the data show errors of the equations of motion, by Schwarz's criterion for a level of each joint.
 
     Where they do not, equations that hold exactly are the most likely ones, too, and leave friction at rest open as

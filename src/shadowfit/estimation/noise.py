@@ -133,7 +133,7 @@ def estimate_noise(
     degrees = likely.evidence.noise[0].degrees
     likely, acting = _acting_or_read(scan, likely, degrees)
     explanation = explain(problem, likely.outcome.linearisation, likely.weights, likely.evidence)
-    chosen, most_likely = constrained(scan, likely), None
+    chosen, most_likely = constrained(scan, likely, explanation.smooth), None
     if chosen is not likely:
         most_likely = tuple(problem.parameters.vector(likely.point.values).tolist())
         chosen = _with_unexplained(problem, likely, chosen)
