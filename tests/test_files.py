@@ -161,5 +161,5 @@ def test_a_table_of_channels_of_other_types(tmp_path, text):
     """One sentence: a column's name is text, and integers have 64 bits."""
     path = tmp_path / "table.toml"
     path.write_text(f'{text}\n[channels]\ntheta = "alpha"\n', "utf-8")
-    with pytest.raises(RecordingError, match="the name of a column|more than 64 bits"):
+    with pytest.raises(RecordingError, match=r"the name of a column|more than 64 bits"):
         read_channel_table(path)
