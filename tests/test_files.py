@@ -154,3 +154,12 @@ def test_a_projects_files_are_no_options(tmp_path):
     (tmp_path / "project.toml").write_text('model = "pendulum"\n[fit]\nrecordings = ["--out=/tmp/elsewhere"]\n')
     with pytest.raises(ProjectError, match="would be an option"):
         read_project(tmp_path / "project.toml")
+
+
+@pytest.mark.parametrize("text", ["time = nan", "time = -1", f"interval = 1{400 * '0'}"])
+def test_a_table_of_channels_of_other_types(tmp_path, text):
+    """One sentence: a column's name is text, and integers have 64 bits."""
+    path = tmp_path / "table.toml"
+    path.write_text(f'{text}\n[channels]\ntheta = "alpha"\n', "utf-8")
+    with pytest.raises(RecordingError, match=r"the name of a column|more than 64 bits"):
+        read_channel_table(path)

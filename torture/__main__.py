@@ -85,6 +85,8 @@ def _attacks(folder: Path, chosen: argparse.Namespace) -> dict[str, dict[str, Ca
         "hostile": {
             "robots": lambda: here("hostile", "robots", max(inputs // 50, 1), number),
             "archives": lambda: here("hostile", "archives", max(inputs // 50, 1), number),
+            "bags": lambda: here("hostile", "bags", max(inputs // 200, 1), number),
+            "settings": lambda: here("hostile", "settings", max(inputs // 50, 1), number),
             "results": lambda: here("hostile", "results", max(inputs // 50, 1), number),
         },
         "fits": {

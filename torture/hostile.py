@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,12 +11,16 @@ from typing import Any
 
 import h5py
 import numpy as np
+from rosbags import rosbag1, rosbag2
+from rosbags.rosbag2 import StoragePlugin
+from rosbags.typesys import Stores, get_typestore
 
 from shadowfit.estimation import fit
 from shadowfit.evaluation import load_result, save_estimate, write_report
 from shadowfit.evaluation.store import blamed
 from shadowfit.models import load_model
-from shadowfit.recordings import read_recording
+from shadowfit.projects.project import read_project
+from shadowfit.recordings import read_channel_table, read_recording
 from torture.fits import FREE
 from torture.mutation import mutated
 from torture.reading import SAMPLES, recordings
@@ -50,6 +55,9 @@ VALUES = (
     "world",
     "9999",
 )
+NAMES = (["hip", "knee"], ["hip", "hip"], ["", 9999 * "x"], ["nan"], [])
+# The same of a TOML file.
+TOML = ("nan", "-inf", "1e308", "1" + 400 * "0", "-1", '""', '"/dev/zero"', "[]", "{}", "[[1]]", "true", "1979-05-27")
 
 
 def robots(folder: Path, count: int, number: int = 0) -> Tally:
@@ -88,6 +96,90 @@ def archives(folder: Path, count: int, number: int = 0) -> Tally:
         content = path.read_bytes()
         _attack(tally, read_recording, path, mutated(content, random) if random.random() < 0.5 else content)
     return tally
+
+
+def bags(folder: Path, count: int, number: int = 0) -> Tally:
+    """Bags of ROS 1 and 2 and MCAP whose messages have other names, numbers and stamps; damaged ones."""
+    random, tally = np.random.default_rng(number), Tally("hostile bags")
+    for turn in range(count):
+        kind = ("bag", "mcap", "db3")[turn % 3]
+        place = folder / f"log{turn}"
+        path = _bag(place, kind, random)
+        content = path.read_bytes()
+        _attack(tally, read_recording, path, mutated(content, random) if random.random() < 0.5 else content)
+        shutil.rmtree(place)
+    return tally
+
+
+def _bag(folder: Path, kind: str, random: np.random.Generator) -> Path:
+    """Joint states: some with more names than numbers, with none, with NaN and huge ones, at any time."""
+    types = get_typestore(Stores.ROS1_NOETIC if kind == "bag" else Stores.LATEST)
+    known = types.types
+    pack = types.serialize_ros1 if kind == "bag" else types.serialize_cdr
+    sequence = {"seq": 0} if kind == "bag" else {}
+    plugin = StoragePlugin.MCAP if kind == "mcap" else StoragePlugin.SQLITE3
+    folder.mkdir()
+    path = folder / "run.bag"
+    writer: Any = rosbag1.Writer(path)
+    if kind != "bag":
+        writer = rosbag2.Writer(folder / "run", version=9, storage_plugin=plugin)
+    with writer:
+        topic = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=types)
+        for k in range(SAMPLES // 4):
+            odd = random.random() < 0.03
+            time = int(random.choice([0, 1, 2**31 - 1])) if odd else 1_700_000_000 + k
+            stamp = known["builtin_interfaces/msg/Time"](sec=time, nanosec=10_000_000 * k)
+            header = known["std_msgs/msg/Header"](**sequence, stamp=stamp, frame_id="")
+            names = NAMES[int(random.integers(len(NAMES))) if odd else 0]
+            values = (
+                random.choice([0.1, np.nan, np.inf, 1e308], int(random.integers(5))) if odd else np.sin([k, 2.0 * k])
+            )
+            fields = (np.asarray(part) for part in (values, values[: 1 if odd else 2], np.zeros(0)))
+            message = known["sensor_msgs/msg/JointState"](header, names, *fields)
+            writer.write(topic, 10**9 * (1 + k), pack(message, "sensor_msgs/msg/JointState"))
+    return path if kind == "bag" else next((folder / "run").glob(f"*.{kind}*"))
+
+
+PROJECT = """model = "pendulum"
+channels = "channels.toml"
+out = "result"
+fit = { recordings = ["swing.csv"], from = 0.1, to = 0.5 }
+validation = { recordings = ["swing.csv"] }
+free = { "hinge.viscous" = { start = 0.001, lower = 0.0, upper = 1.0, prior = 0.5, each = false } }
+set = { "hinge.dry" = 0.001 }
+options = { timestep = 0.01 }
+"""
+TABLE = """time = "time [s]"
+repeats = "keep"
+[channels]
+theta = { column = "theta [deg]", sign = -1, offset = 0.1, delay = 0.01 }
+u = { column = "u [V]", scale = 2.0 }
+"""
+
+
+def settings(folder: Path, count: int, number: int = 0) -> Tally:
+    """Files of projects and of channels with other values, of other types, repeated or missing."""
+    random, tally = np.random.default_rng(number), Tally("hostile settings")
+    (folder / "swing.csv").write_bytes(recordings()[".csv"])
+    (folder / "channels.toml").write_text(TABLE, "utf-8")
+
+    def read_table(path: Path) -> object:
+        return read_recording(folder / "swing.csv", channels=read_channel_table(path))
+
+    for turn in range(count):
+        name, text, read = (("project.toml", PROJECT, read_project), ("table.toml", TABLE, read_table))[turn % 2]
+        content = mutated(text.encode(), random) if turn % 5 == 4 else _other_values(text, random).encode()
+        _attack(tally, read, folder / name, content)
+    return tally
+
+
+def _other_values(text: str, random: np.random.Generator) -> str:
+    """Another value behind one of the equal signs, or two."""
+    parts = re.split(r"(?<== )([^,}\n]+)", text)
+    for _ in range(int(random.integers(1, 3))):
+        at = 2 * int(random.integers(len(parts) // 2)) + 1
+        parts[at] = TOML[int(random.integers(len(TOML)))]
+    return "".join(parts)
 
 
 def _columns(random: np.random.Generator) -> Iterator[tuple[str, Any]]:
@@ -163,7 +255,7 @@ def _used(copy: Path) -> bool:
 def _junk(content: bytes, random: np.random.Generator) -> bytes:
     """Another value of any type somewhere in a JSON file."""
     whole = place = json.loads(content)
-    junk: Sequence[Any] = (None, -1, 1e308, "x", [], {}, [[1]], True)
+    junk: Sequence[Any] = (None, -1, 1e308, 10**400, "x", [], {}, [[1]], True)
     while True:
         keys = list(place) if isinstance(place, Mapping) else list(range(len(place)))
         key = keys[int(random.integers(len(keys)))]

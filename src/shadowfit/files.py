@@ -93,9 +93,19 @@ def parse_toml(text: str) -> dict[str, Any]:
         line = text.count("\n", 0, deep.start()) + 1
         raise tomllib.TOMLDecodeError(f"A key has more than {DEEPEST} parts (at line {line}, column 1)")
     try:
-        return tomllib.loads(text)
+        values = tomllib.loads(text)
+        if not _has_common_integers(values):
+            raise tomllib.TOMLDecodeError("An integer has more than 64 bits (in the document)")
     except RecursionError as error:
         raise tomllib.TOMLDecodeError("Brackets are nested too deeply (at end of document)") from error
+    return values
+
+
+def _has_common_integers(value: Any) -> bool:
+    """Whether all integers are those of TOML: larger ones, which Python reads as well, are no floats."""
+    if isinstance(value, dict | list):
+        return all(map(_has_common_integers, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def test_forward_then_inverse_leaves_nothing(mechanism):
     def missing(mechanism, position, orientation, command):
         motion = [motions(tree, mechanism, Pose(position[i], orientation[i])) for i in range(3)]
         window = jax.tree.map(lambda *x: jnp.stack(x), *motion)
-        stopped, _ = joint_transition.braked(tree, mechanism, window, command, jnp.asarray(H))
+        stopped, _, _ = joint_transition.braked(tree, mechanism, window, command, jnp.asarray(H))
         widths = stick_width(jnp.array(stick_times(tree, mechanism)), stopped, jnp.asarray(H))
         return [joint_transition.balance_of(tree, mechanism, window, command, jnp.asarray(H), widths).missing]
 

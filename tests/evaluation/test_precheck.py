@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from dynamics.linkages import fourbar, giving
+from dynamics.linkages import compliant, fourbar
 from estimation.test_loops import SPUN, recorded
 from shadowfit.dynamics import place, simulate
 from shadowfit.estimation import Free
@@ -175,7 +175,7 @@ def test_readings_that_a_loop_could_not_have_are_no_remedy():
 
 @pytest.mark.slow
 def test_machines_with_joints_that_give_are_not_looked_at_joint_by_joint():
-    mechanism = giving(fourbar(), "d", 1e-3)
+    mechanism = compliant(fourbar(), "d", 1e-3)
     looked = precheck.look(mechanism, [recorded(mechanism, *SPUN["fourbar"])], {})
     assert not looked.forces
 

@@ -44,6 +44,18 @@ def test_hostile_archives(tmp_path):
     assert tally.answers > 2
 
 
+def test_hostile_bags(tmp_path):
+    tally = hostile.bags(tmp_path, 6, number=7)
+    sound(tally, 6)
+    assert tally.answers > 0
+
+
+def test_hostile_settings(tmp_path):
+    tally = hostile.settings(tmp_path, 200, number=7)
+    sound(tally, 200)
+    assert tally.answers > 2
+
+
 def test_tampered_results(tmp_path):
     sound(hostile.results(tmp_path, 14, number=7), 24)
 

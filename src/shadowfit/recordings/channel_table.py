@@ -77,6 +77,8 @@ def read_channel_table(path: str | os.PathLike[str]) -> ChannelTable:
     interval = None if "interval" not in content else _number(content["interval"], "interval", where)
     if interval is not None and (interval <= 0.0 or "time" in content):
         raise RecordingError(f"{where}: interval is a time above zero [s], and stands in place of a column of times")
+    if not isinstance(content.get("time", ""), str):
+        raise RecordingError(f"{where}: time is {content['time']!r}; it is the name of a column, in quotes")
     topics = content.get("topics", [])
     topics = [topics] if isinstance(topics, str) else topics
     if not (isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)):

@@ -50,7 +50,8 @@ def _held(problem: Problem, braked: Braked, before: Stopping | None) -> Stopping
     held = Stopping(braked.stopped).limited(most)
     if problem.level_names is None:
         return held
-    widths = held.widths(problem.kernels.stick_times, problem.timestep)
+    # Where a joint creeps friction is known; it rests over the speeds that a step cannot tell.
+    widths = held.widths(np.zeros_like(problem.kernels.stick_times), problem.timestep)
     return Stopping(held.speeds, held.most, opening(problem, braked, widths))
 
 
