@@ -21,6 +21,7 @@ import dataclasses
 
 import numpy as np
 
+from shadowfit.arrays import Float
 from shadowfit.estimation.problem.drives import is_driven, is_led, is_read
 from shadowfit.estimation.scan import Candidate, Scan, usable
 from shadowfit.estimation.uncertainty.evidence import EXACT
@@ -71,6 +72,17 @@ def forces_count(likely: Candidate) -> bool:
     """
     problem = likely.problem
     return is_read(problem) or bool(problem.options.errors.forces) or likely.weights.proportion is not None
+
+
+def between(likely: Candidate, exact: Candidate) -> Float[np.ndarray, " p"]:
+    """Variance of each parameter about the exact answer if the machine's is anywhere between the two.
+
+    Where the model is right both answers are the same within their bars (Hausman, Econometrica 1978). What they differ
+    by beyond that is what the model is wrong by, and of a number between zero and d the mean square is ``d²/3``.
+    """
+    apart = likely.problem.parameters.minus(exact.point.values, likely.point.values)
+    variance = np.maximum(apart**2 - likely.evidence.std**2, 0.0) / 3.0
+    return np.where(exact.evidence.at_bound, 0.0, variance)
 
 
 def has_errors(likely: Candidate) -> bool:

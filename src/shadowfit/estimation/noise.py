@@ -34,7 +34,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from shadowfit.arrays import Float
-from shadowfit.estimation.constraints import constrained
+from shadowfit.estimation.constraints import between, constrained
 from shadowfit.estimation.problem.drives import is_led, passes_rest
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
@@ -136,7 +136,9 @@ def estimate_noise(
     chosen, most_likely = constrained(scan, likely, explanation.smooth), None
     if chosen is not likely:
         most_likely = tuple(problem.parameters.vector(likely.point.values).tolist())
+        two = tuple(between(likely, chosen).tolist())
         chosen = _with_unexplained(problem, likely, chosen)
+        chosen = dataclasses.replace(chosen, weights=dataclasses.replace(chosen.weights, between=two))
     outcome = scan.stopped or scan.finished(chosen.point, chosen.weights)
     if not usable(outcome):
         status = outcome.status if outcome.status is Status.INTERRUPTED else chosen.outcome.status

@@ -54,6 +54,8 @@ class Weights:
     """Where a joint that nothing drives hangs on a machine that is led: its equation is measured by its forces."""
     read: ReadForces | None = None
     """Where a machine is led by forces whose gains are free: equations are counted in units of the readings."""
+    between: tuple[float, ...] | None = None
+    """Variance of each parameter between exact equations and the most likely errors (:mod:`constraints`)."""
     sticks: bool = False
     """Whether equations of joints that rest leave friction open (:mod:`sticking`); a simulator's do not."""
 

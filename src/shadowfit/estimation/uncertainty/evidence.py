@@ -83,6 +83,8 @@ class Evidence:
     """Looks for errors that are not white; None where the weights were given and say nothing about the data."""
     least_told: float = THRESHOLD**-2
     """Information, in units of one over squared typical size, below which the data do not tell a direction."""
+    between: tuple[float, ...] | None = None
+    """Variances between the most likely errors and equations that hold exactly (:class:`Weights`)."""
     over_stairs: Evidence | None = None
     """The same where delays of held inputs are seen over some time steps (:func:`gather_over_stairs`)."""
 
@@ -382,15 +384,17 @@ class Evidence:
     ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
         """A covariance with what errors that are not white add, or what disagreement does if that is more.
 
-        Both are what a model lacks, seen in two ways. Where disagreement adds to a variance correlations stay. Degrees
-        of freedom of a sum of variances are those of Welch and Satterthwaite; errors have ``degrees`` of them.
+        All are what a model lacks, seen in several ways; the two answers of :mod:`constraints` are one. Where these add
+        to a variance correlations stay. Degrees of freedom of a sum of variances are those of Welch and Satterthwaite;
+        errors have ``degrees`` of them.
         """
         whole = covariance + latent
         variance = np.diagonal(whole)
         known = free & (variance > 0.0)
         held = np.array_equal(free, ~self.at_bound)
         disagreement = self.disagreement if held else self._disagreement_about(free)
-        added = np.maximum(disagreement.added - np.diagonal(latent), 0.0)
+        seen = disagreement.added if self.between is None else np.maximum(disagreement.added, self.between)
+        added = np.maximum(seen - np.diagonal(latent), 0.0)
         growth = np.where(known, added / np.where(known, variance, 1.0), 0.0)
         factor, share = np.sqrt(1.0 + growth), growth / (1.0 + growth)
         inverse = (1.0 - share) ** 2 / degrees + share**2 / disagreement.degrees
@@ -426,6 +430,7 @@ def gather(
         Pieces(problem, here.point, weights).compare,
         bool(parameters.on_edge(here.point.values)),
         find_latent,
+        between=weights.between,
     )
 
 
