@@ -62,8 +62,8 @@ def _check_geared(tree: Tree, mechanism: Mechanism) -> None:
     """Raise where the torque that a gear passes on is not the wrench of what hangs on its joint."""
     changing = [f"contact {name!r}" for name, part in mechanism.contacts.items() if isinstance(part, PlaneContact)]
     changing += [f"the loop that joint {mechanism.joints.names[i]!r} closes" for i in tree.loops]
-    geared = load_geared(mechanism)
-    if changing and geared:
+    geared = load_geared(mechanism) if changing else []
+    if geared:
         raise MechanismError(
             f"the gear of joint {geared[0]!r} rubs with the torque that it passes on (load_loss), which {changing[0]} "
             "changes: leave load_loss out (gear_loss needs the motor's torque alone)"

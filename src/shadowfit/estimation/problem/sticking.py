@@ -16,6 +16,8 @@ The rows of these equations are weighed by ``c = σ/√(σ² + s²)`` beside the
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from shadowfit.arrays import Float
@@ -39,11 +41,8 @@ def opening(problem: Problem, braked: Braked, widths: Float[np.ndarray, "steps a
 
 def _rested(stuck: Float[np.ndarray, "steps d"]) -> Float[np.ndarray, "steps d"]:
     """f."""
-    counts, count = np.empty_like(stuck), np.zeros(stuck.shape[1])
-    for step, here in enumerate(stuck):
-        count = here * (1.0 + count)
-        counts[step] = count
-    return counts
+    columns = (itertools.accumulate(own, lambda f, p: p * (1.0 + f), initial=0.0) for own in stuck.T.tolist())
+    return np.array([list(own)[1:] for own in columns]).reshape(stuck.shape[::-1]).T
 
 
 def left_open(problem: Problem, point: Point, weights: Weights) -> float:
