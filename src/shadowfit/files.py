@@ -24,6 +24,7 @@ PIECE = 1 << 20
 """Size in which a file is read beyond the size that it has [bytes]."""
 
 _PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_LONG_INTEGER = re.compile(r"\b(?:[0-9][0-9_]{18,}|0[box][0-9a-fA-F_]{16,})\b")
 _DEEP_KEY = re.compile(rf"(?:{_PART}[ \t]*\.[ \t]*){{{DEEPEST}}}")
 _KINDS = {
     stat.S_IFDIR: (errno.EISDIR, "it is a folder"),
@@ -95,7 +96,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
         if not _has_common_integers(values):
-            raise tomllib.TOMLDecodeError("An integer has more than 64 bits (in the document)")
+            long = _LONG_INTEGER.search(text)
+            line = text.count("\n", 0, long.start() if long else len(text)) + 1
+            raise tomllib.TOMLDecodeError(f"An integer has more than 64 bits (at line {line}, column 1)")
     except RecursionError as error:
         raise tomllib.TOMLDecodeError("Brackets are nested too deeply (at end of document)") from error
     return values
