@@ -46,7 +46,7 @@ def initial_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     mechanism = fitting.case_mechanism(arguments, folder)
     recordings = fitting.read_all(arguments, arguments["recordings"], folder)
     parameters = parameter_set(mechanism, fitting.free_parameters(arguments))
-    problem = build_problem(mechanism, recordings, parameters, Options(**arguments["options"]))
+    problem = build_problem(mechanism, recordings, parameters, Options.of(arguments["options"]))
     nodes = initial_nodes(problem, parameters.start(), 0)
     elements = assemble(problem.mechanism)
     steps, first = problem.tracks[0].steps, problem.plan.centre

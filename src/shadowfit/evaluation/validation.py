@@ -21,7 +21,6 @@ from shadowfit.arrays import Float
 from shadowfit.errors import ShadowfitError
 from shadowfit.estimation import Estimate, LevenbergMarquardt, Options, fit
 from shadowfit.estimation.posterior import DrawError, Draws
-from shadowfit.estimation.problem.error_model import ErrorModel
 from shadowfit.estimation.problem.pieces import all_pieces
 from shadowfit.estimation.uncertainty.truncated_normal import ImpossibleError
 from shadowfit.evaluation import enclosure
@@ -210,8 +209,7 @@ def _kept(options: Options, state_weight: float, impulse_variances: Any) -> Opti
 def given_options(saved: SavedResult) -> Options:
     """Settings of the method with which a result was made, as they were given."""
     known = {field.name for field in dataclasses.fields(Options)}
-    given = {key: value for key, value in saved.summary["settings"].items() if key in known}
-    return Options(**{**given, "errors": ErrorModel.of(given.get("errors", {}))})
+    return Options.of({key: value for key, value in saved.summary["settings"].items() if key in known})
 
 
 def _validate_one(

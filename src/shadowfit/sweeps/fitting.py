@@ -49,7 +49,7 @@ KEPT_SAMPLES = 1500
 def fit_case(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Fit, and report it as ``result.json`` does, with the log of iterations and what else was asked for."""
     mechanism = case_mechanism(arguments, folder)
-    options, optimiser = Options(**arguments["options"]), LevenbergMarquardt(**arguments["optimiser"])
+    options, optimiser = Options.of(arguments["options"]), LevenbergMarquardt(**arguments["optimiser"])
     with warnings.catch_warnings():
         # What is remarkable about the recordings is the same in all cases, and said once by whoever made them.
         warnings.simplefilter("ignore", UserWarning)

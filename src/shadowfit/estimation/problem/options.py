@@ -75,6 +75,11 @@ class Options:
     built."""
 
     @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Options:
+        """From the fields of a table or of JSON; what is not given has its default."""
+        return cls(**{**fields, "errors": ErrorModel.of(fields.get("errors", {}))})
+
+    @classmethod
     def physical(cls, mechanism: Mechanism, **changes: Any) -> Options:
         """The defaults as a mechanism settles them; ``changes`` are other fields."""
         return cls(**changes).resolved(mechanism)
