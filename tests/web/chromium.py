@@ -141,7 +141,7 @@ class Chromium:
     def fill(self, label, text, inside="body"):
         """Type into the box with a label, in place of what is there."""
         box = f"document.querySelector({json.dumps(inside)}).querySelector('input[aria-label={json.dumps(label)}]')"
-        self.wait(box)
+        self.wait(f"{box}?.getClientRects().length")
         self.js(f"(() => {{ const e = {box}; e.scrollIntoView({{block: 'center'}}); e.focus(); e.select(); }})()")
         self.call("Input.insertText", text=text)
 

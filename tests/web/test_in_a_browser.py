@@ -140,6 +140,10 @@ def test_a_fit_is_stopped(browser, tmp_path):
         browser.click("Demonstration", "button")
         browser.see("shadowfit show furuta --set", 100)
         browser.go(f"{root(address)}/fit")
+        # So many steps that nobody is too late to stop it.
+        browser.click("Options")
+        browser.fill("time-step [s]", "0.0002")
+        browser.see("--timestep 0.0002")
         browser.click("Start the fit", "button")
         browser.see("iteration 0", 120)
         browser.click("Stop", "button")
