@@ -47,6 +47,8 @@ def constrained(scan: Scan, likely: Candidate, smooth: bool) -> Candidate:
     criterion = problem.options.errors.criterion
     if problem.plan.unknowns.reach != 3 or criterion == "parameters" or (criterion == "auto" and forces_count(likely)):
         return likely
+    if likely.evidence.noise[0].degrees <= EXACT:
+        return likely
     errs = has_errors(likely)
     if criterion == "auto" and errs and not smooth:
         return likely

@@ -18,7 +18,6 @@ from shadowfit.magnitudes import is_positive
 from shadowfit.records import record
 
 Criterion = Literal["auto", "parameters", "simulate"]
-FIELDS = ("forces", "sensors", "criterion")
 
 
 class ErrorModelError(ShadowfitError):
@@ -41,9 +40,10 @@ class ErrorModel:
     @classmethod
     def of(cls, fields: Mapping[str, Any], where: str = "the error model") -> ErrorModel:
         """From the fields of a table or of JSON; one that there is not is named."""
+        known = [field.name for field in dataclasses.fields(cls)]
         for name in fields:
-            if name not in FIELDS:
-                raise UnknownNameError(f"{where}: there is no {name!r}{nearest(name, FIELDS)}")
+            if name not in known:
+                raise UnknownNameError(f"{where}: there is no {name!r}{nearest(name, known)}")
         return cls(**fields)
 
     def check(self, joints: Iterable[str], sensors: Iterable[str]) -> None:

@@ -19,7 +19,7 @@ def stated_std(problem: Problem) -> np.ndarray:
     return np.array([float(given.get(name, sensor.std)) for name, sensor in problem.mechanism.sensors.items()])
 
 
-def _given(problem: Problem) -> Bool[np.ndarray, " s"]:
+def given_sensors(problem: Problem) -> Bool[np.ndarray, " s"]:
     """Sensors whose noise is known."""
     return np.array([name in problem.options.errors.sensors for name in problem.mechanism.sensors], bool)
 
@@ -30,7 +30,7 @@ def sensor_limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     Readings that are smoother than a tenth of the stated noise tell better what their noise can be at most: robot files
     do not state any, and recordings may have been filtered.
     """
-    given = _given(problem)
+    given = given_sensors(problem)
     least = np.where(given, 1.0, np.minimum(1.0 / LARGEST_CHANGE, shown_ratio(problem)))
     return least, np.where(given, 1.0, LARGEST_CHANGE)
 
@@ -38,4 +38,4 @@ def sensor_limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 def shown_ratio(problem: Problem) -> np.ndarray:
     """The most noise that each sensor's readings can have by themselves, relative to the stated; one at most."""
     shown = np.clip(problem.noise_floors / stated_std(problem), SMALLEST_ERROR, 1.0)
-    return np.where(_given(problem), 1.0, shown)
+    return np.where(given_sensors(problem), 1.0, shown)

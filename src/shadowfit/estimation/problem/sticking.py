@@ -17,6 +17,7 @@ The rows of these equations are weighed by ``c = σ/√(σ² + s²)`` beside the
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -45,10 +46,15 @@ def _rested(stuck: Float[np.ndarray, "steps d"]) -> Float[np.ndarray, "steps d"]
     return np.array([list(own)[1:] for own in columns]).reshape(stuck.shape[::-1]).T
 
 
-def left_open(problem: Problem, point: Point, weights: Weights) -> float:
-    """``Σ (1 − c²)``: how many equations of motion tell nothing of the level of other errors."""
+def all_told(problem: Problem, point: Point, weights: Weights) -> list[Float[np.ndarray, "steps r"]]:
+    """c of the recordings in which equations do not all count as they are."""
     counted = (told(problem, point, weights, index) for index in range(len(problem.tracks)))
-    return sum(float(np.sum(1.0 - own**2)) for own in counted if own is not None)
+    return [own for own in counted if own is not None]
+
+
+def left_open(counted: Sequence[Float[np.ndarray, "steps r"]]) -> float:
+    """``Σ (1 − c²)``: how many equations of motion tell nothing of the level of other errors."""
+    return sum(float(np.sum(1.0 - own**2)) for own in counted)
 
 
 def told(problem: Problem, point: Point, weights: Weights, recording: int) -> Float[np.ndarray, "steps r"] | None:

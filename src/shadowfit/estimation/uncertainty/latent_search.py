@@ -33,7 +33,7 @@ from shadowfit.estimation.problem.drives import driven_by_force, is_led, targets
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
-from shadowfit.estimation.problem.sticking import left_open, told
+from shadowfit.estimation.problem.sticking import all_told, left_open, told
 from shadowfit.estimation.problem.weights import Weights, unit_weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
@@ -245,7 +245,7 @@ def explain(problem: Problem, here: Linearisation, weights: Weights, evidence: E
         projections = evidence.projections if known else tuple(projected(problem, there, weights, i) for i in which)
         step = propose(problem, there, WARM_DAMPING, "scaled")
         white = deviance(problem, there, weights, change=0.0 if step is None else step.change, volume=False)[0]
-        return Linear(weights, projections, evidence.places, free, left_open(problem, point, weights)), white
+        return Linear(weights, projections, evidence.places, free, left_open(all_told(problem, point, weights))), white
 
     parts = _parts(problem, candidates(problem, point))
     trial = weights.likely

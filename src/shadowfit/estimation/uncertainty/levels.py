@@ -19,6 +19,7 @@ import numpy as np
 
 from shadowfit.arrays import Bool, Float, Int
 from shadowfit.estimation.problem.problem import Problem
+from shadowfit.estimation.problem.sensor_limits import given_sensors
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.uncertainty.evidence import Evidence
 from shadowfit.records import record
@@ -78,9 +79,9 @@ def level_step(problem: Problem, weights: Weights, evidence: Evidence) -> LevelS
 
 def given_levels(problem: Problem) -> Bool[np.ndarray, " g"]:
     """Which levels the error model gives."""
-    errors, joints = problem.options.errors, problem.level_names
-    forces = [False] if joints is None else [name in errors.forces for name in joints]
-    return np.array([*forces, *(name in errors.sensors for name in problem.mechanism.sensors)], bool)
+    joints, given = problem.level_names, problem.options.errors.forces
+    forces = np.array([False] if joints is None else [name in given for name in joints], bool)
+    return np.concatenate([forces, given_sensors(problem)])
 
 
 def _tallies(evidence: Evidence, reference: float, single: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from shadowfit.estimation.problem.axis_noise import shaping
 from shadowfit.estimation.problem.point import Point
 from shadowfit.estimation.problem.problem import Problem
 from shadowfit.estimation.problem.sensor_limits import sensor_limits, stated_std
-from shadowfit.estimation.problem.sticking import left_open, told
+from shadowfit.estimation.problem.sticking import all_told, left_open
 from shadowfit.estimation.problem.weights import Weights
 from shadowfit.estimation.solve import objective
 from shadowfit.estimation.solve.levenberg_marquardt import WARM_DAMPING
@@ -47,8 +47,8 @@ def deviance(
     unknowns = sum(problem.plan.node_size * problem.node_count(i) for i in range(len(problem.tracks)))
     unknowns += int(_free(problem, here).sum())
     dynamics, samples = _dynamics_count(problem), _sample_counts(problem)
-    counted = [told(problem, here.point, weights, index) for index in range(len(problem.tracks))]
-    freedom = max(dynamics - left_open(problem, here.point, weights) + sum(samples) - unknowns, 1.0)
+    counted = all_told(problem, here.point, weights)
+    freedom = max(dynamics - left_open(counted) + sum(samples) - unknowns, 1.0)
     squares = (here.cost.total + change) / reference**2
     ratio = np.array(weights.std) * reference / stated_std(problem)
     least, most = sensor_limits(problem)
@@ -60,7 +60,7 @@ def deviance(
         total -= 2.0 * log_volume(problem, here.point)
     each = 2.0 * np.linalg.slogdet(weights.dynamics / reference)[1] / len(weights.dynamics)
     total -= dynamics * each
-    total -= 2.0 * sum(float(np.sum(np.log(own))) for own in counted if own is not None)
+    total -= 2.0 * sum(float(np.sum(np.log(own))) for own in counted)
     for index in range(len(problem.tracks)):
         shaped = shaping(here.point, weights, index)
         if shaped is not None:
