@@ -385,6 +385,16 @@ def test_damaged_archives_are_read_or_refused(folder, archive_bytes, data):
     reads_or_refuses(folder / "run.npz", data.draw(damaged(archive_bytes)))
 
 
+def test_an_archive_that_promises_more_than_it_holds_is_damaged(folder, archive_bytes):
+    """A stored array of 942 MB in a file of a kilobyte is a damaged size, and no question of memory."""
+    sizes = b"\xa0\x00\x001e308"
+    at = archive_bytes.rindex(b"\xa0\x00\x00\x00\xa0\x00\x00\x00")
+    path = folder / "promises.npz"
+    path.write_bytes(archive_bytes[:at] + sizes + archive_bytes[at + 8 :])
+    with pytest.raises(RecordingError, match=r"promises.npz: is damaged"):
+        read_recording(path)
+
+
 # Each is read in a process of its own, which takes as long as fifty archives.
 @pytest.mark.slow
 @settings(max_examples=10)

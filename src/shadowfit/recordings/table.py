@@ -132,7 +132,11 @@ def _from_npz(path: Path) -> RawTable:
         raise RecordingError(f"{path}: is not an NPZ archive; write it with numpy.savez(path, time=..., theta=...)")
     try:
         with np.load(content, allow_pickle=False) as archive:
-            unpacked = sum(member.file_size for member in archive.zip.infolist())
+            members = archive.zip.infolist()
+            # What is stored as it is takes its size in the file: a larger one was never written.
+            if any(one.compress_type == zipfile.ZIP_STORED and one.file_size > len(whole) for one in members):
+                raise ValueError("the size of an array is not what the archive holds")
+            unpacked = sum(member.file_size for member in members)
             require_for_file(COPIES * unpacked, str(path), len(whole))
             arrays = {key: archive[key] for key in archive.files}
     except NotEnoughMemoryError:
